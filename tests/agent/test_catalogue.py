@@ -1,0 +1,111 @@
+"""The list of models to choose from."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from pydantic_ai.models import known_model_names
+
+from tui_app.agent import catalogue
+from tui_app.agent.catalogue import SHORTLIST, ModelChoice, list_models
+from tui_app.settings import Endpoint
+
+
+@pytest.fixture
+def server() -> Iterator[int]:
+    """The port of a server that lists two models to whoever brings the key ``secret``."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            known = self.path == "/v1/models" and self.headers.get("Authorization") in (None, "Bearer secret")
+            body = json.dumps({"data": [{"id": "big", "max_model_len": 64_000}, {"id": "odd"}]}).encode()
+            self.send_response(200 if known else 401)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield int(server.server_address[1])
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def by_name(choices: list[ModelChoice]) -> dict[str, ModelChoice]:
+    assert len({choice.name for choice in choices}) == len(choices)
+    return {choice.name: choice for choice in choices}
+
+
+async def test_without_key_or_server_offline_is_first_and_the_only_one_available() -> None:
+    choices = await list_models(env={}, endpoints={}, discover=False)
+    assert choices[0].name == "offline:extractive"
+    assert choices[0].window == 32_000
+    assert [choice.name for choice in choices if choice.available] == ["offline:extractive"]
+    assert all(choice.why_not.startswith("needs ") for choice in choices[1:])
+
+
+async def test_a_key_makes_its_vendor_available_and_puts_it_first() -> None:
+    choices = await list_models(env={"ANTHROPIC_API_KEY": "k"}, endpoints={}, discover=False)
+    available = [choice.name for choice in choices if choice.available]
+    assert available[0] == "offline:extractive"
+    assert available[1:] == [name for name in SHORTLIST if name.startswith("anthropic:")]
+    assert [choice.name for choice in choices[: len(available)]] == available
+    assert by_name(choices)["openai:gpt-5.4-mini"].why_not == "needs OPENAI_API_KEY"
+
+
+async def test_windows_and_prices_come_from_the_price_data() -> None:
+    choices = by_name(await list_models(env={}, endpoints={}, discover=False, everything=True))
+    gpt = choices["openai:gpt-5"]
+    assert (gpt.window, gpt.window_source) == (400_000, "model")
+    assert gpt.price == "$1.25 in, $10 out"
+    assert choices["openai-chat:gpt-5"].window == 400_000
+    gemini = choices["google:gemini-2.5-pro"]
+    assert (gemini.window, gemini.window_source) == (None, "default")
+
+
+async def test_everything_holds_every_name_and_the_shortlist_only_real_ones() -> None:
+    names = set(by_name(await list_models(env={}, endpoints={}, discover=False, everything=True)))
+    assert names == {name for name in known_model_names() if ":" in name} | {"offline:extractive"}
+    assert set(SHORTLIST) <= names
+
+
+async def test_local_servers_come_before_vendors(server: int) -> None:
+    choices = await list_models(env={}, endpoints={}, ports={"vllm": server})
+    assert [choice.name for choice in choices[:3]] == ["vllm:big", "vllm:odd", "offline:extractive"]
+    big, odd = choices[:2]
+    assert (big.window, big.window_source, big.local, big.available) == (64_000, "server", True, True)
+    assert (odd.window, odd.window_source) == (None, "default")
+
+
+async def test_endpoints_list_their_models_with_their_key(server: int) -> None:
+    mine = Endpoint(name="mine", base_url=f"http://127.0.0.1:{server}/v1", key_env="MY_KEY", window=9_000)
+    choices = await list_models(env={"MY_KEY": "secret"}, endpoints={"mine": mine}, ports={})
+    assert [choice.name for choice in choices[:2]] == ["mine:big", "mine:odd"]
+    assert (choices[0].window, choices[0].window_source) == (9_000, "setting")
+    assert choices[0].available
+
+
+@pytest.mark.parametrize(("env", "reason"), [({}, "needs MY_KEY"), ({"MY_KEY": "wrong"}, "lists no models")])
+async def test_an_endpoint_that_cannot_be_used_says_why(
+    server: int, env: dict[str, str], reason: str
+) -> None:
+    mine = Endpoint(name="mine", base_url=f"http://127.0.0.1:{server}/v1", key_env="MY_KEY")
+    choice = (await list_models(env=env, endpoints={"mine": mine}, ports={}))[0]
+    assert (choice.name, choice.available) == ("mine:", False)
+    assert reason in choice.why_not
+
+
+async def test_nothing_is_asked_when_discovery_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(catalogue.discovery, "listing", never)
+    mine = Endpoint(name="mine", base_url="http://127.0.0.1:9/v1")
+    assert await list_models(env={}, endpoints={"mine": mine}, discover=False)

@@ -1,0 +1,278 @@
+"""Errors as a person reads them: one sentence, what to do next, and no keys anywhere."""
+
+import re
+import socket
+
+import pytest
+from pydantic_ai.exceptions import (
+    ContentFilterError,
+    FallbackExceptionGroup,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelOverloadedError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelRequestRejectedError,
+    ModelRequestTimeout,
+    ModelServerError,
+    ModelTimeoutError,
+    UnexpectedModelBehavior,
+    UsageLimitExceeded,
+    UserError,
+)
+
+from tui_app.agent.errors import describe_error
+from tui_app.context.events import Error
+from tui_app.context.limits import ContextTooLarge
+
+MODEL = "openai:gpt-5"
+LIBRARY_WORDS = re.compile(
+    r"\w+(Error|Exception|Behavior|Exceeded)\b|pydantic|httpx|litellm|Traceback|status_code"
+)
+
+
+def http(
+    status: int, body: object = None, category: type[ModelAPIError] | None = None, **extra
+) -> ModelHTTPError:
+    return ModelHTTPError.for_category(category, status_code=status, model_name="gpt-5", body=body, **extra)
+
+
+def caused(error: Exception, cause: BaseException) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+class Request:
+    url = "http://127.0.0.1:11434/v1/chat/completions"
+
+
+class SdkConnectionError(Exception):
+    request = Request()
+
+
+OVERFLOW = {"message": "request (12608 tokens) exceeds the available context size (2048 tokens)"}
+NO_KEY = "Set the `OPENAI_API_KEY` environment variable or pass it via `OpenAIProvider(api_key=...)`."
+# error, kind, retryable, what the message says, what the hint says
+CASES = {
+    "overflow": (http(400, OVERFLOW), "context_overflow", False, "12,608 tokens.*2,048", "ctrl\\+g.*/model"),
+    "too large": (ContextTooLarge(1_000, 2_000), "context_overflow", False, "2,000.*1,000", "ctrl\\+g"),
+    "413": (http(413), "context_overflow", False, "longer than", "ctrl\\+g"),
+    "401": (
+        http(401, {"message": "no"}),
+        "auth",
+        False,
+        "did not accept the API key",
+        "OPENAI_API_KEY.*/model",
+    ),
+    "401 typed": (
+        http(401, None, ModelAuthenticationError),
+        "auth",
+        False,
+        "did not accept",
+        "OPENAI_API_KEY",
+    ),
+    "403": (http(403), "auth", False, "does not allow", "OPENAI_API_KEY"),
+    "403 typed": (
+        http(403, None, ModelAuthenticationError),
+        "auth",
+        False,
+        "does not allow",
+        "OPENAI_API_KEY",
+    ),
+    "400 bad key": (
+        http(
+            400,
+            {"error": {"message": "API key not valid. Please pass a valid API key."}},
+            ModelRequestRejectedError,
+        ),
+        "auth",
+        False,
+        "did not accept",
+        "OPENAI_API_KEY",
+    ),
+    "404": (http(404), "input", False, "no model named openai:gpt-5", "/model.*base URL"),
+    "404 suggestion": (
+        http(404, None, ModelNotFoundError, suggested_model_id="gpt-5-mini"),
+        "input",
+        False,
+        "no model",
+        "Did you mean gpt-5-mini\\?",
+    ),
+    "429": (http(429), "rate_limit", True, "limiting requests", "Wait a moment"),
+    "429 wait": (http(429, headers={"Retry-After": "12"}), "rate_limit", True, "wait 12 s", "Wait 12 s"),
+    "429 long": (
+        http(429, None, ModelRateLimitError, headers={"retry-after": "600"}),
+        "rate_limit",
+        True,
+        "10 min",
+        "Wait 10 min",
+    ),
+    "413 tpm": (
+        http(413, {"message": "Request too large on tokens per minute (TPM): Limit 6000, Requested 9000"}),
+        "rate_limit",
+        True,
+        "limiting",
+        "Wait",
+    ),
+    "quota": (http(429, None, ModelQuotaExceededError), "rate_limit", False, "no credit or quota", "billing"),
+    "402": (http(402), "rate_limit", False, "no credit", "billing"),
+    "500": (
+        http(500, None, ModelServerError),
+        "provider",
+        True,
+        "internal error \\(HTTP 500\\)",
+        "Send again",
+    ),
+    "502 page": (http(502, "<html>Bad gateway</html>"), "provider", True, "HTTP 502", "Send again"),
+    "503": (http(503), "provider", True, "overloaded \\(HTTP 503\\)", "Send again"),
+    "529": (http(529, None, ModelOverloadedError), "provider", True, "overloaded \\(HTTP 529\\)", "/model"),
+    "400": (
+        http(
+            400,
+            {"message": "litellm.BadRequestError: Unsupported parameter: 'top_k'."},
+            ModelRequestRejectedError,
+        ),
+        "provider",
+        False,
+        "refused the request to openai:gpt-5: Unsupported parameter: 'top_k'\\.$",
+        "ctrl\\+o",
+    ),
+    "400 bare": (http(400), "provider", False, "refused the request to openai:gpt-5\\.$", "ctrl\\+o"),
+    "refused": (
+        caused(
+            ModelConnectionError("gpt-5", "Connection error."),
+            caused(SdkConnectionError("x"), ConnectionRefusedError(111, "Connection refused")),
+        ),
+        "network",
+        True,
+        "127.0.0.1:11434 refused the connection",
+        "server runs",
+    ),
+    "refused plain": (ConnectionRefusedError(111, "Connection refused"), "network", True, "refused", "runs"),
+    "dns": (
+        caused(
+            ModelConnectionError("m", "Connection error."), socket.gaierror(-2, "Name or service not known")
+        ),
+        "network",
+        True,
+        "address of .* could not be found",
+        "base URL",
+    ),
+    "dns text": (
+        RuntimeError("[Errno -3] Temporary failure in name resolution"),
+        "network",
+        True,
+        "address",
+        "network",
+    ),
+    "tls": (
+        ModelConnectionError("m", "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"),
+        "network",
+        True,
+        "not secure",
+        "certificate",
+    ),
+    "broken": (ModelConnectionError("m", "peer closed", phase="read"), "network", True, "broke", "network"),
+    "timeout": (
+        ModelTimeoutError("m", "Request timed out."),
+        "network",
+        True,
+        "did not answer in time",
+        "again",
+    ),
+    "deadline": (ModelRequestTimeout("m", 30.0), "network", True, "did not answer in time", "again"),
+    "plain timeout": (TimeoutError(), "network", True, "did not answer in time", "again"),
+    "504": (http(504), "network", True, "did not answer in time", "again"),
+    "no key": (UserError(NO_KEY), "auth", False, "OPENAI_API_KEY is not set", "Set OPENAI_API_KEY.*/model"),
+    "no address": (
+        UserError("Set the `VLLM_BASE_URL` environment variable or pass it"),
+        "input",
+        False,
+        "needs VLLM_BASE_URL",
+        "Set VLLM_BASE_URL",
+    ),
+    "unknown model": (
+        UserError("Unknown model: gpt-5.2. Did you mean 'openai-chat:gpt-5.2'?"),
+        "input",
+        False,
+        "There is no model named",
+        "Did you mean openai-chat:gpt-5.2\\?",
+    ),
+    "misconfigured": (UserError("Something about `x`"), "input", False, "cannot be used", "settings"),
+    "package": (
+        ImportError('Please install the `groq` package — `pip install "pydantic-ai-slim[groq]"`'),
+        "input",
+        False,
+        "package .* not installed",
+        "groq",
+    ),
+    "usage limit": (
+        UsageLimitExceeded("The next request would exceed the request_limit of 50"),
+        "input",
+        True,
+        "limit of 50 \\(request\\)",
+        "go on",
+    ),
+    "empty": (
+        UnexpectedModelBehavior("Received empty model response"),
+        "provider",
+        True,
+        "empty answer",
+        "again",
+    ),
+    "strange": (
+        UnexpectedModelBehavior("Invalid response", '{"a": 1}'),
+        "provider",
+        True,
+        "cannot be used",
+        "again",
+    ),
+    "tool": (
+        UnexpectedModelBehavior("Tool 'edit_file' exceeded max retries count of 1"),
+        "tool",
+        True,
+        "edit_file",
+        "again",
+    ),
+    "filter": (
+        ContentFilterError("Content filter triggered"),
+        "provider",
+        False,
+        "content filter",
+        "differently",
+    ),
+    "group": (
+        FallbackExceptionGroup("All failed", [http(429, None, ModelRateLimitError), ValueError("x")]),
+        "rate_limit",
+        True,
+        "limiting",
+        "Wait",
+    ),
+    "wrapped": (caused(RuntimeError("turn"), http(401)), "auth", False, "did not accept", "OPENAI_API_KEY"),
+    "bug": (KeyError("parts"), "internal", False, "unexpected", "ctrl\\+o"),
+    "silent bug": (ValueError(), "internal", False, "unexpected", "ctrl\\+o"),
+    "disk": (OSError(28, "No space left on device"), "internal", False, "unexpected", "ctrl\\+o"),
+}
+
+
+@pytest.mark.parametrize(("error", "kind", "retryable", "message", "hint"), CASES.values(), ids=CASES.keys())
+def test_cases(error, kind, retryable, message, hint) -> None:
+    said = describe_error(error, model=MODEL)
+    assert isinstance(said, Error)
+    assert (said.kind, said.retryable) == (kind, retryable)
+    assert re.search(message, said.message), said.message
+    assert re.search(hint, said.hint), said.hint
+    assert not LIBRARY_WORDS.search(said.message), said.message
+    assert said.message.endswith(".")
+    assert "\n" not in said.message
+    assert type(error).__name__ in said.detail
+
+
+def test_overflow_carries_its_numbers() -> None:
+    said = describe_error(http(400, OVERFLOW), model="vllm:tiny")
+    assert (said.limit, said.requested) == (2_048, 12_608)
+    said = describe_error(ContextTooLarge(100, 900), model="vllm:tiny")
+    assert (said.limit, said.requested) == (100, 900)

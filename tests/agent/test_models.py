@@ -1,0 +1,249 @@
+"""Names become models with the right server, key and window; wrong names get a helpful sentence."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.models import Model
+from pydantic_ai.models.test import TestModel
+
+from tui_app.agent.models import (
+    ModelNotReady,
+    UnknownModel,
+    build_model,
+    closest,
+    known_window,
+    server_window,
+)
+from tui_app.agent.offline.model import OfflineModel
+from tui_app.settings import Endpoint
+
+KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OLLAMA_BASE_URL")
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*KEYS, "VLLM_BASE_URL", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+class Server:
+    """Lists one model, refuses everything else with 500, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        asked = self.asked = list[tuple[str, str, dict[str, str]]]()
+        self.item: dict[str, Any] = {"id": "tiny", "meta": {"n_ctx": 2048}}
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._note()
+                known = self.path == "/v1/models"
+                self._send(200 if known else 404, {"object": "list", "data": [owner.item]})
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self._note()
+                self._send(500, {"error": {"message": "broken", "type": "server_error"}})
+
+            def _note(self) -> None:
+                headers = {key.lower(): value for key, value in self.headers.items()}
+                asked.append((self.command, self.path, headers))
+
+            def _send(self, status: int, value: object) -> None:
+                body = json.dumps(value).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.root = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+def endpoint(protocol: str, base_url: str, **more: Any) -> dict[str, Endpoint]:
+    return {"mine": Endpoint(name="mine", protocol=protocol, base_url=base_url, **more)}
+
+
+def address(model: Model[Any]) -> str:
+    assert model.provider is not None
+    return model.provider.base_url.rstrip("/")
+
+
+def test_the_offline_model_needs_nothing() -> None:
+    model = build_model("offline:extractive", env={})
+    assert isinstance(model, OfflineModel)
+    assert (model.model_id, known_window(model)) == ("offline:extractive", 32_000)
+
+
+def test_pydantic_ai_names_are_taken_as_they_are() -> None:
+    assert isinstance(build_model("test", env={}), TestModel)
+    model = build_model("openai:gpt-5", env={"OPENAI_API_KEY": "k"})
+    assert (type(model).__name__, model.model_name) == ("OpenAIResponsesModel", "gpt-5")
+    assert known_window(model) == 400_000
+    chat = build_model("openai-chat:gpt-5", env={"OPENAI_API_KEY": "k"})
+    assert type(chat).__name__ == "OpenAIChatModel"
+    claude = build_model("anthropic:claude-sonnet-4-5", env={"ANTHROPIC_API_KEY": "k"})
+    assert (type(claude).__name__, known_window(claude)) == ("AnthropicModel", 200_000)
+
+
+def test_base_urls_of_the_environment_are_honoured_and_need_no_key() -> None:
+    env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "ANTHROPIC_BASE_URL": "http://127.0.0.1:8"}
+    assert address(build_model("openai:gpt-5", env=env)) == "http://127.0.0.1:9/v1"
+    assert address(build_model("openai-chat:local", env=env)) == "http://127.0.0.1:9/v1"
+    assert address(build_model("anthropic:claude-sonnet-5", env=env)) == "http://127.0.0.1:8"
+
+
+def test_the_process_environment_does_not_leak_into_a_given_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    model = build_model("openai:gpt-5", env={"OPENAI_API_KEY": "k"})
+    assert address(model) == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "kind"),
+    [
+        ("openai-chat", "OpenAIChatModel"),
+        ("openai", "OpenAIResponsesModel"),
+        ("openai-responses", "OpenAIResponsesModel"),
+        ("anthropic", "AnthropicModel"),
+        ("google", "GoogleModel"),
+    ],
+)
+def test_an_endpoint_speaks_its_protocol_at_its_address(protocol: str, kind: str) -> None:
+    endpoints = endpoint(protocol, "http://127.0.0.1:9/v1", window=5_000)
+    model = build_model("mine:org/model:tag", env={}, endpoints=endpoints)
+    assert (type(model).__name__, model.model_name) == (kind, "org/model:tag")
+    assert address(model).startswith("http://127.0.0.1:9")
+    assert known_window(model) == 5_000
+
+
+def test_an_endpoint_without_its_key_says_which_variable_it_wants() -> None:
+    endpoints = endpoint("openai-chat", "http://127.0.0.1:9/v1", key_env="MY_KEY")
+    with pytest.raises(ModelNotReady, match="MY_KEY"):
+        build_model("mine:m", env={}, endpoints=endpoints)
+    assert build_model("mine:m", env={"MY_KEY": "secret"}, endpoints=endpoints).model_name == "m"
+
+
+@pytest.mark.parametrize(
+    ("name", "port"),
+    [("ollama:qwen3", 11434), ("lmstudio:phi", 1234), ("llamacpp:x", 8080), ("vllm:y", 8000)],
+)
+def test_local_servers_are_reached_on_their_usual_ports(name: str, port: int) -> None:
+    model = build_model(name, env={})
+    assert address(model) == f"http://127.0.0.1:{port}/v1"
+    assert known_window(model) is None
+
+
+def test_ollama_elsewhere_is_pydantic_ais_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_BASE_URL", "http://127.0.0.1:7/v1")
+    model = build_model("ollama:qwen3", env={"OLLAMA_BASE_URL": "http://127.0.0.1:7/v1"})
+    assert (type(model).__name__, address(model)) == ("OllamaModel", "http://127.0.0.1:7/v1")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("gpt-5.2", "openai:gpt-5.2"),
+        ("openia:gpt-5", "openai:gpt-5"),
+        ("offline", "offline:extractive"),
+        ("offline:extractiv", "offline:extractive"),
+        ("nonsense:zzzzzz", "plimsoll models"),
+        ("", "plimsoll models"),
+        ("openai:", "openai"),
+    ],
+)
+def test_a_wrong_name_gets_one_sentence_and_close_names(name: str, hint: str) -> None:
+    with pytest.raises(UnknownModel) as caught:
+        build_model(name, env={"OPENAI_API_KEY": "k"})
+    assert not isinstance(caught.value, ModelNotReady)
+    assert hint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "lacking"),
+    [
+        ("openai:gpt-5", "OPENAI_API_KEY"),
+        ("anthropic:claude-sonnet-5", "ANTHROPIC_API_KEY"),
+        ("google:gemini-2.5-pro", "GOOGLE_API_KEY or GEMINI_API_KEY"),
+        ("openrouter:some/model", "OPENROUTER_API_KEY"),
+    ],
+)
+def test_a_missing_key_is_named(name: str, lacking: str) -> None:
+    with pytest.raises(ModelNotReady, match=f"^{name} needs {lacking}\\.$"):
+        build_model(name, env={})
+
+
+def test_close_names_know_the_endpoints() -> None:
+    assert "workstation:" in closest(
+        "workstatoin:",
+        endpoint("openai-chat", "x") | {"workstation": Endpoint(name="workstation", base_url="x")},
+    )
+
+
+@pytest.mark.parametrize("protocol", ["openai-chat", "openai", "anthropic"])
+async def test_a_failed_request_is_sent_once(server: Server, protocol: str) -> None:
+    base = server.root if protocol == "anthropic" else f"{server.root}/v1"
+    model = build_model("mine:tiny", env={}, endpoints=endpoint(protocol, base))
+    with pytest.raises(ModelHTTPError):
+        await Agent(model).run("hello")
+    assert [method for method, _, _ in server.asked] == ["POST"]
+
+
+@pytest.mark.parametrize("protocol", ["openai-chat", "openai", "anthropic"])
+async def test_the_server_is_asked_for_its_window(server: Server, protocol: str) -> None:
+    base = server.root if protocol == "anthropic" else f"{server.root}/v1"
+    endpoints = endpoint(protocol, base, key_env="MY_KEY")
+    model = build_model("mine:tiny", env={"MY_KEY": "secret"}, endpoints=endpoints)
+    assert await server_window(model) == 2048
+    assert server.asked[0][2]["authorization"] == "Bearer secret"
+
+
+async def test_a_server_of_one_model_is_believed_under_any_name(server: Server) -> None:
+    model = build_model("mine:whatever", env={}, endpoints=endpoint("openai-chat", f"{server.root}/v1"))
+    assert await server_window(model) == 2048
+
+
+async def test_a_server_that_does_not_say_is_unknown(server: Server) -> None:
+    server.item = {"id": "tiny"}
+    model = build_model("mine:tiny", env={}, endpoints=endpoint("openai-chat", f"{server.root}/v1"))
+    assert await server_window(model) is None
+
+
+async def test_vendors_and_models_without_a_server_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("tui_app.agent.models.listing", never)
+    env = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+    for name in ("openai:gpt-5", "anthropic:claude-sonnet-5", "offline:extractive", "test"):
+        assert await server_window(build_model(name, env=env)) is None
+
+
+async def test_a_dead_server_is_no_error() -> None:
+    model = build_model("mine:tiny", env={}, endpoints=endpoint("openai-chat", "http://127.0.0.1:9/v1"))
+    assert await server_window(model) is None

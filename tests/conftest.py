@@ -1,0 +1,74 @@
+"""What holds for every test: a home of its own, no keys, no network; and the servers to talk to."""
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from tests.network_guard import Attempts, guarded_connect, guarded_getaddrinfo
+from tests.servers.aimock import VARIABLE, AiMock, running_aimock
+from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.llamacpp import LlamaServers, llama_servers
+
+NODE_MODULES = os.environ.get(VARIABLE)
+"""Read once: the tests themselves see no variable of ours but their home."""
+FOREIGN_ENDINGS = ("_API_KEY", "_BASE_URL", "_PROXY", "_proxy")
+FOREIGN_NAMES = ("NO_COLOR", "NO_ANIMATION", "OLLAMA_HOST")
+
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.register_profile(
+    "thorough",
+    deadline=None,
+    max_examples=5_000,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(autouse=True)
+def plimsoll_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh home for each test, and nothing of the developer's own environment that changes behaviour."""
+    for name in tuple(os.environ):
+        if name.endswith(FOREIGN_ENDINGS) or name in FOREIGN_NAMES or name.startswith("PLIMSOLL_"):
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("plimsoll-home")
+    monkeypatch.setenv("PLIMSOLL_HOME", str(home))
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    return home
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Refuse every other address, and fail a test that tried one even if the code under test shrugged."""
+    attempts: Attempts = []
+    monkeypatch.setattr(socket.socket, "connect", guarded_connect(socket.socket.connect, attempts))
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded_connect(socket.socket.connect_ex, attempts))
+    monkeypatch.setattr(socket, "getaddrinfo", guarded_getaddrinfo(socket.getaddrinfo, attempts))
+    yield
+    assert not attempts, f"the test tried to reach {', '.join(attempts)}"
+
+
+@pytest.fixture(scope="session")
+def llamacpp_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServers]:
+    """Factory ``llamacpp_server(script, n_ctx) -> base_url``; mark the tests that use it ``llamacpp``."""
+    with llama_servers(tmp_path_factory.mktemp("llamacpp")) as servers:
+        yield servers
+
+
+@pytest.fixture
+def fake_openai() -> Iterator[FakeOpenAI]:
+    """A scripted OpenAI server with an empty script; the test adds its answers."""
+    with FakeOpenAI() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def aimock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AiMock]:
+    """The aimock server with our fixtures; fails, never skips, when it is not installed."""
+    with running_aimock(tmp_path_factory.mktemp("aimock"), NODE_MODULES) as server:
+        yield server

@@ -1,0 +1,109 @@
+"""Short ways to write a history down, for the tests of facts and summaries."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from hypothesis import strategies as st
+from pydantic_ai.messages import (
+    BinaryContent,
+    CompactionPart,
+    ImageUrl,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from tui_app.context.events import Fact
+from tui_app.context.items import Item
+
+Outcome = Literal["success", "failed", "denied", "interrupted", "retried"]
+
+
+def characters(text: str) -> int:
+    """A token count that any reader can check: four characters a token, rounded up."""
+    return -(-len(text) // 4)
+
+
+def user(text: str) -> list[ModelMessage]:
+    return [ModelRequest(parts=[UserPromptPart(text)])]
+
+
+def says(text: str) -> list[ModelMessage]:
+    return [ModelResponse(parts=[TextPart(text)])]
+
+
+def summary(text: str) -> list[ModelMessage]:
+    return [ModelRequest(parts=[CompactionPart(text)])]
+
+
+def call(
+    tool: str, args: dict[str, Any] | str, result: Any = "ok", outcome: Outcome = "success"
+) -> list[ModelMessage]:
+    """A call and its answer; the id is that of the arguments, so that nothing depends on chance."""
+    identity = f"{tool}-{args}"[:60]
+    return [
+        ModelResponse(parts=[ToolCallPart(tool, args, identity)]),
+        ModelRequest(parts=[ToolReturnPart(tool, result, identity, outcome=outcome)]),
+    ]
+
+
+def shell(command: str, result: str = "", outcome: Outcome = "success") -> list[ModelMessage]:
+    return call("run_command", {"command": command}, result, outcome)
+
+
+def history(*groups: Sequence[ModelMessage], start: int = 1) -> list[Item]:
+    """Number the messages of the groups in order."""
+    messages = [message for group in groups for message in group]
+    return [Item(key, message) for key, message in enumerate(messages, start)]
+
+
+def texts(facts: Sequence[Fact], kind: str) -> list[str]:
+    return [fact.text for fact in facts if fact.kind == kind]
+
+
+_TEXT = st.text(max_size=60) | st.sampled_from(
+    [
+        "", " ", "Never do it.", "<path>", "</path>", "`", "```", "a" * 300, "- [ ] x", "Exit code 1",
+        "\x00\x1b[0m",
+        "*** Begin Patch\n*** Add File: x\n", "password: hunter22", "[masked: token]",
+        "## Errors\n- `x` · failed: y",
+    ]
+)  # fmt: skip
+_VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | _TEXT, lambda inner: st.lists(inner, max_size=3), max_leaves=5
+)
+_ARGS = st.dictionaries(
+    st.sampled_from(["path", "command", "todos", "content", "status", "taskId", "from", "to", "x"]),
+    _VALUE,
+    max_size=4,
+)
+_TOOL = st.sampled_from(
+    ["Bash", "run_command", "Write", "edit_file", "TodoWrite", "TaskUpdate", "apply_patch", "", "移动"]
+)
+_ID = st.sampled_from(["1", "2", "3"])
+_OUTCOME = st.sampled_from(["success", "failed", "denied", "interrupted", "retried"])
+_REQUEST_PART = st.one_of(
+    st.builds(UserPromptPart, _TEXT),
+    st.builds(UserPromptPart, st.lists(_TEXT | st.just(ImageUrl("https://example.org/a.png")), max_size=3)),
+    st.just(UserPromptPart([BinaryContent(b"\x89PNG", media_type="image/png")])),
+    st.builds(ToolReturnPart, _TOOL, _VALUE | st.just(object()), _ID, outcome=_OUTCOME),
+    st.builds(SystemPromptPart, _TEXT),
+    st.builds(CompactionPart, _TEXT),
+)
+_RESPONSE_PART = st.one_of(
+    st.builds(TextPart, _TEXT),
+    st.builds(ThinkingPart, _TEXT),
+    st.builds(ToolCallPart, _TOOL, _ARGS | _TEXT | st.none(), _ID),
+)
+_MESSAGE = st.one_of(
+    st.builds(lambda parts: ModelRequest(parts=parts), st.lists(_REQUEST_PART, max_size=4)),
+    st.builds(lambda parts: ModelResponse(parts=parts), st.lists(_RESPONSE_PART, max_size=4)),
+)
+MESSAGES = st.lists(_MESSAGE, max_size=8)
+"""Any history a foreign agent might hand over, broken ones too."""

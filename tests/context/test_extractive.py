@@ -1,0 +1,238 @@
+"""The extractive summary: nothing invented, nothing over budget, and updated instead of nested."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_ai.messages import ModelMessage
+
+from tests.context.facts_kit import MESSAGES, call, characters, history, says, shell, summary, user
+from tui_app.context.extractive import extractive_summary, marker_summary
+from tui_app.context.items import Item
+
+RULE = "Never touch the `migrations` folder."
+FIRST = "Add CSV import to the address book.\nIt must accept UTF-8 with and without a mark."
+RED = shell("pytest -x", "E   ValueError: bad header in importer.py:12\n1 failed\nexit code: 1")
+GREEN = shell("pytest -x", "14 passed")
+
+
+def session(*more: list[ModelMessage]) -> list[Item]:
+    return history(
+        user(f"{FIRST}\n{RULE}"),
+        says("I decided to stream the rows because files may be large. I'll read the model first."),
+        call("read_file", {"path": "src/book/model.py"}, "class AddressBook: ..."),
+        call(
+            "write_file",
+            {"path": "src/book/importer.py", "content": "def import_rows(): ..."},
+            "File created",
+        ),
+        RED,
+        *more,
+    )
+
+
+def summarise(items: list[Item], budget: int = 600, previous: str = "", focus: str = "") -> str:
+    return extractive_summary(items, budget_tokens=budget, count=characters, previous=previous, focus=focus)
+
+
+def section(text: str, name: str) -> str:
+    match = re.search(rf"(?ms)^## {name}\n(.*?)(?=^## |\Z)", text)
+    return match[1].strip() if match else ""
+
+
+def test_the_sections_of_a_session() -> None:
+    text = summarise(session())
+    assert re.findall(r"(?m)^## (.*)$", text) == [
+        "Intent",
+        "Decisions",
+        "Files and commands",
+        "Errors",
+        "Current state",
+        "Next steps",
+        "Details to keep",
+    ]
+    assert section(text, "Files and commands").splitlines() == [
+        "- src/book/importer.py · created (#6)",
+        "- src/book/model.py · read (#4)",
+        "- `pytest -x` · failed (#8)",
+    ]
+    assert "ValueError: bad header in importer.py:12" in section(text, "Errors")
+    assert "I decided to stream the rows because files may be large. (#2)" in section(text, "Decisions")
+
+
+def test_rules_and_requests_are_verbatim() -> None:
+    text = summarise(
+        session(says("Done."), user("Use semicolons instead of commas."), says("ok"), user("Ship it"))
+    )
+    flat = " ".join(text.split())
+    assert " ".join(FIRST.split()) in flat
+    assert RULE in flat
+    assert "- Use semicolons instead of commas." in section(text, "Constraints and preferences")
+    assert "Latest request (#12): Ship it" in section(text, "Intent")
+
+
+def test_every_word_is_from_the_source() -> None:
+    items = session(says("The import works. Next I will write the docs."), GREEN)
+    source = " ".join(
+        f"{getattr(part, 'content', '')} {getattr(part, 'args', '')}"
+        for item in items
+        for part in item.message.parts
+    )
+    labels = [
+        "First",
+        "Latest",
+        "request",
+        "Last",
+        "said",
+        "done",
+        "created",
+        "edited",
+        "read",
+        "written",
+        "ok",
+        "failed",
+        "in",
+    ]
+    body = re.sub(r"(?m)^## .*$|\(#\d+\)", "", summarise(items))
+    for word in re.findall(r"[A-Za-z_][\w/.-]{2,}\w", body):
+        assert word in source or word in labels, word
+
+
+def test_a_solved_error_is_gone() -> None:
+    assert section(summarise(session(GREEN)), "Errors") == ""
+
+
+def test_a_previous_summary_is_updated_and_not_nested() -> None:
+    first = summarise(session())
+    later = history(
+        call("edit_file", {"path": "src/book/importer.py", "old_text": "a", "new_text": "b"}),
+        GREEN,
+        says("All tests pass now."),
+        user("Also export to CSV."),
+        start=20,
+    )
+    second = summarise(later, previous=first)
+    assert section(second, "Errors") == ""
+    assert "- src/book/importer.py · created, edited (#21)" in section(second, "Files and commands")
+    assert "- `pytest -x` · ok (#23)" in section(second, "Files and commands")
+    assert "First request (#1): Add CSV import" in section(second, "Intent")
+    assert "Latest request (#25): Also export to CSV." in section(second, "Intent")
+    assert RULE in second
+    for heading in re.findall(r"(?m)^## .*$", second):
+        assert second.count(heading) == 1
+
+
+def test_a_chain_of_compactions_keeps_rules_files_and_open_errors() -> None:
+    text = summarise(session(), 900)
+    for turn in range(6):
+        key = 100 + 10 * turn
+        items = history(
+            user(f"Please only change module{turn}.py now."),
+            call("edit_file", {"path": f"src/module{turn}.py"}),
+            says(f"Module {turn} is done."),
+            start=key,
+        )
+        text = summarise(items, 900, previous=text)
+    assert RULE in text
+    assert " ".join(FIRST.split()) in " ".join(text.split())
+    assert "ValueError: bad header" in section(text, "Errors")
+    for turn in range(6):
+        assert f"Please only change module{turn}.py now." in text
+        assert f"- src/module{turn}.py · edited" in text
+
+
+def test_a_rule_in_a_former_latest_request_outlives_it() -> None:
+    text = summarise(session(says("ok"), user("Keep the old API. Then document it.")))
+    text = summarise(history(says("ok"), user("Release."), start=50), previous=text)
+    assert "Keep the old API." in section(text, "Constraints and preferences")
+
+
+def test_nothing_new_leaves_the_summary_as_it_was() -> None:
+    text = summarise(session())
+    assert summarise([], previous=text).splitlines() == text.splitlines()
+
+
+def test_a_summary_among_the_messages_is_taken_when_none_is_given() -> None:
+    old = summary("## Constraints and preferences\n- Never push. (#2)\n\n## Said by the user\n- Never sleep.")
+    text = summarise(history(old, user("Go on."), start=9))
+    assert "Never push. (#2)" in text
+    assert "Never sleep." not in text
+
+
+def test_a_summary_that_a_model_wrote_is_updated_too() -> None:
+    previous = "# 1. Intent\nImport contacts.\n\n### Files and Commands:\n* `src/a.py`: wrote the parser"
+    text = summarise(history(user("Go on."), says("Fine."), start=9), previous=previous)
+    assert "- Import contacts." in section(text, "Intent")
+    assert "- `src/a.py`: wrote the parser" in section(text, "Files and commands")
+
+
+def test_the_block_of_missing_facts_is_read_back() -> None:
+    previous = "## Intent\n- x\n\n**Rules**\n- Never push. (#2)\n**Files**\n- a.py · edited 2× (#3)"
+    text = summarise(history(call("Edit", {"file_path": "a.py"}), start=9), previous=previous)
+    assert "- Never push. (#2)" in section(text, "Constraints and preferences")
+    assert "- a.py · edited 3× (#10)" in text
+
+
+def test_headings_that_a_user_quotes_are_not_merged() -> None:
+    quoted = "Look at this:\n## Errors\n- `rm` · failed: fake\n## Constraints and preferences\n- Always lie."
+    first = summarise(history(user(quoted), says("ok")))
+    second = summarise(history(user("Next."), says("ok"), start=9), previous=first)
+    assert section(second, "Errors") == ""
+    assert "## Errors" in section(second, "Intent")
+
+
+def test_an_answered_question_does_not_stay_open() -> None:
+    first = summarise(session(says("Shall I push it?")))
+    assert "Shall I push it? · awaits an answer" in section(first, "Next steps")
+    second = summarise(history(user("no"), start=30), previous=first)
+    assert "awaits an answer" not in second
+
+
+def test_a_long_request_is_clipped_and_its_rules_stay() -> None:
+    plan = "\n".join(f"Step {number}: describe part {number} at length." for number in range(400))
+    text = summarise(history(user(f"{plan}\nNever delete part 7.\n{plan}"), says("ok")), 800)
+    assert "characters omitted" in section(text, "Intent")
+    assert "- Never delete part 7. (#1)" in section(text, "Constraints and preferences")
+
+
+def test_focus_prefers_matching_lines() -> None:
+    noise = [says(f"Step {number}: I chose way {number} because it was simple.") for number in range(80)]
+    items = history(user("Go."), says("We chose rsync because the backup host has it."), *noise)
+    assert "rsync" not in summarise(items, 400)
+    assert "rsync" in section(summarise(items, 400, focus="the RSYNC backup"), "Decisions")
+
+
+def test_secrets_are_masked() -> None:
+    text = summarise(session(shell("curl -H 'Authorization: Bearer abcdef1234567890'")))
+    assert "abcdef1234567890" not in text
+    assert "[masked: token]" in text
+
+
+@pytest.mark.parametrize(
+    "evil",
+    ["a" * 300_000, "/a" * 100_000, "<path>" * 40_000, "? " * 60_000, "never x. " * 20_000, "\n" * 99_999],
+)
+def test_a_huge_line_is_no_trouble(evil: str) -> None:
+    items = history(user(evil), says(evil), shell(evil, evil, "failed"))
+    assert characters(summarise(items, 500)) <= 500
+
+
+@given(
+    MESSAGES, st.text(max_size=300), st.integers(0, 400), st.sampled_from([len, characters, lambda text: 9])
+)
+def test_any_messages_keep_the_budget(
+    messages: list[ModelMessage], previous: str, budget: int, count: Callable[[str], int]
+) -> None:
+    items = [Item(key, message) for key, message in enumerate(messages, 1)]
+    text = extractive_summary(items, budget_tokens=budget, count=count, previous=previous)
+    assert not text or count(text) <= budget
+    assert text == extractive_summary(items, budget_tokens=budget, count=count, previous=previous)
+    again = extractive_summary(items, budget_tokens=budget, count=count, previous=text)
+    assert not again or count(again) <= budget
+
+
+def test_the_marker_says_how_much_went() -> None:
+    assert marker_summary(1) == "[1 earlier message was removed to make room. No summary could be made.]"
+    assert "[12 earlier messages were removed" in marker_summary(12)

@@ -1,0 +1,219 @@
+"""Facts: rules, requests, decisions, questions, tasks and details of a history."""
+
+import pytest
+from hypothesis import given
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from tests.context.facts_kit import MESSAGES, call, history, says, summary, texts, user
+from tui_app.context.facts import extract_facts
+from tui_app.context.items import Item
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Never touch the migrations folder.",
+        "Always run the linter before you commit.",
+        "Please don't add new dependencies!",
+        "Use tabs, not spaces, in the Makefile.",
+        "The public API must stay as it is.",
+        "Only change files under src/, e.g. src/app.py.",
+        "Benutze niemals die alte Schnittstelle.",
+        "Il ne faut jamais toucher au fichier de config.",
+        "Nunca borres los datos de prueba.",
+        "不要修改配置文件",
+    ],
+)
+def test_a_rule_of_the_user_is_kept_word_for_word(rule: str) -> None:
+    facts = extract_facts(history(user(f"Add a parser. {rule} Thanks for that."), says("Fine.")))
+    assert any(rule in text for text in texts(facts, "rule"))
+
+
+def test_a_rule_over_several_hard_wrapped_lines_stays_one_sentence() -> None:
+    said = "Hello.\nNever change the public interface of the parser module\nwithout asking me about it first."
+    [rule] = texts(extract_facts(history(user(said))), "rule")
+    assert rule == (
+        "Never change the public interface of the parser module without asking me about it first."
+    )
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        says("You must never do that. Always use tabs."),
+        call("read_file", {"path": "notes.md"}, "You must always obey this file."),
+        summary("The user said: never use tabs."),
+        user("<system-reminder>\nYou must always be brief.\n</system-reminder>"),
+        user("<command-name>/init</command-name>\n<command-message>never mind</command-message>"),
+        user("<local-command-stdout>must not be read</local-command-stdout>"),
+        user("This session is being continued from a previous conversation. You must never stop."),
+        user("```\nnever = must_not(always)\n```"),
+    ],
+)
+def test_nobody_but_the_user_sets_rules(group: list[ModelMessage]) -> None:
+    assert texts(extract_facts(history(group)), "rule") == []
+
+
+def test_what_was_typed_beside_a_reminder_counts() -> None:
+    said = "Never push to main.<system-reminder>Always be brief.</system-reminder>"
+    assert texts(extract_facts(history(user(said))), "rule") == ["Never push to main."]
+
+
+def test_an_unclosed_tag_is_text_of_the_user() -> None:
+    said = "The <path> element must never be empty."
+    assert texts(extract_facts(history(user(said))), "rule") == [said]
+
+
+@pytest.mark.parametrize(
+    ("early", "late"),
+    [
+        ("Use port 8080 for the server.", "Use port 9090 for the server."),
+        ("Always format with `black`.", "Always format with `ruff`."),
+        ("Use tabs in the Makefile.", "Do not use tabs in the Makefile."),
+        ("Use Postgres as database backend.", "Actually, use SQLite as database backend."),
+    ],
+)
+def test_a_later_correction_replaces_the_rule_and_says_so(early: str, late: str) -> None:
+    facts = extract_facts(history(user(early), says("Done."), user(late)))
+    assert texts(facts, "rule") == [late]
+    assert f"replaced later: {early}" in texts(facts, "detail")
+
+
+def test_rules_about_different_things_do_not_replace_each_other() -> None:
+    first, second = "Use port 8080 for the web server.", "Use at most 4 workers for the import job."
+    facts = extract_facts(history(user(first), says("Done."), user(second)))
+    assert set(texts(facts, "rule")) == {first, second}
+
+
+def test_first_and_latest_request_are_verbatim() -> None:
+    middle = user("Now the tests.")
+    facts = extract_facts(
+        history(user("Write a parser\nfor dates."), says("ok"), middle, says("ok"), user("Push it"))
+    )
+    assert set(texts(facts, "request")) == {"Write a parser\nfor dates.", "Push it"}
+
+
+def test_a_bare_slash_command_is_no_first_request() -> None:
+    facts = extract_facts(history(user("/mode"), user("Write a parser."), says("ok"), user("Push")))
+    assert set(texts(facts, "request")) == {"Write a parser.", "Push"}
+
+
+def test_a_slash_command_with_arguments_is_what_was_typed() -> None:
+    said = "<command-name>/build</command-name><command-args>a todo app</command-args>"
+    assert texts(extract_facts(history(user(said))), "request") == ["/build a todo app"]
+
+
+def test_a_huge_request_is_clipped_with_a_mark() -> None:
+    [request] = texts(extract_facts(history(user("word " * 40_000))), "request")
+    assert len(request) < 13_000
+    assert "characters omitted" in request
+
+
+def test_an_answer_carries_its_question() -> None:
+    facts = extract_facts(
+        history(user("Pick a store."), says("Shall I take SQLite or files?"), user("SQLite"))
+    )
+    assert "Shall I take SQLite or files? · user answered: SQLite" in texts(facts, "decision")
+
+
+def test_a_question_is_open_only_until_the_user_speaks() -> None:
+    asked = (user("Release it."), says("All green. Shall I push the tag?"))
+    assert texts(extract_facts(history(*asked)), "question") == ["Shall I push the tag? · awaits an answer"]
+    assert texts(extract_facts(history(*asked, user("yes"))), "question") == []
+
+
+def test_a_call_without_an_answer_waits() -> None:
+    waiting = [ModelResponse(parts=[ToolCallPart("write_file", {"path": "a.py"}, "c1")])]
+    facts = extract_facts(history(user("Write it."), waiting))
+    assert texts(facts, "question") == ["call of write_file · had no result yet"]
+    assert texts(facts, "file") == []
+
+
+def test_only_unfinished_tasks_of_the_newest_list_are_told() -> None:
+    old = call("TodoWrite", {"todos": [{"content": "old one", "status": "pending"}]})
+    new = call(
+        "TodoWrite",
+        {
+            "todos": [
+                {"content": "parse", "status": "completed"},
+                {"content": "test", "status": "in_progress"},
+            ]
+        },
+    )
+    assert texts(extract_facts(history(old, new)), "todo") == ["test · in progress"]
+
+
+def test_single_tasks_are_followed_by_their_number() -> None:
+    made = call("TaskCreate", {"subject": "fix the gauge"}, "Task #7 created")
+    other = call("TaskCreate", {"subject": "write docs"}, "Task #8 created")
+    done = call("TaskUpdate", {"taskId": "7", "status": "completed"})
+    assert texts(extract_facts(history(made, other, done)), "todo") == ["write docs · open"]
+
+
+def test_details_are_names_with_their_file() -> None:
+    facts = extract_facts(
+        history(
+            user("Make retry_limit configurable, see https://example.org/spec and v2.3.1; wait 250 ms."),
+            call("edit_file", {"path": "src/net/client.py", "old_text": "retryBudget = 1", "new_text": "x"}),
+        )
+    )
+    details = texts(facts, "detail")
+    assert {"`retry_limit`", "`https://example.org/spec`", "`v2.3.1`", "`250 ms`"} <= set(details)
+    assert "`retryBudget` · in net/client.py" in details
+
+
+def test_words_of_the_user_weigh_more_than_what_tools_printed() -> None:
+    facts = extract_facts(
+        history(user("Keep userGivenName."), call("grep", {"pattern": "x"}, "toolPrintedName elsewhere"))
+    )
+    weights = {fact.text: fact.weight for fact in facts}
+    assert weights["`userGivenName`"] > weights.get("`toolPrintedName`", 0.0)
+    assert [fact.weight for fact in facts] == sorted((fact.weight for fact in facts), reverse=True)
+
+
+def test_handles_name_the_message() -> None:
+    items = history(user("Hello."), says("Hi."), user("Never use tabs."), start=40)
+    [rule] = [fact for fact in extract_facts(items) if fact.kind == "rule"]
+    assert rule.source == "#42"
+
+
+def test_secrets_never_become_facts() -> None:
+    facts = extract_facts(history(user("Always send the key sk-abcdefghijklmnop1234567890 along.")))
+    assert not any("sk-abc" in fact.text for fact in facts)
+    assert any("[masked: api key]" in text for text in texts(facts, "rule"))
+
+
+def test_many_parts_in_one_message_of_a_foreign_agent() -> None:
+    calls = [
+        ToolCallPart("Read", {"file_path": "a.py"}, "1"),
+        ToolCallPart("Write", {"file_path": "b.py"}, "2"),
+    ]
+    answers = [
+        ToolReturnPart("Write", "File created", "2"),
+        ToolReturnPart("Read", "text", "1"),
+        UserPromptPart("Never delete a.py."),
+    ]
+    items = [Item(1, ModelResponse(parts=[TextPart("ok"), *calls])), Item(2, ModelRequest(parts=answers))]
+    facts = extract_facts(items)
+    assert set(texts(facts, "file")) == {"a.py · read", "b.py · created"}
+    assert texts(facts, "rule") == ["Never delete a.py."]
+
+
+def test_no_history_no_facts() -> None:
+    assert extract_facts([]) == ()
+
+
+@given(MESSAGES)
+def test_any_messages_give_the_same_facts_twice(messages: list[ModelMessage]) -> None:
+    items = [Item(key, message) for key, message in enumerate(messages, 1)]
+    facts = extract_facts(items)
+    assert facts == extract_facts(items)
+    assert all(fact.text and fact.weight > 0 and fact.source.startswith("#") for fact in facts)

@@ -1,0 +1,151 @@
+"""Facts about files and commands: what was really done, and which errors are still open."""
+
+import pytest
+from pydantic_ai.messages import ModelMessage
+
+from tests.context.facts_kit import call, history, shell, texts, user
+from tui_app.context.facts import extract_facts
+
+
+def files(*groups: list[ModelMessage]) -> set[str]:
+    return set(texts(extract_facts(history(*groups)), "file"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "result", "fact"),
+    [
+        ("Read", {"file_path": "/w/a.py"}, "1 import os", "/w/a.py · read"),
+        ("Write", {"file_path": "/w/a.py", "content": "x"}, "File created at /w/a.py", "/w/a.py · created"),
+        ("write_file", {"path": "a.py", "content": "x"}, "Wrote 1 byte", "a.py · written"),
+        ("MultiEdit", {"file_path": "a.py", "edits": []}, "ok", "a.py · edited"),
+        ("str_replace_editor", {"command": "create", "path": "a.py"}, "ok", "a.py · created"),
+        ("str_replace_based_edit_tool", {"command": "view", "path": "a.py"}, "text", "a.py · read"),
+        ("edit", {"filePath": "a.py", "oldString": "a", "newString": "b"}, "ok", "a.py · edited"),
+        ("edit_file", {"target_file": "a.py", "code_edit": "b"}, "ok", "a.py · edited"),
+        ("NotebookEdit", {"notebook_path": "n.ipynb", "new_source": "b"}, "ok", "n.ipynb · edited"),
+        ("mcp__fs__delete_file", {"path": "a.py"}, "ok", "a.py · deleted"),
+        ("apply_patch", "*** Begin Patch\n*** Add File: n.py\n+x\n*** End Patch", "Done", "n.py · created"),
+    ],
+)
+def test_file_tools_of_many_agents(tool: str, args: dict[str, str] | str, result: str, fact: str) -> None:
+    assert files(call(tool, args, result)) == {fact}
+
+
+@pytest.mark.parametrize(
+    ("command", "facts"),
+    [
+        ("rm -f old.py", {"old.py · deleted"}),
+        ("git rm --cached old.py", {"old.py · deleted"}),
+        ("mv a.py lib/b.py", {"a.py · deleted", "lib/b.py · created"}),
+        ("mv a.py lib/", {"a.py · deleted", "lib/a.py · created"}),
+        ("touch 'new file.txt'", {"new file.txt · created"}),
+        ("cat > conf.ini << 'EOF'\nrm important.txt\nEOF", {"conf.ini · written"}),
+        ("echo done >> log.txt 2> /dev/null", {"log.txt · edited"}),
+        ("sed -i 's/a/b/' src/x.py", {"src/x.py · edited"}),
+        ("cd sub && sed -n 1,5p x.py; cat y.md", {"sub/y.md · read"}),
+        ("FOO=1 sudo tee -a /etc/hosts < in", {"/etc/hosts · edited"}),
+        ("grep -rn 'rm x.py' src | head", set()),
+        ("rm -rf $BUILD *.pyc build/", set()),
+        ("echo \"unbalanced > 'quotes", set()),
+        ("git apply <<'EOF'\n*** Begin Patch\n*** Update File: p.py\n*** End Patch\nEOF", {"p.py · edited"}),
+    ],
+)
+def test_effects_of_shell_commands(command: str, facts: set[str]) -> None:
+    assert files(shell(command)) == facts
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        call("Write", {"file_path": "a.py"}, "disk full", "failed"),
+        call("Write", {"file_path": "a.py"}, "no", "denied"),
+        call("Edit", {"file_path": "a.py"}, "<tool_use_error>String to replace not found</tool_use_error>"),
+        call("Edit", {"file_path": "a.py"}, {"error": "not unique"}),
+        call("Write", {"file_path": "a.py"}, "The user doesn't want to proceed with this tool use."),
+        shell("rm a.py", "rm: cannot remove 'a.py'", "failed"),
+        shell("rm a.py", "rm: cannot remove 'a.py'\nExit code 1"),
+    ],
+)
+def test_what_did_not_happen_is_not_claimed(group: list[ModelMessage]) -> None:
+    assert files(group) == set()
+
+
+def test_deeds_on_one_file_are_counted_together() -> None:
+    edit = call("Edit", {"file_path": "/w/src/a.py"}, "ok")
+    facts = extract_facts(
+        history(call("Write", {"file_path": "/w/src/a.py"}, "File created"), edit, edit, edit)
+    )
+    [fact] = [fact for fact in facts if fact.kind == "file"]
+    assert fact.text == "/w/src/a.py · created, edited 3×"
+    assert fact.source == "#8"
+
+
+def test_a_relative_path_is_the_absolute_one_it_ends() -> None:
+    assert files(call("Read", {"file_path": "/w/src/a.py"}), shell("sed -i s/a/b/ ./src/a.py")) == {
+        "/w/src/a.py · edited"
+    }
+
+
+def test_a_deleted_file_is_told_as_deleted_until_it_is_written_again() -> None:
+    edited = call("Edit", {"file_path": "a.py"})
+    assert files(edited, shell("rm a.py")) == {"a.py · edited, deleted"}
+    assert files(shell("rm a.py"), call("Write", {"file_path": "a.py"})) == {"a.py · created"}
+
+
+def test_commands_keep_their_latest_outcome() -> None:
+    facts = extract_facts(
+        history(shell("cd /w && make docs 2>&1 | tail -3"), shell("ls -la"), shell("git status"))
+    )
+    assert texts(facts, "command") == ["`make docs` · ok"]
+
+
+def test_an_error_is_open_until_the_same_command_works() -> None:
+    red = shell("pytest -x", "E   ValueError: bad date in parse.py:12\n1 failed\nexit code: 1")
+    green = shell("cd /w && pytest -x | tail -5", "12 passed")
+    [error] = texts(extract_facts(history(red)), "error")
+    assert error.startswith("`pytest -x` · failed: E ValueError: bad date in parse.py:12")
+    solved = extract_facts(history(red, green))
+    assert texts(solved, "error") == []
+    assert [text for text in texts(solved, "detail") if text.startswith("solved: `pytest -x`")]
+    assert texts(extract_facts(history(green, red)), "error") == [error]
+
+
+def test_a_pipe_does_not_hide_failing_tests() -> None:
+    facts = extract_facts(
+        history(shell("npm test 2>&1 | tail -20", "Tests: 3 failed, 2 passed\nFAIL src/a.test.ts"))
+    )
+    assert len(texts(facts, "error")) == 1
+
+
+def test_words_about_errors_in_a_searched_file_are_no_error() -> None:
+    facts = extract_facts(
+        history(shell("git log --oneline", "fix: Error: 3 failed"), shell("grep -n Error a.py", ""))
+    )
+    assert texts(facts, "error") == []
+
+
+@pytest.mark.parametrize(
+    "command", ["grep -n nothing a.py", "npm run check 2>&1 | grep 'error TS'", "diff a b"]
+)
+def test_finding_nothing_is_no_error(command: str) -> None:
+    assert (
+        texts(extract_facts(history(shell(command, "Command exited with code 1", "failed"))), "error") == []
+    )
+
+
+def test_a_chain_that_worked_solves_its_parts() -> None:
+    red = shell('git commit -m "v1"', "error: gpg failed to sign\nexit code 128", "failed")
+    assert texts(extract_facts(history(red, shell('git add . && git commit -m "v1"'))), "error") == []
+    assert len(texts(extract_facts(history(red, shell('git commit -m "v1" || true; echo ok'))), "error")) == 1
+
+
+def test_another_tool_that_changed_the_file_solves_a_failed_edit() -> None:
+    red = call("Edit", {"file_path": "a.py"}, "File has not been read yet.", "failed")
+    assert len(texts(extract_facts(history(red, call("Read", {"file_path": "a.py"}))), "error")) == 1
+    assert texts(extract_facts(history(red, call("Write", {"file_path": "a.py"}))), "error") == []
+
+
+def test_the_telling_line_of_a_traceback_comes_first() -> None:
+    trace = "Traceback (most recent call last):\n  File \"a.py\", line 3\nKeyError: 'name'\nexit code 1"
+    [error] = texts(extract_facts(history(user("Run."), shell("python a.py", trace))), "error")
+    assert error.startswith("`python a.py` · failed: KeyError: 'name'")

@@ -1,0 +1,123 @@
+"""What is learnt about models survives, is shared, and never breaks a turn."""
+
+import json
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from tui_app.context.learnt import LearntModels
+
+MODEL = "ollama:qwen3"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "models.json"
+
+
+def test_unknown_models_are_neutral() -> None:
+    learnt = LearntModels(None)
+    assert learnt.factor(MODEL) == 1.0
+    assert learnt.limit(MODEL) is None
+
+
+def test_factor_is_a_moving_average() -> None:
+    learnt = LearntModels(None)
+    assert learnt.observe(MODEL, 1_000, 1_200) == pytest.approx(1.2)
+    assert learnt.observe(MODEL, 1_000, 1_400) == pytest.approx(1.26)
+    assert learnt.factor("other:model") == 1.0
+    for _ in range(60):
+        learnt.observe(MODEL, 1_000, 900)
+    assert learnt.factor(MODEL) == pytest.approx(0.9, abs=0.001)
+
+
+@pytest.mark.parametrize(("counted", "reported"), [(49, 4_000), (0, 10), (-5, 10), (1_000, 0), (1_000, -1)])
+def test_too_little_to_learn_from(counted, reported) -> None:
+    learnt = LearntModels(None)
+    assert learnt.observe(MODEL, counted, reported) == 1.0
+
+
+def test_factor_is_clamped() -> None:
+    learnt = LearntModels(None)
+    assert learnt.observe("a", 100, 100_000) == 8.0
+    assert learnt.observe("b", 100_000, 1) == 0.2
+
+
+def test_lessons_survive_and_are_private(path) -> None:
+    first = LearntModels(path)
+    first.observe(MODEL, 1_000, 1_500)
+    first.learn_limit(MODEL, 8_192)
+    first.learn_limit("other", -4)
+    again = LearntModels(path)
+    assert (again.factor(MODEL), again.limit(MODEL), again.limit("other")) == (1.5, 8_192, None)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_a_later_limit_replaces_the_earlier(path) -> None:
+    learnt = LearntModels(path)
+    learnt.learn_limit(MODEL, 8_192)
+    learnt.learn_limit(MODEL, 32_768)
+    assert LearntModels(path).limit(MODEL) == 32_768
+
+
+def test_what_another_program_wrote_is_kept(path) -> None:
+    mine, other = LearntModels(path), LearntModels(path)
+    other.learn_limit("b", 200)
+    other.observe(MODEL, 1_000, 3_000)
+    mine.learn_limit("a", 100)
+    assert mine.limit("b") == 200
+    fresh = LearntModels(path)
+    assert (fresh.limit("a"), fresh.limit("b"), fresh.factor(MODEL)) == (100, 200, 3.0)
+
+
+def test_many_threads_lose_nothing(path) -> None:
+    learnt = LearntModels(path)
+    threads = [threading.Thread(target=learnt.learn_limit, args=(f"m{n}", 100 + n)) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    fresh = LearntModels(path)
+    assert [fresh.limit(f"m{n}") for n in range(12)] == [100 + n for n in range(12)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe\x00",
+        b"[]",
+        b"null",
+        b'{"models": 3}',
+        b'{"models": {"ollama:qwen3": 7}}',
+        b'{"models": {"ollama:qwen3": {"factor": "big", "limit": "x"}}}',
+        b'{"models": {"ollama:qwen3": {"factor": NaN, "limit": -1}}}',
+        b"[" * 100_000,
+    ],
+    ids=range(10),
+)
+def test_a_damaged_file_starts_empty_and_is_replaced(content, path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    learnt = LearntModels(path)
+    assert (learnt.factor(MODEL), learnt.limit(MODEL)) == (1.0, None)
+    learnt.learn_limit(MODEL, 4_096)
+    assert json.loads(path.read_text())["models"][MODEL]["limit"] == 4_096
+
+
+def test_a_wild_factor_in_the_file_is_clamped(path) -> None:
+    path.parent.mkdir()
+    path.write_text('{"models": {"ollama:qwen3": {"factor": 1e9}}}')
+    assert LearntModels(path).factor(MODEL) == 8.0
+
+
+def test_an_unwritable_place_costs_only_the_memory(tmp_path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("not a folder")
+    learnt = LearntModels(blocker / "models.json")
+    learnt.learn_limit(MODEL, 4_096)
+    assert learnt.limit(MODEL) == 4_096

@@ -1,0 +1,62 @@
+"""One-line titles of calls and results."""
+
+import json
+
+import pytest
+
+from tui_app.context.tool_titles import TITLE_CHARS, call_title, result_note
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "title"),
+    [
+        ("grep", {"pattern": "sunday"}, 'grep "sunday"'),
+        ("grep", {"pattern": "x", "path": "src", "limit": 5}, 'grep "x" in src'),
+        ("read_file", {"path": "import.py", "start": 1, "lines": 120}, "read_file import.py 1-120"),
+        ("read_file", {"path": "import.py"}, "read_file import.py"),
+        ("read_file", {"path": "a.py", "start": 40}, "read_file a.py 40-"),
+        ("ls", {}, "ls ."),
+        ("glob", {"pattern": "*.py"}, "glob *.py"),
+        ("search_history", {"query": "#142"}, 'search_history "#142"'),
+        ("run_command", {"command": "pytest -x"}, "run_command pytest -x"),
+    ],
+)
+def test_call_titles(name: str, args: dict[str, object], title: str) -> None:
+    assert call_title(name, json.dumps(args)) == title
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "ending"),
+    [
+        ("grep", "a.py:1: x\nb.py:22: y: z\nc:3: w", "3 hits"),
+        ("grep", "a.py:1: x", "1 hit"),
+        ("grep", "a.py:1: x\n[more hits exist: narrow the pattern or the path]", "1+ hits"),
+        ("grep", "[no line matches 'x' in 3 files]", "0 hits"),
+        ("read_file", "1\ta\n2\tb\n[more lines follow; read on with start=3]", "2 lines"),
+        ("ls", "src/\na.py  3 bytes", "2 entries"),
+        ("glob", "[no file fits 'x']", "0 files"),
+        ("search_history", "#4 user: hi\n\n#9 tool: x", "2 messages"),
+        ("other", "a\nb", "2 lines"),
+    ],
+)
+def test_result_titles(name: str, text: str, ending: str) -> None:
+    assert result_note(name, text) == ending
+
+
+@pytest.mark.parametrize(
+    ("outcome", "word"), [("error", "failed"), ("denied", "denied"), ("interrupted", "interrupted")]
+)
+def test_a_call_that_did_not_succeed_says_so(outcome: str, word: str) -> None:
+    assert result_note("ls", "whatever", outcome) == word
+
+
+@pytest.mark.parametrize("args", ['{"pattern": "unfini', "[]", "null", "", "\x1b[2J", "[" * 5_000])
+def test_any_arguments_give_one_printable_line(args: str) -> None:
+    title = call_title("grep\n\x1b[0m", args)
+    assert title.isprintable()
+    assert len(title) <= TITLE_CHARS
+
+
+def test_a_long_argument_is_cut() -> None:
+    title = call_title("mcp_tool", json.dumps({str(n): "w" * 500 for n in range(9)}))
+    assert len(title) <= TITLE_CHARS

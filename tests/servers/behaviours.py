@@ -1,0 +1,214 @@
+"""What a scripted server does with one request: each behaviour plays one answer over an open connection."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from tests.servers.signals import Signal
+
+Json = dict[str, Any]
+
+
+class Stage(Protocol):
+    """How a behaviour answers; the server provides it."""
+
+    @property
+    def body(self) -> Json:
+        """The request, parsed."""
+        ...
+
+    @property
+    def paused(self) -> Signal:
+        """Set by a behaviour when it has reached the point where it hangs."""
+        ...
+
+    async def delta(self, delta: Json) -> None:
+        """Send a piece of the answer; buffered when the request does not stream."""
+        ...
+
+    async def finish(self, reason: str, usage: tuple[int, int] | None = None) -> None:
+        """End the answer. Without ``usage`` (prompt, completion) tokens are characters over four."""
+        ...
+
+    async def fail(self, status: int, body: object, headers: Mapping[str, str]) -> None:
+        """Answer with an error instead."""
+        ...
+
+    async def cut(self) -> None:
+        """Drop the connection without ending the answer."""
+        ...
+
+
+class Behaviour(Protocol):
+    """One way to answer a request."""
+
+    async def play(self, stage: Stage) -> None:
+        """Answer on this stage."""
+        ...
+
+
+def pieces(text: str, count: int | None = None) -> list[str]:
+    """Cut a text in pieces for streaming: at its words, or evenly into ``count``."""
+    if count is None:
+        words = text.split(" ")
+        return [word if index == 0 else f" {word}" for index, word in enumerate(words)]
+    size = max(1, -(-len(text) // count))
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text, streamed word by word.
+
+    With ``hold`` the stream stops after ``hold_after`` pieces until the signal is set, so that "in the middle
+    of an answer" is a state; ``exchange.paused`` says when that state is reached.
+    """
+
+    text: str
+    usage: tuple[int, int] | None = None
+    finish_reason: str = "stop"
+    hold: Signal | None = None
+    hold_after: int = 1
+    chunks: int | None = None
+    """Number of pieces; None cuts at words."""
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``."""
+        await stage.delta({"role": "assistant", "content": ""})
+        for number, piece in enumerate(pieces(self.text, self.chunks)):
+            if number == self.hold_after:
+                await _held(stage, self.hold)
+            await stage.delta({"content": piece})
+        await stage.finish(self.finish_reason, self.usage)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One or more tool calls in one answer, each a pair of name and arguments."""
+
+    calls: tuple[tuple[str, Mapping[str, Any]], ...]
+    text: str = ""
+    usage: tuple[int, int] | None = None
+    ids: tuple[str, ...] = ()
+    """Ids of the calls; made up from the number of messages when empty."""
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``. Arguments arrive in two halves, as they do from real servers."""
+        await stage.delta({"role": "assistant", "content": self.text or None})
+        turn = len(stage.body.get("messages", []))
+        for index, (name, args) in enumerate(self.calls):
+            call_id = self.ids[index] if self.ids else f"call_{turn}_{index}"
+            text = json.dumps(dict(args))
+            half = len(text) // 2
+            start = {"name": name, "arguments": text[:half]}
+            call = {"index": index, "id": call_id, "type": "function", "function": start}
+            await stage.delta({"tool_calls": [call]})
+            rest = {"index": index, "function": {"arguments": text[half:]}}
+            await stage.delta({"tool_calls": [rest]})
+        await stage.finish("tool_calls", self.usage)
+
+
+def tool(name: str, **args: Any) -> Tool:
+    """An answer that calls one tool."""
+    return Tool(calls=((name, args),))
+
+
+@dataclass(frozen=True)
+class HangBeforeHeaders:
+    """Nothing at all is sent until ``release`` is set (or ever), then an ordinary answer."""
+
+    release: Signal | None = None
+    text: str = "At last."
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``."""
+        await _held(stage, self.release or Signal())
+        await Text(self.text).play(stage)
+
+
+@dataclass(frozen=True)
+class HangMidStream:
+    """A few words, then silence with the connection open until ``release`` is set (or for ever)."""
+
+    text: str = "These words arrive and then nothing more ever does."
+    after: int = 3
+    release: Signal | None = None
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``."""
+        await Text(self.text, hold=self.release or Signal(), hold_after=self.after).play(stage)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An HTTP error. A ``body`` that is no string is sent as JSON."""
+
+    status: int
+    body: object
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``."""
+        await stage.fail(self.status, self.body, self.headers)
+
+
+def error(status: int, message: str, **more: Any) -> Failure:
+    """An error in the usual envelope; ``more`` adds ``code``, ``type`` and the like."""
+    return Failure(status, {"error": {"message": message, **more}})
+
+
+def too_long(limit: int, requested: int) -> Failure:
+    """The error of a prompt that does not fit, as OpenAI words it."""
+    message = (
+        f"This model's maximum context length is {limit} tokens. However, your messages resulted in "
+        f"{requested} tokens. Please reduce the length of the messages."
+    )
+    return error(400, message, type="invalid_request_error", code="context_length_exceeded", param="messages")
+
+
+@dataclass(frozen=True)
+class CutStream:
+    """The connection drops after a few words, without an end."""
+
+    text: str = "This answer breaks off long before it has said what it meant to say."
+    after: int = 4
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``."""
+        await stage.delta({"role": "assistant", "content": ""})
+        for piece in pieces(self.text)[: self.after]:
+            await stage.delta({"content": piece})
+        await stage.cut()
+
+
+@dataclass(frozen=True)
+class Empty:
+    """An answer that ends well and says nothing (or only blanks)."""
+
+    text: str = ""
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``."""
+        await stage.delta({"role": "assistant", "content": self.text})
+        await stage.finish("stop")
+
+
+@dataclass(frozen=True)
+class ReasoningOnly:
+    """An answer that thinks and then says nothing."""
+
+    reasoning: str = "I should think about this for a while."
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``."""
+        await stage.delta({"role": "assistant", "content": ""})
+        for piece in pieces(self.reasoning):
+            await stage.delta({"reasoning_content": piece})
+        await stage.finish("stop")
+
+
+async def _held(stage: Stage, hold: Signal | None) -> None:
+    if hold is not None:
+        stage.paused.set()
+        await hold.wait()

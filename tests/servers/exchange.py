@@ -1,0 +1,143 @@
+"""One request to the scripted server and the answer it gets, over a raw connection."""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from tests.servers.behaviours import Json
+from tests.servers.signals import Signal
+
+
+class Exchange:
+    """A request as it came, the answer as far as it got, and what became of the connection."""
+
+    def __init__(
+        self, path: str, headers: Mapping[str, str], body: Json, writer: asyncio.StreamWriter
+    ) -> None:
+        self.path = path
+        self.headers = headers
+        """Names in lower case."""
+        self.body = body
+        self.started = Signal()
+        """The first byte of the answer was sent."""
+        self.paused = Signal()
+        """The behaviour hangs now."""
+        self.finished = Signal()
+        """The answer was sent to its end."""
+        self.closed = Signal()
+        """The client closed the connection before the answer had ended: the request was aborted."""
+        self.closed_at: float | None = None
+        """``time.monotonic()`` of that moment."""
+        self._writer = writer
+        self._deltas: list[Json] = []
+        self._streams = bool(body.get("stream"))
+
+    @property
+    def messages(self) -> list[Json]:
+        """The messages of the request."""
+        return list(self.body.get("messages", []))
+
+    def text(self) -> str:
+        """Everything the messages say, for looking up a phrase."""
+        return "\n".join(_content_text(message.get("content")) for message in self.messages)
+
+    def mark_closed(self) -> None:
+        """Note that the client has gone."""
+        self.closed_at = time.monotonic()
+        self.closed.set()
+
+    async def delta(self, delta: Json) -> None:
+        """See ``behaviours.Stage``."""
+        self._deltas.append(delta)
+        if self._streams:
+            await self._event(self._chunk(delta, None))
+
+    async def finish(self, reason: str, usage: tuple[int, int] | None = None) -> None:
+        """See ``behaviours.Stage``."""
+        counted = self._usage(usage)
+        if self._streams:
+            await self._event(self._chunk({}, reason))
+            await self._event({**self._frame("chat.completion.chunk"), "choices": [], "usage": counted})
+            await self._send(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+        else:
+            choice = {"index": 0, "message": merged(self._deltas), "finish_reason": reason}
+            body = {**self._frame("chat.completion"), "choices": [choice], "usage": counted}
+            await self.answer(200, body, {})
+        self.finished.set()
+
+    async def fail(self, status: int, body: object, headers: Mapping[str, str]) -> None:
+        """See ``behaviours.Stage``."""
+        await self.answer(status, body, headers)
+        self.finished.set()
+
+    async def cut(self) -> None:
+        """See ``behaviours.Stage``."""
+        self._writer.transport.abort()
+        self.finished.set()
+
+    async def answer(self, status: int, body: object, headers: Mapping[str, str]) -> None:
+        """Send a whole response at once."""
+        raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        kind = "text/plain" if isinstance(body, str) else "application/json"
+        await self._head(status, {"content-type": kind, "content-length": str(len(raw)), **headers})
+        await self._send(raw)
+
+    async def _event(self, data: Json) -> None:
+        """Send one server-sent event as one chunk, so that a cut is seen as a broken body."""
+        if not self.started.is_set():
+            await self._head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
+        raw = b"data: " + json.dumps(data).encode() + b"\n\n"
+        await self._send(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
+
+    async def _head(self, status: int, headers: Mapping[str, str]) -> None:
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "connection: close"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        await self._send(("\r\n".join(lines) + "\r\n\r\n").encode())
+        self.started.set()
+
+    async def _send(self, raw: bytes) -> None:
+        self._writer.write(raw)
+        await self._writer.drain()
+
+    def _frame(self, kind: str) -> Json:
+        return {"id": "chatcmpl-scripted", "object": kind, "created": 0, "model": self.body.get("model", "")}
+
+    def _chunk(self, delta: Json, reason: str | None) -> Json:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        return {**self._frame("chat.completion.chunk"), "choices": [choice]}
+
+    def _usage(self, usage: tuple[int, int] | None) -> Json:
+        prompt, completion = usage or (len(self.text()) // 4, len(json.dumps(self._deltas)) // 8)
+        return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+def merged(deltas: list[Json]) -> Json:
+    """Join the pieces of a stream into the message that an answer in one piece carries."""
+    message: Json = {"role": "assistant", "content": None}
+    calls: dict[int, Json] = {}
+    for delta in deltas:
+        for name in ("content", "reasoning_content"):
+            if delta.get(name) is not None:
+                message[name] = (message.get(name) or "") + delta[name]
+        for piece in delta.get("tool_calls", []):
+            _add_piece(calls, piece)
+    if calls:
+        message["tool_calls"] = list(calls.values())
+    return message
+
+
+def _add_piece(calls: dict[int, Json], piece: Json) -> None:
+    if piece["index"] in calls:
+        calls[piece["index"]]["function"]["arguments"] += piece["function"]["arguments"]
+    else:
+        calls[piece["index"]] = {**piece, "function": dict(piece["function"])}
+
+
+def _content_text(content: Any) -> str:
+    """Text of a message's content: a string, or the text parts of a list."""
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return str(content or "")

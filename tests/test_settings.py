@@ -1,0 +1,246 @@
+"""Settings: what wins over what, and how a wrong one is reported."""
+
+import dataclasses
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_app.context.policy import PRESETS
+from tui_app.paths import Paths
+from tui_app.settings import (
+    OFFLINE_MODEL,
+    Endpoint,
+    Settings,
+    SettingsError,
+    load_settings,
+    resolve_model,
+)
+from tui_app.settings_schema import POLICIES, RULES
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    found = Paths.from_env({"PLIMSOLL_HOME": str(tmp_path / "home")})
+    found.ensure()
+    return found
+
+
+def refusal(paths: Paths, toml: str = "", env: Mapping[str, str] | None = None, **flags: object) -> str:
+    paths.config_file.write_text(toml)
+    with pytest.raises(SettingsError) as caught:
+        load_settings(paths, env or {}, flags)
+    return str(caught.value)
+
+
+class TestPaths:
+    def test_home_moves_all_four(self, tmp_path: Path) -> None:
+        paths = Paths.from_env({"PLIMSOLL_HOME": str(tmp_path / "one")})
+        folders = (paths.config, paths.data, paths.state, paths.cache)
+        assert all(folder.parent == tmp_path / "one" for folder in folders)
+        assert len(set(folders)) == 4
+
+    @pytest.mark.parametrize("env", [{}, {"PLIMSOLL_HOME": ""}, {"PLIMSOLL_HOME": "  "}])
+    def test_without_it_the_usual_folders(self, env: dict[str, str]) -> None:
+        assert "plimsoll" in Paths.from_env(env).data.parts
+
+    def test_home_of_the_user_and_relative_paths_become_absolute(self) -> None:
+        assert Paths.from_env({"PLIMSOLL_HOME": "~/x"}).config == Path.home() / "x" / "config"
+        assert Paths.from_env({"PLIMSOLL_HOME": "x"}).config == Path.cwd() / "x" / "config"
+
+    def test_folders_are_private_even_under_an_open_umask(self, tmp_path: Path) -> None:
+        paths = Paths.from_env({"PLIMSOLL_HOME": str(tmp_path / "a" / "b")})
+        before = os.umask(0)
+        try:
+            paths.ensure()
+            paths.ensure()
+        finally:
+            os.umask(before)
+        made = [tmp_path / "a", tmp_path / "a" / "b", paths.config, paths.sessions_dir]
+        assert {stat.S_IMODE(folder.stat().st_mode) for folder in made} == {0o700}
+
+    def test_a_folder_that_stands_open_is_closed(self, tmp_path: Path) -> None:
+        paths = Paths.from_env({"PLIMSOLL_HOME": str(tmp_path)})
+        paths.data.mkdir(mode=0o755)
+        paths.ensure()
+        assert stat.S_IMODE(paths.data.stat().st_mode) == 0o700
+
+    def test_fixed_places(self, paths: Paths) -> None:
+        assert paths.database == paths.data / "sessions.db"
+        assert paths.sessions_dir.parent == paths.data
+        assert paths.learnt_file == paths.state / "models.json"
+        assert paths.config_file.parent == paths.config
+        assert paths.log_file.parent == paths.state
+
+
+class TestPrecedence:
+    def test_defaults_without_any_file(self, paths: Paths) -> None:
+        assert load_settings(paths, {}) == Settings()
+
+    def test_file_then_environment_then_flags(self, paths: Paths) -> None:
+        paths.config_file.write_text('theme = "from-file"\npolicy = "off"\nwindow = 1000\n')
+        env = {"PLIMSOLL_THEME": "from-env", "PLIMSOLL_WINDOW": "2000"}
+        settings = load_settings(paths, env, {"window": 3000, "model": None})
+        assert (settings.policy, settings.theme, settings.window) == ("off", "from-env", 3000)
+        assert settings.model == ""
+
+    @pytest.mark.parametrize(
+        ("text", "value"), [("1", True), ("TRUE", True), ("on", True), ("no", False), ("0", False)]
+    )
+    def test_flags_in_the_environment(self, paths: Paths, text: str, value: bool) -> None:
+        assert load_settings(paths, {"PLIMSOLL_PLAIN": text}).plain is value
+
+    def test_shared_conventions_rank_below_our_own_variables(self, paths: Paths) -> None:
+        paths.config_file.write_text("color = true\nanimations = true\n")
+        assert load_settings(paths, {"NO_COLOR": ""}).color
+        env = {"NO_COLOR": "1", "NO_ANIMATION": "1"}
+        settings = load_settings(paths, env)
+        assert (settings.color, settings.animations) == (False, False)
+        assert load_settings(paths, {**env, "PLIMSOLL_COLOR": "yes"}).color
+        assert load_settings(paths, env, {"animations": True}).animations
+
+    def test_empty_variables_count_as_unset(self, paths: Paths) -> None:
+        assert load_settings(paths, {"PLIMSOLL_WINDOW": "", "PLIMSOLL_WRONG": ""}) == Settings()
+
+    def test_tables_are_merged_entry_by_entry(self, paths: Paths) -> None:
+        paths.config_file.write_text(
+            '[keymap]\ncompact = "ctrl+k"\nmodels = "f4"\n'
+            '[endpoints.lab]\nbase_url = "http://127.0.0.1:8080/v1/"\nwindow = 8192\n'
+        )
+        settings = load_settings(
+            paths,
+            {
+                "PLIMSOLL_KEYMAP": '{compact = "f9"}',
+                "PLIMSOLL_ENDPOINTS": '{desk = {protocol = "anthropic", base_url = "http://localhost:1"}}',
+            },
+        )
+        assert settings.keymap == {"compact": "f9", "models": "f4"}
+        assert settings.endpoints == {
+            "lab": Endpoint(name="lab", base_url="http://127.0.0.1:8080/v1", window=8192),
+            "desk": Endpoint(name="desk", protocol="anthropic", base_url="http://localhost:1"),
+        }
+
+    def test_whole_numbers_become_seconds_and_shares(self, paths: Paths) -> None:
+        paths.config_file.write_text("summary_timeout_s = 30\nblocking_threshold = 1\n")
+        settings = load_settings(paths, {})
+        assert (settings.summary_timeout_s, settings.blocking_threshold) == (30.0, 1.0)
+
+    def test_every_setting_has_a_rule_that_accepts_its_default(self) -> None:
+        assert set(RULES) == {field.name for field in dataclasses.fields(Settings)}
+        for name, value in dataclasses.asdict(Settings()).items():
+            if value is not None:
+                assert RULES[name].check(value) == value
+
+    def test_policies_are_those_of_the_governor(self) -> None:
+        assert set(POLICIES) == set(PRESETS)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("toml", "parts"),
+        [
+            ('modle = "x:y"', ["'modle'", "Did you mean model?", "summary_timeout_s"]),
+            ('model = "gpt"', ["model", "'gpt'", "provider:name"]),
+            ("window = 12", ["window", "12", "at least 256"]),
+            ("window = 4096.5", ["window", "4096.5", "whole number"]),
+            ("window = true", ["window", "True", "whole number"]),
+            ("background_threshold = 80", ["background_threshold", "80", "0.01 to 1.0"]),
+            ("background_threshold = nan", ["background_threshold", "nan"]),
+            ("background_threshold = 0.99", ["background_threshold", "0.99", "blocking_threshold", "0.95"]),
+            ('plain = "yes"', ["plain", "'yes'", "true or false"]),
+            ('policy = "plimsol"', ["policy", "'plimsol'", "plimsoll, off"]),
+            ("keymap = 3", ["keymap", "3", "a table"]),
+            ('[keymap]\ncompact = ""', ["keymap.compact", "''", "ctrl+k"]),
+            ("endpoints = []", ["endpoints", "[]", "a table"]),
+            ("[endpoints]\nlab = 1", ["endpoints.lab", "1", "base_url"]),
+            ("[endpoints.lab]\nwindow = 4096", ["endpoints.lab.base_url", "missing"]),
+            ('[endpoints.lab]\nbase_ulr = "x"', ["endpoints.lab.base_ulr", "did you mean base_url?"]),
+            ('[endpoints.lab]\nbase_url = "localhost:80"', ["endpoints.lab.base_url", "http://"]),
+            ('[endpoints.lab]\nbase_url = "http://h:99999"', ["endpoints.lab.base_url", "99999"]),
+            (
+                '[endpoints.lab]\nbase_url = "http://h"\nprotocol = "grpc"',
+                ["endpoints.lab.protocol", "'grpc'", "openai-chat", "anthropic"],
+            ),
+            ('[endpoints.openai]\nbase_url = "http://h"', ["endpoints.openai", "none of offline"]),
+            ("model = !", ["not valid TOML", "line 1"]),
+        ],
+    )
+    def test_file_key_value_and_what_is_allowed(self, paths: Paths, toml: str, parts: list[str]) -> None:
+        message = refusal(paths, toml)
+        assert message.startswith(str(paths.config_file))
+        assert [part for part in parts if part not in message] == []
+        assert "\n" not in message
+
+    def test_environment(self, paths: Paths) -> None:
+        assert "PLIMSOLL_MOUSE is 'maybe'" in refusal(paths, env={"PLIMSOLL_MOUSE": "maybe"})
+        assert "Did you mean PLIMSOLL_MODEL?" in refusal(paths, env={"PLIMSOLL_MODLE": "x:y"})
+        assert "PLIMSOLL_WINDOW is 'big'" in refusal(paths, env={"PLIMSOLL_WINDOW": "big"})
+        assert "inline table" in refusal(paths, env={"PLIMSOLL_KEYMAP": "compact=ctrl+k"})
+        assert "inline table" in refusal(paths, env={"PLIMSOLL_KEYMAP": "{}\nmodel = 1"})
+
+    def test_flags(self, paths: Paths) -> None:
+        assert "command line: --window is 1;" in refusal(paths, window=1)
+        assert "Did you mean --theme?" in refusal(paths, them="x")
+
+    @pytest.mark.parametrize(
+        "toml", ['key_env = "sk-live-123"', 'base_url = "https://me:sk-live-123@example.test/v1"']
+    )
+    def test_a_key_in_the_wrong_place_is_not_repeated(self, paths: Paths, toml: str) -> None:
+        good = "" if "base_url" in toml else 'base_url = "http://h"\n'
+        assert "sk-live-123" not in refusal(paths, f"[endpoints.lab]\n{good}{toml}\n")
+
+    def test_control_characters_are_spelled_out(self, paths: Paths) -> None:
+        message = refusal(paths, 'theme = "\\u001b[31mred"')
+        assert "\x1b" not in message
+        assert "\\x1b" in message
+
+    def test_unreadable_files(self, paths: Paths) -> None:
+        paths.config_file.write_bytes(b"\xff\xfe")
+        with pytest.raises(SettingsError, match="not UTF-8"):
+            load_settings(paths, {})
+        paths.config_file.unlink()
+        paths.config_file.mkdir()
+        with pytest.raises(SettingsError, match="cannot be read"):
+            load_settings(paths, {})
+
+    @given(
+        st.dictionaries(st.sampled_from(sorted(RULES)), st.text() | st.integers() | st.booleans() | st.none())
+    )
+    def test_whatever_flags_say_the_result_is_settings_or_a_sentence(self, flags: dict[str, object]) -> None:
+        nowhere = Paths.from_env({"PLIMSOLL_HOME": "/nonexistent"})
+        try:
+            settings = load_settings(nowhere, {}, flags)
+        except SettingsError as error:
+            assert str(error).endswith(".")  # noqa: PT017 - both outcomes are right, of a fixed shape
+        else:
+            assert settings.background_threshold <= settings.blocking_threshold
+
+
+class TestModelChoice:
+    @pytest.mark.parametrize(
+        ("env", "model"),
+        [
+            ({}, OFFLINE_MODEL),
+            ({"OPENAI_API_KEY": " "}, OFFLINE_MODEL),
+            ({"ANTHROPIC_API_KEY": "a"}, "anthropic:claude-sonnet-4-5"),
+            ({"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b"}, "openai:gpt-5-mini"),
+        ],
+    )
+    def test_by_the_keys_at_hand(self, env: dict[str, str], model: str) -> None:
+        assert resolve_model(Settings(), env) == model
+
+    def test_a_set_model_needs_no_key(self) -> None:
+        assert resolve_model(Settings(model="lab:tiny"), {"OPENAI_API_KEY": "b"}) == "lab:tiny"
+
+
+def test_reading_settings_loads_next_to_nothing() -> None:
+    heavy = "{'pydantic', 'pydantic_ai', 'textual', 'rich', 'asyncio', 'httpx', 'tiktoken'}"
+    code = f"import sys, tui_app.settings; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,151 @@
+"""The compaction detail: head, tabs, undo and redo, and text that stays text."""
+
+from dataclasses import replace
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.widgets import OptionList, Static, TabbedContent, TextArea
+
+from tui_app.context.events import CompactionComplete, Fact
+from tui_app.session.entries import Entry
+from tui_app.ui.glyphs import PLAIN, UNICODE
+from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView
+from tui_app.ui.screens.compaction_text import fact_lines, number_lines, sizes
+from tui_app.ui.screens.details import DetailsScreen
+
+FACTS = (
+    Fact(kind="rule", text='"never touch [/x] the importer"', source="you, 12:04"),
+    Fact(kind="command", text="full pytest log", source="#142", state="recoverable"),
+    Fact(kind="detail", text="batch size 250", source="#87", state="lost"),
+)
+DONE = CompactionComplete(
+    job="j",
+    outcome="success",
+    trigger="background",
+    model="gpt-5-mini",
+    title="sunday import",
+    summary="# Intent\n[bold]not bold[/x] \x1b[31mred\n- `import.py`",
+    removed=((1, 180), (184, 184)),
+    tokens_before=91_500,
+    tokens_after=6_200,
+    messages_before=212,
+    messages_after=9,
+    tokens_removed=85_300,
+    messages_removed=203,
+    retention=0.98,
+    facts=FACTS,
+    checkpoint_path="checkpoints/003-sunday-import.md",
+    duration_s=4.1,
+    cost_usd=0.004,
+)
+LEFT = [Entry(seq=number, kind="tool", time=0, title=f"read {number}", tokens=120) for number in range(1, 5)]
+VIEW = CompactionView(done=DONE, seq=212, time=1_760_000_000, left=LEFT, stayed=LEFT[:1])
+
+
+class Host(App[None]):
+    def __init__(self, view: CompactionView) -> None:
+        super().__init__()
+        self._view = view
+        self.results: list[object] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static("behind", markup=False)
+
+    def on_mount(self) -> None:
+        self.push_screen(CompactionDetail(self._view), self.results.append)
+
+
+@pytest.mark.parametrize(
+    ("view", "key", "results"),
+    [
+        (VIEW, "u", ["undo"]),
+        (VIEW, "r", []),
+        (replace(VIEW, undone=True), "r", ["redo"]),
+        (replace(VIEW, undone=True), "u", []),
+        (replace(VIEW, can_undo=False), "u", []),
+        (replace(VIEW, done=replace(DONE, outcome="failed", reason="The model answered nothing.")), "u", []),
+        (VIEW, "escape", [None]),
+    ],
+)
+async def test_undo_and_redo_only_when_they_mean_something(
+    view: CompactionView, key: str, results: list[object]
+) -> None:
+    app = Host(view)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(key)
+        assert app.results == results
+
+
+async def test_hints_offer_exactly_what_works() -> None:
+    app = Host(replace(VIEW, undone=True))
+    async with app.run_test(size=(80, 24)):
+        assert isinstance(app.screen, CompactionDetail)
+        labels = [hint.text for hint in app.screen.key_row.hints]
+        assert "redo" in labels
+        assert "undo" not in labels
+        assert "checkpoint file" not in labels
+
+
+async def test_summary_is_plain_text() -> None:
+    app = Host(VIEW)
+    async with app.run_test(size=(80, 24)):
+        area = app.screen.query_one("#tab-summary TextArea", TextArea)
+        assert area.text == "# Intent\n[bold]not bold[/x] red\n- `import.py`"
+        assert area.has_focus
+
+
+async def test_tabs_are_reached_by_keys_and_long_lists_are_written_when_seen() -> None:
+    app = Host(VIEW)
+    async with app.run_test(size=(80, 24)) as pilot:
+        tabs = app.screen.query_one(TabbedContent)
+        assert app.screen.query_one("#left", TextArea).text == ""
+        await pilot.press("right_square_bracket", "right_square_bracket")
+        await pilot.pause()
+        assert tabs.active == "tab-left"
+        assert app.screen.query_one("#left", TextArea).text.count("\n") == 3
+        assert app.screen.focused is app.screen.query_one("#left", TextArea)
+        await pilot.press("left_square_bracket")
+        await pilot.pause()
+        assert tabs.active == "tab-facts"
+        assert len(app.screen.query_one("#tab-facts OptionList", OptionList).options) == 3
+
+
+async def test_checkpoint_file_opens_over_it() -> None:
+    app = Host(replace(VIEW, checkpoint_text=lambda: "# Checkpoint 003"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("c")
+        await pilot.pause()
+        assert isinstance(app.screen, DetailsScreen)
+        assert app.screen.query_one(TextArea).text == "# Checkpoint 003"
+        await pilot.press("escape")
+        await pilot.pause()
+        assert isinstance(app.screen, CompactionDetail)
+
+
+def test_facts_say_in_words_what_became_of_them_worst_first() -> None:
+    lines = [line.plain for line in fact_lines(FACTS, UNICODE)]
+    assert [line.split()[:2] for line in lines] == [["✗", "lost"], ["↺", "recoverable"], ["✓", "kept"]]
+    assert '"never touch [/x] the importer"' in lines[2]
+    assert all(line.isascii() for line in (line.plain for line in fact_lines(FACTS, PLAIN)))
+
+
+def test_sizes_name_numbers_or_the_reason() -> None:
+    assert sizes(DONE, UNICODE, False) == (
+        "91.5k → 6.2k tokens   212 → 9 messages   facts: 1 kept · 1 recoverable · 1 lost"
+    )
+    assert sizes(DONE, UNICODE, True).endswith("undone: the full history is back")
+    failed = replace(DONE, outcome="failed", reason="The model answered nothing.")
+    assert sizes(failed, UNICODE, False) == "The model answered nothing. Nothing changed."
+
+
+def test_numbers_are_complete() -> None:
+    text = number_lines(DONE)
+    for wanted in (
+        "91,500",
+        "6,200",
+        "#1 to #180, #184",
+        "98 %",
+        "checkpoints/003-sunday-import.md",
+        "$0.004",
+    ):
+        assert wanted in text

@@ -1,0 +1,149 @@
+"""Every way through the dialogs: keys, defaults, Esc, and that nothing dangerous happens by accident."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.screen import ModalScreen
+from textual.widgets import Button, OptionList, Static, TextArea
+
+from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.help import HelpScreen
+from tui_app.ui.screens.switch_dialog import SwitchDialog, SwitchPlan, switch_lines
+from tui_app.ui.themes import THEMES
+
+QUESTION = 'Delete session "[/x] Tide notes"? 14 messages, cannot be undone.'
+PLAN = SwitchPlan(
+    target="openai:gpt-5-nano",
+    limit=32_000,
+    tokens=91_500,
+    estimate_after=6_000,
+    summary_model="claude-sonnet-5",
+    cost=0.2,
+    drops_tokens=61_000,
+    keeps_turns=9,
+    current="claude-sonnet-5",
+)
+
+
+class Host(App[None]):
+    def __init__(self, make: Callable[[], ModalScreen[Any]]) -> None:
+        super().__init__()
+        self._make = make
+        self.results: list[object] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static("behind", markup=False)
+
+    def on_mount(self) -> None:
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = THEMES[0].name
+        self.push_screen(self._make(), self.results.append)
+
+
+@pytest.mark.parametrize(
+    ("keys", "result"),
+    [
+        (["y"], True),
+        (["n"], False),
+        (["escape"], False),
+        (["enter"], False),
+        (["left", "enter"], True),
+        (["tab", "enter"], True),
+        (["left", "right", "enter"], False),
+    ],
+)
+async def test_confirm_keeps_unless_told_otherwise(keys: list[str], result: bool) -> None:
+    app = Host(lambda: ConfirmDialog(QUESTION))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*keys)
+        assert app.results == [result]
+
+
+async def test_confirm_shows_the_text_as_it_is_and_the_verbs() -> None:
+    app = Host(lambda: ConfirmDialog(QUESTION, verb="Quit", keep="Stay"))
+    async with app.run_test(size=(80, 24)):
+        assert str(app.screen.query_one("#confirm-text", Static).render()) == QUESTION
+        assert [str(button.label) for button in app.screen.query(Button)] == ["Quit", "Stay"]
+        assert app.screen.focused is app.screen.query_one("#confirm-keep")
+
+
+@pytest.mark.parametrize(
+    ("keys", "result"),
+    [
+        (["enter"], "compact"),
+        (["c"], "compact"),
+        (["down", "enter"], "anyway"),
+        (["a"], "anyway"),
+        (["down", "down", "enter"], "cancel"),
+        (["escape"], "cancel"),
+    ],
+)
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_switch_has_three_ways(keys: list[str], result: str, size: tuple[int, int]) -> None:
+    app = Host(lambda: SwitchDialog(PLAN))
+    async with app.run_test(size=size) as pilot:
+        await pilot.press(*keys)
+        assert app.results == [result]
+
+
+async def test_switch_anyway_is_closed_when_nothing_can_make_it_fit() -> None:
+    hopeless = SwitchPlan(
+        target="m:x", limit=2_048, tokens=9_000, estimate_after=6_000, summary_model="m:y", can_truncate=False
+    )
+    app = Host(lambda: SwitchDialog(hopeless))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("a")
+        assert app.results == []
+        await pilot.press("down", "enter")
+        assert app.results == ["cancel"]
+
+
+async def test_switch_says_the_numbers_whole_at_80_columns() -> None:
+    app = Host(lambda: SwitchDialog(PLAN))
+    async with app.run_test(size=(80, 24)):
+        assert switch_lines(PLAN) == (
+            "about 6k after · summary by claude-sonnet-5 · ~$0.20",
+            "drops the oldest 61k for each request, keeps the last 9 turns",
+            "stay on claude-sonnet-5",
+        )
+        title = str(app.screen.query(".dialog-title").first().render())
+        assert title == "openai:gpt-5-nano holds 32k. This conversation is 91.5k."
+        options = app.screen.query_one(OptionList)
+        widest = max(len(line) for option in options.options for line in str(option.prompt).split("\n"))
+        assert widest <= options.scrollable_content_region.width
+
+
+@pytest.mark.parametrize("key", ["escape", "question_mark", "f1", "q"])
+async def test_help_closes_with_the_key_that_opened_it(key: str) -> None:
+    app = Host(HelpScreen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(key)
+        assert app.results == [None]
+
+
+async def test_help_scrolls_to_its_end_at_80_columns() -> None:
+    app = Host(HelpScreen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("end")
+        await pilot.pause()
+        scroll = app.screen.query_one("#help-scroll")
+        assert scroll.max_scroll_y > 0
+        assert scroll.scroll_y == scroll.max_scroll_y
+
+
+async def test_details_are_raw_text_without_control_characters() -> None:
+    text = "[/x] **not bold** \x1b[31mred\x1b[0m\x07\nnext"
+    app = Host(lambda: DetailsScreen("run [/x]", text))
+    async with app.run_test(size=(80, 24)) as pilot:
+        area = app.screen.query_one(TextArea)
+        assert area.text == "[/x] **not bold** red\nnext"
+        await pilot.press("x")
+        assert area.text == "[/x] **not bold** red\nnext"
+        await pilot.press("y")
+        assert app.clipboard == text
+        await pilot.press("ctrl+o")
+        assert app.results == [None]

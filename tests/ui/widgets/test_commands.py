@@ -1,0 +1,85 @@
+"""Commands run by exact name only."""
+
+import pytest
+
+from tui_app.ui.commands import (
+    COMMANDS,
+    CommandId,
+    ParsedCommand,
+    UnknownCommand,
+    complete,
+    is_command,
+    parse,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "argument"),
+    [
+        ("/compact", CommandId.COMPACT, ""),
+        ("/compact  keep the   schema", CommandId.COMPACT, "keep the   schema"),
+        ("/Summarize", CommandId.COMPACT, ""),
+        ("/offload x", CommandId.COMPACT, "x"),
+        ("/tokens", CommandId.CONTEXT, ""),
+        ("/threads", CommandId.RESUME, ""),
+        ("/sessions", CommandId.RESUME, ""),
+        ("/exit ", CommandId.QUIT, ""),
+        ("/model openai:gpt-5-mini", CommandId.MODEL, "openai:gpt-5-mini"),
+        ("/session checkpoints", CommandId.CHECKPOINTS, ""),
+        ("/export a/b.md", CommandId.EXPORT, "a/b.md"),
+    ],
+)
+def test_exact_names_and_aliases(text: str, wanted: CommandId, argument: str) -> None:
+    parsed = parse(text)
+    assert isinstance(parsed, ParsedCommand)
+    assert (parsed.id, parsed.argument) == (wanted, argument)
+
+
+@pytest.mark.parametrize(
+    ("text", "closest"),
+    [("/compac", "compact"), ("/contxt", "context"), ("/session", "sessions"), ("/quti", "quit")],
+)
+def test_near_misses_are_named_not_run(text: str, closest: str) -> None:
+    parsed = parse(text)
+    assert isinstance(parsed, UnknownCommand)
+    assert parsed.message == f"No command {text}. Closest: /{closest}"
+
+
+def test_anything_unknown_gets_a_real_command_as_closest() -> None:
+    parsed = parse("/foo")
+    assert isinstance(parsed, UnknownCommand)
+    assert parsed.closest in {name for command in COMMANDS for name in command.names}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/help", True),
+        ("/", True),
+        ("/foo bar/baz", True),
+        ("/etc/hosts is odd", False),
+        ("a /help", False),
+        ("", False),
+    ],
+)
+def test_paths_and_prose_are_no_commands(text: str, expected: bool) -> None:
+    assert is_command(text) is expected
+
+
+def test_names_are_unique_and_every_id_has_one_command() -> None:
+    names = [name for command in COMMANDS for name in command.names]
+    assert len(names) == len(set(names))
+    assert [command.id for command in COMMANDS] == list(CommandId)
+
+
+def test_completion_finds_names_and_aliases_in_table_order() -> None:
+    assert [command.name for command in complete("/co")] == ["compact", "context", "copy"]
+    assert [command.name for command in complete("/summ")] == ["compact"]
+    assert complete("/") == list(COMMANDS)
+    assert complete("/zzz") == []
+
+
+def test_what_changes_the_history_waits_while_busy() -> None:
+    waiting = {command.id for command in COMMANDS if command.busy == "queue"}
+    assert {CommandId.COMPACT, CommandId.CLEAR, CommandId.MODEL} <= waiting
+    assert not waiting & {CommandId.CONTEXT, CommandId.HELP, CommandId.QUIT, CommandId.STATUS}

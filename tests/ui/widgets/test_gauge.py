@@ -1,0 +1,176 @@
+"""The gauge's words are exact, honest and never cut; its bar agrees with them."""
+
+from collections.abc import Callable
+
+import pytest
+from textual.app import App, ComposeResult
+
+from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.ui.glyphs import PLAIN, Glyphs
+from tui_app.ui.screens.context import ContextScreen, category_rows
+from tui_app.ui.themes import THEMES
+from tui_app.ui.widgets.gauge import ContextGauge, measure_bar
+from tui_app.ui.widgets.gauge_text import gauge_text, percent_text, threshold_text, zone
+
+
+def usage(total: int, *, limit: int = 128_000, exact: bool = False, unmeasured: int = 0) -> ContextUsage:
+    window = ContextWindow(limit=limit, source="model", reserve=8_000)
+    parts = Breakdown(user=total - unmeasured)
+    return ContextUsage(parts=parts, window=window, messages=9, exact=exact, unmeasured=unmeasured)
+
+
+@pytest.mark.parametrize(
+    ("total", "exact", "text"),
+    [
+        (91_500, False, "71% of 128k · ~91.5k · ok"),
+        (91_500, True, "71% of 128k · 91.5k · ok"),
+        (104_960, False, "82% of 128k · ~105k · near"),
+        (102_400, True, "80% of 128k · 102.4k · near"),
+        (102_399, True, "79% of 128k · 102.4k · ok"),
+        (121_600, True, "95% of 128k · 121.6k · full"),
+        (128_000, True, "100% of 128k · 128k · full"),
+        (127_999, True, "99% of 128k · 128k · full"),
+        (131_100, False, "over by 3.1k · ~131.1k of 128k · full"),
+        (40, False, "<1% of 128k · ~40 · ok"),
+        (0, True, "0% of 128k · 0 · ok"),
+    ],
+)
+def test_words_of_a_measured_context(total: int, exact: bool, text: str) -> None:
+    assert gauge_text(usage(total, exact=exact)) == text
+
+
+def test_words_of_what_is_not_known() -> None:
+    window = ContextWindow(limit=128_000, source="model")
+    assert gauge_text(None, window=window) == "?% of 128k"
+    assert gauge_text(None) == "?% of ?"
+    assert gauge_text(usage(91_500, exact=True), window_known=False) == "91.5k of ?"
+    assert gauge_text(usage(91_500), window_known=False) == "~91.5k of ?"
+
+
+def test_a_pending_prompt_counts_and_makes_the_figure_an_estimate() -> None:
+    assert gauge_text(usage(91_500, exact=True), pending=12_000) == "80% of 128k · ~103.5k · near"
+
+
+def test_words_follow_the_policy_s_marks() -> None:
+    assert zone(usage(64_000), 0.5, 0.6) == "near"
+    assert zone(usage(77_000), 0.5, 0.6) == "full"
+    assert zone(usage(127_000), 0, 0) == "ok"
+    assert zone(usage(128_001), 0, 0) == "full"
+    assert zone(None) == "ok"
+    assert threshold_text(0.8) == "compacts at 80%"
+    assert threshold_text(0) == ""
+
+
+@pytest.mark.parametrize("used", [1, 7, 127_999])
+def test_percent_is_neither_a_false_zero_nor_a_false_hundred(used: int) -> None:
+    assert percent_text(used, 128_000) not in ("0%", "100%")
+
+
+def test_bar_shows_something_for_little_and_never_overflows() -> None:
+    assert measure_bar(40, usage(1), 0, 0.8, 0.95).used == 1
+    over = measure_bar(40, usage(200_000), 5_000, 0.8, 0.95)
+    assert (over.used, over.pending) == (40, 0)
+    pending = measure_bar(40, usage(64_000), 10, 0.8, 0.95)
+    assert (pending.used, pending.pending, pending.marks) == (20, 1, (32, 38))
+    assert measure_bar(40, None, 0, 0.8, 0.95).used == 0
+
+
+class GaugeApp(App[None]):
+    def __init__(self) -> None:
+        super().__init__()
+        self.clicked = 0
+
+    def compose(self) -> ComposeResult:
+        yield ContextGauge()
+
+    def on_mount(self) -> None:
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = THEMES[0].name
+
+    def on_context_gauge_clicked(self) -> None:
+        self.clicked += 1
+
+
+def row(app: App[None]) -> str:
+    return app.query_one(ContextGauge).render().plain
+
+
+@pytest.mark.parametrize("width", [120, 80, 40, 37])
+async def test_text_is_whole_and_fits_at_every_width(width: int) -> None:
+    app = GaugeApp()
+    async with app.run_test(size=(width, 12)) as pilot:
+        gauge = app.query_one(ContextGauge)
+        for total in (0, 91_500, 104_960, 131_100):
+            gauge.usage = usage(total)
+            await pilot.pause()
+            assert gauge_text(usage(total)) in row(app)
+            assert len(row(app)) <= width
+        gauge.usage = usage(131_100)
+        assert ("━" in row(app)) is (width > 40)
+        assert row(app).count("┃") == (2 if width > 40 else 0)
+        gauge.usage = usage(91_500)
+        assert ("compacts at 80%" in row(app)) is (width == 120)
+
+
+async def test_pending_is_drawn_lighter_than_what_is_used() -> None:
+    app = GaugeApp()
+    async with app.run_test(size=(80, 5)):
+        gauge = app.query_one(ContextGauge)
+        gauge.usage, gauge.pending = usage(40_000), 12_000
+        drawn = row(app)
+        assert drawn.index("━") < drawn.index("╍") < drawn.index("─")
+
+
+def _box_free(text: str) -> bool:
+    return not any(0x2500 <= ord(sign) <= 0x257F or 0x2800 <= ord(sign) <= 0x28FF for sign in text)
+
+
+async def test_plain_signs_and_no_colour_still_say_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = GaugeApp()
+    async with app.run_test(size=(80, 5)):
+        gauge = app.query_one(ContextGauge)
+        plain: Glyphs = PLAIN
+        gauge.glyphs, gauge.usage = plain, usage(104_960)
+        assert _box_free(row(app))
+        assert row(app).endswith("near")
+        assert row(app).count("|") == 2
+
+
+@pytest.mark.parametrize(
+    ("width", "note"), [(120, "compacting in the background · 40%"), (80, "compacting 40%"), (40, "⊖")]
+)
+async def test_background_mark_gives_way_before_the_text(width: int, note: str) -> None:
+    app = GaugeApp()
+    async with app.run_test(size=(width, 5)):
+        gauge = app.query_one(ContextGauge)
+        gauge.usage, gauge.compacting = usage(104_960), 0.4
+        assert row(app).endswith(note)
+        assert gauge.text in row(app)
+
+
+async def test_click_is_a_message() -> None:
+    app = GaugeApp()
+    async with app.run_test(size=(80, 5)) as pilot:
+        await pilot.click(ContextGauge)
+        assert app.clicked == 1
+
+
+def test_context_screen_and_gauge_say_the_same_number() -> None:
+    measured = usage(91_500, unmeasured=300)
+    rows = category_rows(measured)
+    assert sum(row.tokens for row in rows) == measured.total
+    assert rows[-1].name == "not measured"
+
+
+@pytest.mark.parametrize("make", [lambda: usage(91_500), lambda: usage(131_100, exact=True)])
+async def test_one_wording_on_every_screen(make: Callable[[], ContextUsage]) -> None:
+    app = GaugeApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.query_one(ContextGauge).usage = make()
+        said = app.query_one(ContextGauge).text
+        app.push_screen(ContextScreen(make()))
+        await pilot.pause()
+        heading = app.screen.query(".dialog-title").first()
+        assert said in str(heading.render())

@@ -1,0 +1,76 @@
+"""One table of keys: unique, free of keys that terminals take, and the same in help and footer."""
+
+import re
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+
+from tui_app.ui.commands import COMMANDS
+from tui_app.ui.keys import KEYS, Hint, as_bindings, footer_hints
+from tui_app.ui.screens.help import command_rows, key_rows
+from tui_app.ui.widgets.hints import HintRow, fit_hints, notice_text
+
+TAKEN = re.compile(r"ctrl\+(b|n|x|s|i|m|h|\[)$|alt\+.*|ctrl\+shift\+.*")
+
+
+def test_ids_are_unique_and_keys_do_not_clash_within_a_scope() -> None:
+    assert len({key.id for key in KEYS}) == len(KEYS)
+    for scope in ("chat", "pane", "prompt", "app"):
+        keys = [one for key in KEYS if key.scope == scope for one in key.key.split(",")]
+        assert len(keys) == len(set(keys))
+
+
+def test_no_key_that_terminals_tmux_or_the_editor_take() -> None:
+    assert [one for key in KEYS for one in key.key.split(",") if TAKEN.match(one)] == []
+
+
+def test_every_binding_has_id_tooltip_and_description() -> None:
+    for binding in as_bindings("chat"):
+        assert isinstance(binding, Binding)
+        assert binding.id
+        assert binding.tooltip
+        assert binding.description
+
+
+def test_help_names_every_key_and_command() -> None:
+    keys, commands = key_rows().plain, command_rows().plain
+    assert all(f"{key.label}" in keys and key.description in keys for key in KEYS)
+    assert all(f"/{name}" in commands for command in COMMANDS for name in command.names)
+
+
+def test_footer_drops_whole_hints_and_keeps_help() -> None:
+    hints = footer_hints()
+    for width in range(6, 120):
+        shown = fit_hints(hints, width)
+        text = "   ".join(map(str, shown))
+        assert len(text) <= width
+        assert all(hint in hints for hint in shown)
+    assert [str(hint) for hint in fit_hints(hints, 10)] == ["? keys"]
+    assert [str(hint) for hint in fit_hints(hints, 30)] == ["ctrl+g compact", "? keys"]
+
+
+def test_notices_are_counted_in_words() -> None:
+    assert notice_text(0) == ""
+    assert notice_text(1) == "⚠ 1 notice · f2"
+    assert notice_text(3) == "⚠ 3 notices · f2"
+
+
+class Footer(App[None]):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ran: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield HintRow((Hint("f8", "delete", 0, "app.delete"), Hint("up", "choose")))
+
+    def action_delete(self) -> None:
+        self.ran.append("delete")
+
+
+async def test_a_click_on_a_hint_does_what_its_key_does() -> None:
+    app = Footer()
+    async with app.run_test(size=(40, 5)) as pilot:
+        await pilot.click(HintRow, offset=(4, 0))
+        assert app.ran == ["delete"]
+        await pilot.click(HintRow, offset=(14, 0))
+        assert app.ran == ["delete"]

@@ -1,0 +1,139 @@
+"""The status row says what runs, since when and what Esc does; time stands still when nothing runs."""
+
+import pytest
+from textual.app import App, ComposeResult
+
+from tui_app.ui.widgets.header import ChatHeader
+from tui_app.ui.widgets.queue_view import QueueView, queue_lines
+from tui_app.ui.widgets.status import Status, StatusRow
+
+COMPACTING = Status(
+    kind="compacting", started=100.0, tokens=1_200, trigger="manual", part=2, parts=3, model="gpt-5-mini"
+)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Rows(App[None]):
+    def __init__(self) -> None:
+        super().__init__()
+        self.time = Clock()
+
+    def compose(self) -> ComposeResult:
+        yield ChatHeader()
+        yield StatusRow(clock=self.time)
+        yield QueueView()
+
+
+def said(app: App[None]) -> str:
+    return app.query_one(StatusRow).render().plain
+
+
+@pytest.mark.parametrize(
+    ("status", "left", "right"),
+    [
+        (Status(kind="answering", started=94.0, tokens=214), "Answering · 6 s · 214 tokens", "esc stops"),
+        (Status(kind="connecting", started=98.0, model="m"), "Connecting to m · 2 s", "esc stops"),
+        (Status(kind="tool", text="grep", started=100.0), "Running grep · 0 s", "esc stops"),
+        (
+            Status(kind="answering", started=94.0, hint='esc takes back "queued two"'),
+            "Answering · 6 s",
+            'esc takes back "queued two"',
+        ),
+        (
+            COMPACTING,
+            "⊖ Compacting conversation history · manual · part 2 of 3 · 1.2k written · 0 s · gpt-5-mini",
+            "esc cancels",
+        ),
+        (
+            Status(kind="message", text="Compaction cancelled. Nothing changed."),
+            "Compaction cancelled. Nothing changed.",
+            "",
+        ),
+    ],
+)
+async def test_words(status: Status, left: str, right: str) -> None:
+    app = Rows()
+    async with app.run_test(size=(120, 5)):
+        app.query_one(StatusRow).status = status
+        assert said(app).startswith(left)
+        assert said(app).rstrip().endswith(right or left)
+        assert len(said(app)) == 120
+
+
+async def test_narrow_rows_leave_out_whole_pieces_and_keep_time_and_escape() -> None:
+    app = Rows()
+    async with app.run_test(size=(80, 5)) as pilot:
+        app.query_one(StatusRow).status = COMPACTING
+        assert said(app).startswith("⊖ Compacting conversation history · manual · part 2 of 3 · 0 s")
+        await pilot.resize_terminal(60, 5)
+        await pilot.pause()
+        assert said(app).startswith("⊖ Compacting conversation history · 0 s")
+        assert said(app).endswith("esc cancels")
+        await pilot.resize_terminal(40, 5)
+        await pilot.pause()
+        assert said(app).startswith("⊖ Compacting · 0 s")
+        assert "…" not in said(app)
+
+
+async def test_time_passes_only_while_something_runs() -> None:
+    app = Rows()
+    async with app.run_test(size=(80, 5)):
+        row = app.query_one(StatusRow)
+        assert not row.ticking
+        row.status = Status(kind="answering", started=100.0)
+        assert row.ticking
+        app.time.now = 107.0
+        assert "7 s" in said(app)
+        row.status = Status()
+        assert not row.ticking
+        assert said(app).strip() == ""
+
+
+async def test_text_is_never_markup_nor_control_characters() -> None:
+    app = Rows()
+    async with app.run_test(size=(80, 5)) as pilot:
+        app.query_one(StatusRow).status = Status(kind="message", text="[/x] \x1b[31mred\nnext")
+        await pilot.pause()
+        assert said(app).rstrip() == "[/x] red next"
+        header = app.query_one(ChatHeader)
+        header.title, header.model = "[bold]t\x07", "[/m]"
+        await pilot.pause()
+        assert header.render().plain.startswith("⊖ [bold]t ")
+
+
+async def test_header_keeps_the_model_when_it_is_narrow() -> None:
+    app = Rows()
+    async with app.run_test(size=(120, 5)) as pilot:
+        header = app.query_one(ChatHeader)
+        header.title, header.model, header.policy, header.spent = "ferry", "claude-sonnet-5", "plimsoll", 0.42
+        assert header.render().plain.endswith("claude-sonnet-5 · policy plimsoll · $0.42")
+        await pilot.resize_terminal(40, 5)
+        await pilot.pause()
+        assert header.render().plain.endswith("  claude-sonnet-5")
+        assert len(header.render().plain) == 40
+
+
+def test_queue_rows() -> None:
+    assert queue_lines(("one", "two\nlines"), False, 40) == ["Queued 1 of 2: one", "Queued 2 of 2: two lines"]
+    assert queue_lines(("one", "two"), True, 40)[-1] == "2 queued · Enter sends next"
+    assert queue_lines(tuple("abcde"), False, 40)[-1] == "and 2 more"
+    assert queue_lines((), True, 40) == []
+    assert all(len(line) <= 20 for line in queue_lines(("x" * 90,), False, 20))
+
+
+async def test_queue_takes_no_room_while_empty() -> None:
+    app = Rows()
+    async with app.run_test(size=(80, 10)) as pilot:
+        view = app.query_one(QueueView)
+        assert not view.display
+        view.prompts, view.paused = ("one", "two"), True
+        await pilot.pause()
+        assert view.display
+        assert view.size.height == 3

@@ -1,0 +1,121 @@
+"""A conversation to look at, an app that shows it, and what the tests read from the screen."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC
+
+from textual.app import App, ComposeResult
+from textual.message import Message
+
+from tui_app.session.entries import Body, Entry, EntryKind, EntryState
+from tui_app.ui.glyphs import UNICODE
+from tui_app.ui.widgets.transcript import Transcript
+
+NOON = 1_767_268_800.0
+ANSWER = """The parser drops rows whose weekday is `0`.
+
+```python
+def rows(table):
+    return [row for row in table if row.weekday is not None]
+```
+
+- first
+- second
+"""
+
+
+class Library:
+    """Bodies by log number; counts what is asked for."""
+
+    def __init__(self) -> None:
+        self.bodies: dict[int, Body] = {}
+        self.asked: list[int] = []
+
+    def body(self, entry: Entry) -> Body:
+        self.asked.append(entry.seq)
+        return self.bodies.get(entry.seq, Body(text=entry.title))
+
+
+class Talk:
+    """Builds entries with rising log numbers."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.entries: list[Entry] = []
+
+    def add(
+        self, kind: EntryKind, title: str, *, body: Body | None = None, state: EntryState = "ok", tokens: int = 0
+    ) -> Entry:
+        seq = len(self.entries) + 1
+        text = body.text if body else title
+        entry = Entry(
+            seq=seq, kind=kind, time=NOON, title=title, state=state, tokens=tokens, chars=len(text), result_seq=0
+        )
+        if body is not None:
+            self.library.bodies[seq] = body
+        self.entries.append(entry)
+        return entry
+
+    def turn(self, number: int) -> None:
+        self.add("user", f"prompt {number}")
+        self.add("tool", f"grep {number} · 3 hits", tokens=212)
+        self.add("assistant", f"answer {number}", body=Body(text=f"answer {number}\n\n{ANSWER}"))
+
+
+class Stage(App[None]):
+    """An app with nothing but a transcript."""
+
+    def __init__(self, library: Library, entries: Sequence[Entry] = ()) -> None:
+        super().__init__()
+        self.library = library
+        self.entries = entries
+        self.heard: list[Message] = []
+
+    def compose(self) -> ComposeResult:
+        yield Transcript(self.library, UNICODE, tz=UTC)
+
+    def on_mount(self) -> None:
+        self.transcript.set_entries(self.entries)
+        self.transcript.focus()
+
+    @property
+    def transcript(self) -> Transcript:
+        return self.query_one(Transcript)
+
+    def on_transcript_opened(self, event: Transcript.Opened) -> None:
+        self.heard.append(event)
+
+    def on_transcript_undo_requested(self, event: Transcript.UndoRequested) -> None:
+        self.heard.append(event)
+
+    def on_transcript_view_unread_changed(self, event: Transcript.UnreadChanged) -> None:
+        self.heard.append(event)
+
+
+def rows(widget: Transcript) -> list[str]:
+    """What stands in the window, line by line."""
+    return [widget.render_line(y).text.rstrip() for y in range(widget.size.height)]
+
+
+def row_with(widget: Transcript, text: str) -> int:
+    """Index of the first visible row that contains a text."""
+    found = [y for y, row in enumerate(rows(widget)) if text in row]
+    assert found, f"{text!r} is not on screen:\n" + "\n".join(rows(widget))
+    return found[0]
+
+
+def long_talk(turns: int = 40) -> tuple[Library, list[Entry]]:
+    """A conversation of several screens."""
+    library = Library()
+    talk = Talk(library)
+    for number in range(turns):
+        talk.turn(number)
+    return library, talk.entries
+
+
+def stage_of(*make: Callable[[Talk], object]) -> Stage:
+    """An app whose conversation is built by some calls on a talk."""
+    library = Library()
+    talk = Talk(library)
+    for call in make:
+        call(talk)
+    return Stage(library, talk.entries)

@@ -1,0 +1,1 @@
+"""Plimsoll: a terminal agent whose conversation never outgrows its model."""

@@ -1,0 +1,178 @@
+"""What there is to choose from: the user's endpoints, local servers, vendors with a key, and offline."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import genai_prices
+from pydantic_ai.models import known_model_names
+
+from tui_app.agent import discovery
+from tui_app.agent.discovery import LocalModel, LocalServer
+from tui_app.agent.models import OFFLINE
+from tui_app.agent.offline.model import CONTEXT_WINDOW
+from tui_app.agent.providers import NO_KEY, why_not
+from tui_app.settings import Endpoint
+
+SHORTLIST = (
+    "anthropic:claude-opus-5-5", "anthropic:claude-sonnet-5-5", "anthropic:claude-haiku-5-5",
+    "openai:gpt-6.1-sol", "openai:gpt-6.1-terra", "openai:gpt-5.4-mini",
+    "google:gemini-3.1-pro-preview", "google:gemini-3.8-flash", "google:gemini-3.5-flash-lite",
+    "groq:openai/gpt-oss-120b", "mistral:mistral-large-latest", "deepseek:deepseek-chat",
+)  # fmt: skip
+"""A few current models per vendor; every other name works as well."""
+_ENDPOINT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """One row of the model picker."""
+
+    name: str
+    """What to pass on as the model's name."""
+    label: str
+    """The same for a person: the model, then where it runs."""
+    window: int | None
+    """Tokens of one request; None when nobody says."""
+    window_source: str
+    """``setting``, ``server``, ``model`` or ``default``."""
+    available: bool
+    why_not: str = ""
+    """What is missing, such as ``needs OPENAI_API_KEY``; empty when it can be used."""
+    local: bool = False
+    """Whether it runs on this machine."""
+    price: str = ""
+    """Dollars for a million tokens in and out; empty when unknown."""
+
+
+async def list_models(
+    *,
+    env: Mapping[str, str],
+    endpoints: Mapping[str, Endpoint],
+    discover: bool = True,
+    everything: bool = False,
+    ports: Mapping[str, int] = discovery.USUAL_PORTS,
+) -> list[ModelChoice]:
+    """List the models: the user's endpoints, local servers, offline, vendors with a key, then those without.
+
+    Args:
+        env: Where keys are looked up.
+        endpoints: The user's own servers, by name.
+        discover: Whether local servers and endpoints are asked; otherwise nothing is connected to.
+        everything: Whether to list every name that pydantic-ai knows instead of a shortlist.
+        ports: Loopback ports to ask, by server name.
+    """
+    own: list[list[ModelChoice]] = []
+    servers: list[LocalServer] = []
+    if discover:
+        asked = asyncio.gather(*(_endpoint_choices(endpoint, env) for endpoint in endpoints.values()))
+        servers, own = await asyncio.gather(discovery.discover(ports=ports), asked)
+    names = [name for name in known_model_names() if ":" in name] if everything else SHORTLIST
+    vendors = [_vendor_choice(name, env) for name in names]
+    return [
+        *(choice for choices in own for choice in choices),
+        *(_local_choice(server, model) for server in servers for model in server.models),
+        _OFFLINE_CHOICE,
+        *sorted(vendors, key=lambda choice: not choice.available),
+    ]
+
+
+_OFFLINE_CHOICE = ModelChoice(
+    name=OFFLINE,
+    label="extractive · built in, finds and quotes passages",
+    window=CONTEXT_WINDOW,
+    window_source="model",
+    available=True,
+    local=True,
+    price="free",
+)
+
+
+async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[ModelChoice]:
+    """The models an endpoint lists; one row that says why when there are none."""
+    key = env.get(endpoint.key_env, "") if endpoint.key_env else NO_KEY
+    if not key:
+        return [_closed(endpoint, f"needs {endpoint.key_env}")]
+    headers = {"Authorization": f"Bearer {key}", "x-api-key": key}
+    models = await discovery.listing(endpoint.base_url, headers=headers, timeout_s=_ENDPOINT_S)
+    if not models:
+        return [_closed(endpoint, f"{endpoint.base_url} lists no models")]
+    return [_endpoint_choice(endpoint, model) for model in models]
+
+
+def _endpoint_choice(endpoint: Endpoint, model: LocalModel) -> ModelChoice:
+    return ModelChoice(
+        name=f"{endpoint.name}:{model.id}",
+        label=f"{model.id} · {endpoint.name}",
+        window=endpoint.window or model.window,
+        window_source="setting" if endpoint.window else _source(model.window, "server"),
+        available=True,
+        local=discovery.is_loopback(endpoint.base_url),
+    )
+
+
+def _closed(endpoint: Endpoint, reason: str) -> ModelChoice:
+    return ModelChoice(
+        name=f"{endpoint.name}:",
+        label=endpoint.name,
+        window=endpoint.window,
+        window_source=_source(endpoint.window, "setting"),
+        available=False,
+        why_not=reason,
+        local=discovery.is_loopback(endpoint.base_url),
+    )
+
+
+def _local_choice(server: LocalServer, model: LocalModel) -> ModelChoice:
+    return ModelChoice(
+        name=f"{server.name}:{model.id}",
+        label=f"{model.id} · {server.name}, this machine",
+        window=model.window,
+        window_source=_source(model.window, "server"),
+        available=True,
+        local=True,
+        price="free",
+    )
+
+
+def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:
+    prefix, _, model = name.partition(":")
+    reason = why_not(prefix, env)
+    window, price = _facts(prefix, model)
+    return ModelChoice(
+        name=name,
+        label=f"{model} · {prefix}",
+        window=window,
+        window_source=_source(window, "model"),
+        available=not reason,
+        why_not=reason,
+        price=price,
+    )
+
+
+def _facts(prefix: str, model: str) -> tuple[int | None, str]:
+    """Window and price as the price data that pydantic-ai ships know them."""
+    usage = genai_prices.Usage(input_tokens=1_000, output_tokens=1_000)
+    for provider in _priced_as(prefix):
+        try:
+            found = genai_prices.calc_price(usage, model, provider_id=provider)
+        except LookupError:
+            continue
+        price = f"${_dollars(found.input_price * 1_000)} in, ${_dollars(found.output_price * 1_000)} out"
+        return found.model.context_window, price
+    return None, ""
+
+
+def _priced_as(prefix: str) -> Sequence[str]:
+    """Ids that the price data may know a provider by."""
+    plain = prefix.removeprefix("gateway/")
+    return (plain, plain.partition("-")[0])
+
+
+def _dollars(amount: Decimal) -> str:
+    return f"{amount:.2f}".removesuffix(".00")
+
+
+def _source(window: int | None, source: str) -> str:
+    return source if window else "default"

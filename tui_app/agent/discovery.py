@@ -1,0 +1,168 @@
+"""Asking model servers what they serve and how large its window is. No key leaves for a host it is not for.
+
+Servers name the window differently: vLLM ``max_model_len``, llama.cpp ``meta.n_ctx``, OpenRouter
+``context_length``, Groq ``context_window``. LM Studio and Ollama say it only in their own interfaces.
+"""
+
+import asyncio
+import ipaddress
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+USUAL_PORTS: Mapping[str, int] = MappingProxyType(
+    {"ollama": 11434, "lmstudio": 1234, "llamacpp": 8080, "vllm": 8000}
+)
+"""Where local servers listen unless told otherwise, by the name their models are given here."""
+
+_MAX_BYTES = 8 * 1024 * 1024
+_WINDOW_KEYS = ("max_model_len", "loaded_context_length", "context_length", "context_window")
+_CEILING_KEYS = ("max_context_length", "n_ctx_train")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A model that a server lists."""
+
+    id: str
+    window: int | None
+    """Tokens of one request as the server has it loaded, else at most as the model allows; None if unsaid."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A server that answered on this machine."""
+
+    name: str
+    """``ollama``, ``lmstudio``, ``llamacpp`` or ``vllm``, by its port; all speak OpenAI's chat protocol."""
+    base_url: str
+    models: tuple[LocalModel, ...]
+
+
+def local_base_url(port: int) -> str:
+    """The OpenAI-compatible address of a server on this machine."""
+    return f"http://127.0.0.1:{port}/v1"
+
+
+async def discover(timeout_s: float = 0.7, *, ports: Mapping[str, int] = USUAL_PORTS) -> list[LocalServer]:
+    """Ask the usual loopback ports for models, all at once. Never raises; a silent port is left out.
+
+    Args:
+        timeout_s: Seconds after which a port counts as silent.
+        ports: Port by server name.
+    """
+    urls = {name: local_base_url(port) for name, port in ports.items()}
+    found = await asyncio.gather(*(listing(url, timeout_s=timeout_s) for url in urls.values()))
+    return [
+        LocalServer(name, url, tuple(models))
+        for (name, url), models in zip(urls.items(), found, strict=True)
+        if models
+    ]
+
+
+async def listing(
+    base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 2.0
+) -> list[LocalModel] | None:
+    """Ask a server for its models and their windows.
+
+    Args:
+        base_url: Address with or without the protocol's ``/v1``.
+        headers: Sent with every question; carries the key if there is one.
+        timeout_s: Seconds for everything together.
+
+    Returns:
+        None when it did not answer, or not with a model listing.
+    """
+    base = base_url.rstrip("/")
+    try:
+        async with asyncio.timeout(timeout_s), _client(base, headers) as client:
+            items = _items(await _json(client, f"{base}{'' if _versioned(base) else '/v1'}/models"))
+            if items is None:
+                return None
+            real = {_id(item): _number(item, _WINDOW_KEYS) or _meta(item, "n_ctx") for item in items}
+            if None in real.values() and is_loopback(base):
+                real |= await _told_elsewhere(client, base.removesuffix("/v1"), real)
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, TimeoutError):
+        return None
+    return [LocalModel(_id(item), real[_id(item)] or _ceiling(item)) for item in items if _id(item)]
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address names this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@asynccontextmanager
+async def _client(base: str, headers: Mapping[str, str] | None) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client that keeps clear of proxies for this machine's own servers."""
+    async with httpx2.AsyncClient(headers=dict(headers or {}), trust_env=not is_loopback(base)) as client:
+        yield client
+
+
+async def _json(client: httpx2.AsyncClient, url: str) -> Any:
+    """Return the JSON behind an address, None unless it answers 200; at most 8 MB are read."""
+    async with client.stream("GET", url) as response:
+        if response.status_code != httpx2.codes.OK:
+            return None
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > _MAX_BYTES:
+                return None
+    try:
+        return json.loads(body)
+    except RecursionError:
+        return None
+
+
+async def _told_elsewhere(
+    client: httpx2.AsyncClient, root: str, known: Mapping[str, int | None]
+) -> dict[str, int | None]:
+    """Windows from the interfaces of LM Studio, Ollama and llama.cpp, for the models not known yet."""
+    lmstudio, ollama, llamacpp = [
+        await _json(client, root + path) for path in ("/api/v0/models", "/api/ps", "/props")
+    ]
+    told = {_id(item): _number(item, _WINDOW_KEYS) for item in _items(lmstudio) or []}
+    told |= {_id(item): _number(item, _WINDOW_KEYS) for item in _items(ollama) or []}
+    settings = llamacpp.get("default_generation_settings") if isinstance(llamacpp, dict) else None
+    fallback = _number(settings, ("n_ctx",)) if isinstance(settings, dict) else None
+    return {name: window or told.get(name) or fallback for name, window in known.items()}
+
+
+def _items(answer: Any) -> list[dict[str, Any]] | None:
+    rows = (answer.get("data") or answer.get("models")) if isinstance(answer, dict) else answer
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else None
+
+
+def _id(item: Mapping[str, Any]) -> str:
+    name = item.get("id") or item.get("name") or item.get("model")
+    return name if isinstance(name, str) else ""
+
+
+def _number(item: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
+    values = (item.get(key) for key in keys)
+    return next((value for value in values if isinstance(value, int) and value > 1), None)
+
+
+def _meta(item: Mapping[str, Any], key: str) -> int | None:
+    meta = item.get("meta")
+    return _number(meta, (key,)) if isinstance(meta, dict) else None
+
+
+def _ceiling(item: Mapping[str, Any]) -> int | None:
+    return _number(item, _CEILING_KEYS) or _meta(item, "n_ctx_train")
+
+
+def _versioned(base: str) -> bool:
+    last = base.rsplit("/", 1)[-1]
+    return last[:1] == "v" and last[1:2].isdigit()

@@ -1,0 +1,194 @@
+"""Every exception of a turn as one plain sentence, a hint, and the raw text behind it."""
+
+import re
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import replace
+
+from pydantic_ai.exceptions import (
+    ContentFilterError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelRequestRejectedError,
+    ModelRequestTimeout,
+    ModelServerError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+    UnexpectedModelBehavior,
+    UsageLimitExceeded,
+    UserError,
+)
+
+from tui_app.agent import error_wording as say
+from tui_app.context.error_text import chain, full_text, status_of
+from tui_app.context.events import Error
+from tui_app.context.limits import ContextTooLarge
+from tui_app.context.overflow import detect_overflow
+from tui_app.context.overflow_signals import RATE_LIMIT
+
+_Wording = Callable[[BaseException, str], Error]
+
+_VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]+)`")
+_PACKAGE = re.compile(r"pip install \"?([\w\[\]-]+)")
+_TOOL = re.compile(r"[Tt]ool '([^']+)' exceeded")
+_LIMIT = re.compile(
+    r"(request|tool_calls|input_tokens|output_tokens|total_tokens|cost)_limit of ([\d.,]+\d|\d)"
+)
+_BAD_KEY = re.compile(r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|incorrect) api[ _-]key", re.I)
+
+
+def describe_error(error: BaseException, *, model: str) -> Error:
+    """Say for a person what went wrong in a turn.
+
+    Args:
+        error: What the turn raised.
+        model: Name of the model with its provider, as the person chose it.
+
+    Returns:
+        The event to record: the sentence names no class of any library, and keys are masked throughout.
+    """
+    model = say.plain(model) or "the model"
+    described = _too_long(error, model) or _by_type(error, model) or _by_status(error, model)
+    if described is None and say.is_network_text(full_text(error)):
+        described = say.unreachable(error, model)
+    if described is None:
+        described = Error(
+            kind="internal",
+            message="Something unexpected stopped this turn.",
+            hint="Nothing is lost. The details (ctrl+o) tell more; send again to go on.",
+        )
+    return replace(described, detail=say.raw_detail(error))
+
+
+def _too_long(error: BaseException, model: str) -> Error | None:
+    for one in chain(error):
+        if isinstance(one, ContextTooLarge):
+            return say.too_long(model, one.limit, one.requested)
+    overflow = detect_overflow(error)
+    return None if overflow is None else say.too_long(model, overflow.limit, overflow.requested)
+
+
+def _by_type(error: BaseException, model: str) -> Error | None:
+    for one in chain(error):
+        for kinds, wording in _TYPES:
+            if isinstance(one, kinds):
+                return wording(one, model)
+    return None
+
+
+def _by_status(error: BaseException, model: str) -> Error | None:
+    status = status_of(error)
+    if status is None or status < 400:
+        return None
+    if status in (401, 403):
+        return say.wrong_key(error, model)
+    if status == 402:
+        return say.out_of_credit(error, model)
+    if status == 404:
+        return say.unknown_model(error, model)
+    if status in (408, 504):
+        return say.timed_out(error, model)
+    if status == 429:
+        return say.rate_limited(error, model)
+    return say.provider_down(error, model) if status >= 500 else _refused(error, model)
+
+
+def _refused(error: BaseException, model: str) -> Error:
+    """Find the reason behind a plain 4xx: some providers send wrong keys and rate limits as one."""
+    text = full_text(error)
+    if _BAD_KEY.search(text):
+        return say.wrong_key(error, model)
+    if RATE_LIMIT.search(text):
+        return say.rate_limited(error, model)
+    return say.refused(error, model)
+
+
+def _misconfigured(error: BaseException, model: str) -> Error:
+    text = str(error)
+    if text.startswith("Unknown model"):
+        return replace(say.unknown_model(error, model), message=f"There is no model named {model}.")
+    variable = _VARIABLE.search(text)
+    if variable is None:
+        return Error(
+            kind="input",
+            message=f"{model} cannot be used as it is configured.",
+            hint=f"The details (ctrl+o) tell why; check the settings, or {say.OTHER_MODEL}.",
+        )
+    if variable[1].endswith(("KEY", "TOKEN")):
+        return say.missing_key(variable[1], model)
+    return Error(
+        kind="input",
+        message=f"{model} needs {variable[1]}, which is not set.",
+        hint=f"Set {variable[1]} and start again, or {say.OTHER_MODEL}.",
+    )
+
+
+def _not_installed(error: BaseException, model: str) -> Error:
+    package = _PACKAGE.search(str(error))
+    name = package[1] if package else "it"
+    return Error(
+        kind="input",
+        message=f"A package that {model} needs is not installed.",
+        hint=f"Install {name} into the same environment, or {say.OTHER_MODEL}.",
+    )
+
+
+def _limit_reached(error: BaseException, _model: str) -> Error:
+    limit = _LIMIT.search(str(error))
+    which = f" of {limit[2]} ({limit[1].replace('_', ' ')})" if limit else ""
+    return Error(
+        kind="input",
+        message=f"The turn stopped at its limit{which}.",
+        hint="Nothing is lost: send another prompt to go on, or raise the limit in the settings.",
+        retryable=True,
+    )
+
+
+def _filtered(_error: BaseException, model: str) -> Error:
+    return Error(
+        kind="provider",
+        message="The provider's content filter stopped the answer.",
+        hint=f"Say it differently, or {say.OTHER_MODEL} ({model} is in use).",
+    )
+
+
+def _bad_answer(error: BaseException, model: str) -> Error:
+    tool = _TOOL.search(str(error))
+    if tool:
+        return Error(
+            kind="tool",
+            message=f"{model} called the tool {say.plain(tool[1])} wrongly too many times.",
+            hint=f"Send again, say what the tool should do, or {say.OTHER_MODEL}.",
+            retryable=True,
+        )
+    empty = "empty" in str(error).lower()
+    return Error(
+        kind="provider",
+        message=f"{model} gave " + ("an empty answer." if empty else "an answer that cannot be used."),
+        hint=f"Send again, or {say.OTHER_MODEL}.",
+        retryable=True,
+    )
+
+
+_TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Wording], ...] = (
+    (ModelQuotaExceededError, say.out_of_credit),
+    (ModelRateLimitError, say.rate_limited),
+    (ModelAuthenticationError, say.wrong_key),
+    (ModelNotFoundError, say.unknown_model),
+    ((ModelUnavailableError, ModelServerError), say.provider_down),
+    (ModelRequestRejectedError, _refused),
+    ((ModelTimeoutError, ModelRequestTimeout), say.timed_out),
+    (ModelConnectionError, say.unreachable),
+    (UsageLimitExceeded, _limit_reached),
+    (ContentFilterError, _filtered),
+    (UnexpectedModelBehavior, _bad_answer),
+    (UserError, _misconfigured),
+    (ImportError, _not_installed),
+    ((ConnectionError, socket.gaierror, ssl.SSLError), say.unreachable),
+    (TimeoutError, say.timed_out),
+)
+"""What to say by kind of exception, most telling first; a plain HTTP error is told by its status."""

@@ -1,0 +1,202 @@
+"""``offline:extractive`` as a pydantic-ai model: the whole product works without key, network or weights."""
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    ModelResponsePart,
+    ModelResponseStreamEvent,
+    TextPart,
+    ToolCallPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
+
+from tui_app.agent.offline.answer import answer
+from tui_app.agent.offline.question import understand
+from tui_app.agent.offline.steps import Step, next_steps
+from tui_app.agent.offline.turn import Turn, read_turn
+from tui_app.agent.offline.usage import input_tokens, text_tokens
+
+MODEL_NAME = "extractive"
+SYSTEM = "offline"
+CONTEXT_WINDOW = 32_000
+"""Tokens. Nothing in it needs a limit, but a conversation with it should be governed like any other."""
+_CHUNK = re.compile(r"(?:\S*\s+){1,4}|\S+")
+
+
+class CannotAnswerOffline(UserError):
+    """The request is not one for retrieval: there are no tools, or the answer is not text."""
+
+
+class OfflineModel(Model[None]):
+    """Answers by calling the file and history tools and quoting what they found.
+
+    The same messages give the same answer. Tool calls get ids derived from the question and its time, so
+    they differ between two turns that ask the same.
+    """
+
+    def __init__(
+        self, *, context_window: int = CONTEXT_WINDOW, settings: ModelSettings | None = None
+    ) -> None:
+        profile = ModelProfile(context_window=context_window, supports_inline_system_prompts=True)
+        super().__init__(settings=settings, profile=profile)
+
+    @property
+    def model_name(self) -> str:
+        """The name after ``offline:``."""
+        return MODEL_NAME
+
+    @property
+    def system(self) -> str:
+        """The provider's name."""
+        return SYSTEM
+
+    @property
+    def provider(self) -> None:
+        """None: nothing is connected to."""
+        return None
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        """Answer in one piece.
+
+        Raises:
+            CannotAnswerOffline: if there is no tool to look with, or structured output is wanted.
+        """
+        _, parameters = self.prepare_request(model_settings, model_request_parameters)
+        parts = respond(messages, parameters)
+        return ModelResponse(
+            parts=parts,
+            usage=RequestUsage(
+                input_tokens=input_tokens(messages, parameters), output_tokens=_written(parts)
+            ),
+            model_name=MODEL_NAME,
+            provider_name=SYSTEM,
+            finish_reason="stop" if isinstance(parts[0], TextPart) else "tool_call",
+        )
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,
+    ) -> AsyncGenerator[StreamedResponse]:
+        """Answer in small pieces.
+
+        Raises:
+            CannotAnswerOffline: if there is no tool to look with, or structured output is wanted.
+        """
+        _, parameters = self.prepare_request(model_settings, model_request_parameters)
+        yield OfflineStream(
+            model_request_parameters=parameters,
+            parts=respond(messages, parameters),
+            input_tokens=input_tokens(messages, parameters),
+        )
+
+
+@dataclass
+class OfflineStream(StreamedResponse):
+    """A finished answer, handed out a few words at a time so that the screen stays live."""
+
+    parts: list[ModelResponsePart]
+    input_tokens: int
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def __post_init__(self) -> None:
+        self._usage = RequestUsage(input_tokens=self.input_tokens)
+
+    async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
+        for index, part in enumerate(self.parts):
+            if isinstance(part, ToolCallPart):
+                yield self._parts_manager.handle_tool_call_part(
+                    vendor_part_id=index,
+                    tool_name=part.tool_name,
+                    args=part.args_as_dict(),
+                    tool_call_id=part.tool_call_id,
+                )
+            elif isinstance(part, TextPart):
+                for chunk in _CHUNK.findall(part.content):
+                    await asyncio.sleep(0)
+                    if self.cancelled:
+                        return
+                    for event in self._parts_manager.handle_text_delta(vendor_part_id=index, content=chunk):
+                        yield event
+        self._usage = RequestUsage(input_tokens=self.input_tokens, output_tokens=_written(self.parts))
+        self.finish_reason = "stop" if isinstance(self.parts[0], TextPart) else "tool_call"
+
+    async def close_stream(self) -> None:
+        """Nothing is open; the iterator sees the cancel at its next piece."""
+
+    @property
+    def model_name(self) -> str:
+        """The name after ``offline:``."""
+        return MODEL_NAME
+
+    @property
+    def provider_name(self) -> str:
+        """The provider's name."""
+        return SYSTEM
+
+    @property
+    def provider_url(self) -> None:
+        """None: nothing is connected to."""
+        return None
+
+    @property
+    def timestamp(self) -> datetime:
+        """When the answer was made."""
+        return self.created
+
+
+def respond(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> list[ModelResponsePart]:
+    """Decide the next response to a history: tool calls, or one text.
+
+    Raises:
+        CannotAnswerOffline: if there is no tool to look with, or structured output is wanted.
+    """
+    tools = {tool.name for tool in parameters.function_tools}
+    if not tools or not parameters.allow_text_output:
+        raise CannotAnswerOffline(
+            "offline:extractive finds and quotes passages; it cannot write summaries or structured output."
+        )
+    turn = read_turn(messages)
+    question = understand(turn.question)
+    steps = next_steps(question, turn, tools)
+    if steps:
+        return [ToolCallPart(step.tool, step.args, _call_id(turn, at, step)) for at, step in enumerate(steps)]
+    return [TextPart(answer(question, turn))]
+
+
+def _call_id(turn: Turn, at: int, step: Step) -> str:
+    seed = json.dumps([turn.question, turn.asked_at, turn.rounds, at, step.tool, step.args])
+    return f"offline_{hashlib.sha256(seed.encode()).hexdigest()[:20]}"
+
+
+def _written(parts: Sequence[ModelResponsePart]) -> int:
+    total = 0
+    for part in parts:
+        if isinstance(part, TextPart):
+            total += text_tokens(part.content)
+        elif isinstance(part, ToolCallPart):
+            total += text_tokens(part.tool_name) + text_tokens(part.args_as_json_str())
+    return total

@@ -1,0 +1,198 @@
+"""Which tools the offline assistant calls next: at most three rounds, decided by rules alone."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from tui_app.agent.offline.passages import Passage, passages, ranked
+from tui_app.agent.offline.question import Question, term_pattern
+from tui_app.agent.offline.turn import Found, Turn
+
+MAX_ROUNDS = 3
+_GREPS = 3
+"""Terms that get a search of their own."""
+_HITS = 60
+"""Hits asked for per term: enough to rank, and small beside the window."""
+_AROUND = 12
+"""Lines read around a good hit."""
+_HEAD = 80
+"""Lines read of a file that is looked at as a whole."""
+_PAGE = 200
+"""Lines read when a file was asked for without a range."""
+_MANIFESTS = (
+    "pyproject.toml",
+    "package.json",
+    "cargo.toml",
+    "go.mod",
+    "composer.json",
+    "pom.xml",
+    "setup.py",
+)
+_OPAQUE = (
+    ".png",
+    ".jpg",
+    ".jpeg",
+    ".gif",
+    ".ico",
+    ".pdf",
+    ".zip",
+    ".gz",
+    ".db",
+    ".sqlite",
+    ".pyc",
+    ".so",
+    ".whl",
+)
+_LEGAL = ("license", "licence", "copying", "notice", "changelog", "requirements")
+_PROSE = (".md", ".rst", ".txt", ".adoc", ".org")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One tool call to make."""
+
+    tool: str
+    args: dict[str, Any]
+
+
+def next_steps(question: Question, turn: Turn, tools: Collection[str]) -> list[Step]:
+    """Return the calls of the next round; none means that it is time to answer."""
+    if turn.rounds >= MAX_ROUNDS:
+        return []
+    return [step for step in _planned(question, turn) if step.tool in tools]
+
+
+def _planned(question: Question, turn: Turn) -> list[Step]:
+    match question.kind:
+        case "list":
+            return _once(turn, Step("ls", {"path": question.path}))
+        case "find":
+            return _once(turn, Step("glob", {"pattern": question.pattern}))
+        case "grep":
+            return _once(
+                turn, Step("grep", {"pattern": question.pattern, "ignore_case": True, "limit": _HITS})
+            )
+        case "read":
+            return _reading(question, turn)
+        case "overview":
+            return _overview(turn)
+        case "conversation":
+            return _conversation(question, turn)
+        case "general":
+            return _general(question, turn)
+
+
+def _once(turn: Turn, step: Step) -> list[Step]:
+    return [step] if turn.rounds == 0 else []
+
+
+def _reading(question: Question, turn: Turn) -> list[Step]:
+    """Read the file; when there is none of that path, look for its name and read what is found."""
+    if turn.rounds == 0:
+        return [_read(question.path, question.start, question.lines or _PAGE)]
+    if any(found.tool == "read_file" and found.ok for found in turn.found):
+        return []
+    if turn.rounds == 1:
+        return [Step("glob", {"pattern": f"**/{PurePosixPath(question.path).name}*"})]
+    return [_read(path, question.start, question.lines or _PAGE) for path in named_files(turn.found)[:1]]
+
+
+def _overview(turn: Turn) -> list[Step]:
+    """List the folder, then read what introduces it; a folder of folders is searched for such files."""
+    if turn.rounds == 0:
+        return [Step("ls", {"path": "."}), Step("glob", {"pattern": "**/README*"})]
+    if turn.rounds == 1:
+        telling = telling_files(listed_files(turn.found) + named_files(turn.found))
+        return [_read(path, 1, _HEAD) for path in telling[:3]] or [Step("glob", {"pattern": "**/*"})]
+    if any(found.tool == "read_file" for found in turn.found):
+        return []
+    return [_read(path, 1, _HEAD) for path in telling_files(named_files(turn.found))[:3]]
+
+
+def _conversation(question: Question, turn: Turn) -> list[Step]:
+    if turn.rounds == 0:
+        query = question.handle or " ".join(question.terms)
+        return [Step("search_history", {"query": query})] if query else []
+    if turn.rounds == 1 and not question.handle and not has_history(turn.found):
+        return list(_greps(question))
+    return []
+
+
+def _general(question: Question, turn: Turn) -> list[Step]:
+    if turn.rounds == 0:
+        return [*(_read(path, 1, _HEAD) for path in question.files), *_greps(question)]
+    best = ranked(passages(turn.found), question.terms)
+    if turn.rounds == 1:
+        return _around(best) if best else _by_name(question)
+    if best or any(found.ok and found.tool == "read_file" for found in turn.found):
+        return []
+    return [_read(path, 1, _HEAD) for path in named_files(turn.found)[:2]]
+
+
+def _greps(question: Question) -> Iterator[Step]:
+    for term in question.terms[:_GREPS]:
+        yield Step("grep", {"pattern": term_pattern(term), "ignore_case": True, "limit": _HITS})
+
+
+def _by_name(question: Question) -> list[Step]:
+    names = [re.sub(r"[^\w.-]", "", PurePosixPath(term).name) for term in question.terms[:_GREPS]]
+    steps = [Step("glob", {"pattern": f"**/*{name}*"}) for name in dict.fromkeys(names) if name]
+    if question.terms:
+        steps.append(Step("search_history", {"query": " ".join(question.terms)}))
+    return steps
+
+
+def _around(best: list[Passage]) -> list[Step]:
+    """Read around the best hit of each of the two best files, for the lines that belong to it."""
+    first: dict[str, int] = {}
+    for passage in best:
+        first.setdefault(passage.path, passage.line)
+    return [_read(path, max(1, line - _AROUND // 2), _AROUND) for path, line in list(first.items())[:2]]
+
+
+def _read(path: str, start: int, lines: int) -> Step:
+    return Step("read_file", {"path": path, "start": start, "lines": lines})
+
+
+def named_files(found: Collection[Found]) -> list[str]:
+    """Paths that ``glob`` found in this turn, nearest to the top first."""
+    rows = [row for each in found if each.tool == "glob" and each.ok for row in each.text.splitlines()]
+    paths = dict.fromkeys(row for row in rows if row and not row.startswith("["))
+    return sorted(paths, key=lambda path: (path.count("/"), path))
+
+
+def listed_files(found: Collection[Found]) -> list[str]:
+    """Files that ``ls`` showed in this turn."""
+    rows = [row for each in found if each.tool == "ls" and each.ok for row in each.text.splitlines()]
+    return [row.rsplit("  ", 1)[0] for row in rows if row.endswith(" bytes")]
+
+
+def telling_files(paths: list[str]) -> list[str]:
+    """Order paths by how much they usually say about a project: introduction, manifest, prose, then code."""
+
+    def kind(path: str) -> int:
+        name = PurePosixPath(path).name.lower()
+        if name.startswith("readme"):
+            return 0
+        if name in _MANIFESTS:
+            return 1
+        if name.startswith(_LEGAL):
+            return 6
+        if name.endswith(_PROSE):
+            return 2
+        return 5 if name.endswith((".lock", ".json", ".csv")) else 4
+
+    def order(path: str) -> tuple[int, int, str]:
+        depth = path.count("/")
+        return (kind(path) + (3 if depth else 0), depth, path)
+
+    readable = {path for path in paths if not path.lower().endswith(_OPAQUE)}
+    open_ones = {path for path in readable if not PurePosixPath(path).name.startswith(".")}
+    return sorted(open_ones or readable, key=order)
+
+
+def has_history(found: Collection[Found]) -> bool:
+    """Whether a search of the conversation brought anything back."""
+    return any(each.tool == "search_history" and each.ok and each.text.startswith("#") for each in found)

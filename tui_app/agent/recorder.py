@@ -1,0 +1,152 @@
+"""Writes what happens during a turn into the session's log, before anyone is shown it."""
+
+from time import monotonic
+from typing import Any, Protocol
+
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    RetryPromptPart,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolReturnPart,
+)
+from pydantic_ai.models import ModelRequestContext
+
+from tui_app.context.events import AssistantDelta, AssistantMessage, Payload, Record, ToolCall, ToolResult
+from tui_app.context.proposing import nonzero
+from tui_app.context.tokens import TokenCounter
+
+
+class Journal(Protocol):
+    """Where a turn is written down."""
+
+    @property
+    def counter(self) -> TokenCounter:
+        """Counts what is written, without any factor."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """Name of the model that answers."""
+        ...
+
+    def append(self, payload: Payload, message: ModelMessage | None = None) -> Record:
+        """Write an event to the log and show it."""
+        ...
+
+    def take_distrust(self) -> bool:
+        """Whether the answer that just came belongs to a request that was cut."""
+        ...
+
+
+class Recorder(AbstractCapability[Any]):
+    """Follows the events of a run. One per conversation; runs of it never overlap."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self._asked = 0.0
+        self._called: dict[str, float] = {}
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Note when the request was sent."""
+        self._asked = monotonic()
+        return request_context
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Write the whole answer down."""
+        self.answer(response)
+        return response
+
+    async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
+        """Show text as it streams; write tool calls and results down as they happen."""
+        match event:
+            case PartStartEvent(part=TextPart(content=text)) if text:
+                self.journal.append(AssistantDelta(text=text))
+            case PartStartEvent(part=ThinkingPart(content=text)) if text:
+                self.journal.append(AssistantDelta(thinking=text))
+            case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                self.journal.append(AssistantDelta(text=text))
+            case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
+                self.journal.append(AssistantDelta(thinking=text))
+            case FunctionToolCallEvent(part=ToolCallPart() as call):
+                self._called[call.tool_call_id] = monotonic()
+                self.journal.append(
+                    ToolCall(
+                        tool_call_id=call.tool_call_id, name=call.tool_name, args=call.args_as_json_str()
+                    )
+                )
+            case FunctionToolResultEvent(part=ToolReturnPart() | RetryPromptPart() as part):
+                self.result(part)
+
+    def answer(self, response: ModelResponse) -> None:
+        """Write an answer down, whole or as far as it got."""
+        usage = response.usage
+        cut = self.journal.take_distrust()
+        interrupted = response.state != "complete"
+        message = AssistantMessage(
+            text="".join(part.content for part in response.parts if isinstance(part, TextPart)),
+            thinking="".join(part.content for part in response.parts if isinstance(part, ThinkingPart)),
+            call_ids=tuple(part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)),
+            tokens=nonzero(self.journal.counter.message(response)),
+            model=self.journal.model,
+            input_tokens=0 if cut or interrupted else usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=usage.cache_read_tokens,
+            finish_reason=response.finish_reason or "",
+            interrupted=interrupted,
+            duration_s=round(monotonic() - self._asked, 3),
+            cost_usd=_cost(response),
+        )
+        self.journal.append(message, response)
+
+    def result(self, part: ToolReturnPart | RetryPromptPart) -> None:
+        """Write a tool's answer down, success and failure alike."""
+        request = ModelRequest(parts=[part], timestamp=part.timestamp)
+        text, outcome = _outcome(part)
+        started = self._called.pop(part.tool_call_id, monotonic())
+        self.journal.append(
+            ToolResult(
+                tool_call_id=part.tool_call_id,
+                name=part.tool_name or "",
+                text=text,
+                outcome=outcome,
+                tokens=nonzero(self.journal.counter.message(request)),
+                duration_s=round(monotonic() - started, 3),
+            ),
+            request,
+        )
+
+
+def _outcome(part: ToolReturnPart | RetryPromptPart) -> tuple[str, Any]:
+    if isinstance(part, RetryPromptPart):
+        return part.model_response(), "error"
+    if part.outcome in ("denied", "interrupted"):
+        return part.model_response_str(), part.outcome
+    failed = part.outcome != "success" or part.retry is not None
+    return part.model_response_str(), "error" if failed else "success"
+
+
+def _cost(response: ModelResponse) -> float | None:
+    """Price of one answer in US dollars, None where the prices are not known."""
+    if not response.usage.input_tokens:
+        return None
+    try:
+        return float(response.cost().total_price)
+    except (LookupError, ValueError):
+        return None

@@ -1,0 +1,86 @@
+"""The tools as the model sees them: short descriptions, text results, errors it can act on."""
+
+import threading
+from collections.abc import Callable
+
+import anyio.to_thread
+from pydantic_ai import ModelRetry
+from pydantic_ai.toolsets import FunctionToolset
+
+from tui_app.agent.tools import files, history
+from tui_app.agent.tools.stop import Stop
+from tui_app.agent.tools.workspace import ToolProblem, Workspace
+
+MAX_RETRIES = 8
+"""Times a model may get one tool wrong in a row before the turn fails; looking for a file can take some."""
+
+
+def build_toolset(ws: Workspace, search: history.HistorySearch) -> FunctionToolset[object]:
+    """Build the read-only tools over a workspace and a conversation.
+
+    Blocking work runs on a thread that is told to stop when the turn is cancelled.
+    """
+
+    async def read_file(path: str, start: int = 1, lines: int = 400) -> str:
+        """Read a text file as numbered lines.
+
+        Args:
+            path: Path relative to the workspace.
+            start: First line, counted from 1.
+            lines: How many lines, at most 2000.
+        """
+        return await _on_thread(lambda stop: files.read_file(ws, path, start, lines, stop=stop))
+
+    async def ls(path: str = ".") -> str:
+        """List a folder; names of folders end in a slash.
+
+        Args:
+            path: Folder relative to the workspace.
+        """
+        return await _on_thread(lambda _: files.ls(ws, path))
+
+    async def glob(pattern: str) -> str:
+        """Find files by name. Files that git ignores are left out.
+
+        Args:
+            pattern: Such as `*.py` (any depth), `src/**/*.ts` or `docs/*.{md,rst}`.
+        """
+        return await _on_thread(lambda stop: files.glob(ws, pattern, stop=stop))
+
+    async def grep(pattern: str, path: str = ".", ignore_case: bool = False, limit: int = 200) -> str:
+        """Search text files line by line; hits come as `path:line: text`. Skips what git ignores.
+
+        Args:
+            pattern: Regular expression.
+            path: File or folder to search.
+            ignore_case: Whether upper and lower case are the same.
+            limit: Hits to return at most.
+        """
+        return await _on_thread(lambda stop: files.grep(ws, pattern, path, ignore_case, limit, stop=stop))
+
+    async def search_history(query: str, limit: int = 8) -> str:
+        """Search this whole conversation, also what is no longer in your context.
+
+        Args:
+            query: Words to look for, or a handle such as `#142` to get that message back whole.
+            limit: Hits to return at most.
+        """
+        return history.search_history(search, query, limit)
+
+    return FunctionToolset(
+        [read_file, ls, glob, grep, search_history], max_retries=MAX_RETRIES, docstring_format="google"
+    )
+
+
+async def _on_thread(work: Callable[[Stop], str]) -> str:
+    """Run blocking work off the loop; on cancellation the wait ends at once and the thread soon after."""
+    cancelled = threading.Event()
+    stop = Stop(cancelled)
+    try:
+        return await anyio.to_thread.run_sync(lambda: work(stop), abandon_on_cancel=True)
+    except ToolProblem as problem:
+        raise ModelRetry(str(problem)) from problem
+    except OSError as error:  # the file system changed under the tool
+        raise ModelRetry(f"That could not be read: {error.strerror or error}.") from error
+    finally:
+        cancelled.set()

@@ -1,0 +1,125 @@
+"""Which files the tools may touch: a root folder, plus the session's own folders."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import BinaryIO
+
+_KERNEL_TREES = (Path("/proc"), Path("/sys"), Path("/dev"))
+"""Never files in the sense of a project, even when the workspace is ``/``."""
+
+
+class ToolProblem(Exception):
+    """A tool cannot do what was asked; the text is one sentence that tells the model what to do instead."""
+
+
+class OutsideWorkspace(ToolProblem):
+    """A path leads out of the folders the tools may read."""
+
+
+class Workspace:
+    """Resolves paths before they are judged, so that ``..``, links and absolute paths cannot get out.
+
+    Args:
+        root: The folder the person opened.
+        extra: Further folders that may be read, such as the session's ``tool_outputs``. They need not exist
+            yet, and are reached by absolute path, or as ``NAME/...`` unless the root has such an entry.
+    """
+
+    def __init__(self, root: Path, extra: Sequence[Path] = ()) -> None:
+        self.root = root.resolve()
+        self._extra = tuple(folder.resolve() for folder in extra)
+
+    def resolve(self, path: str) -> Path:
+        """Return the real path behind ``path``; it need not exist.
+
+        Raises:
+            OutsideWorkspace: if it is not inside one of the allowed folders.
+            ToolProblem: if it is no usable path at all.
+        """
+        try:
+            real = self._located(path).resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ToolProblem(f"{path!r:.200} is not a usable path.") from error
+        inside = any(real.is_relative_to(folder) for folder in (self.root, *self._extra))
+        if not inside or any(real.is_relative_to(tree) for tree in _KERNEL_TREES):
+            raise OutsideWorkspace(
+                f"{path!r:.200} is outside the workspace; give a path relative to it, such as '.'."
+            )
+        return real
+
+    def display(self, path: Path) -> str:
+        """Name a resolved path the way :meth:`resolve` accepts it, with forward slashes."""
+        if path.is_relative_to(self.root):
+            return path.relative_to(self.root).as_posix()
+        for folder in self._extra:
+            if path.is_relative_to(folder) and not os.path.lexists(self.root / folder.name):
+                return path.relative_to(folder.parent).as_posix()
+        return path.as_posix()
+
+    def file(self, path: str) -> Path:
+        """Resolve the path of an existing regular file.
+
+        Raises:
+            ToolProblem: if there is none, or if it is a folder, a pipe, a socket or a device.
+        """
+        real = self.resolve(path)
+        mode = _mode(real)
+        if mode is None:
+            raise ToolProblem(f"There is no file {path!r:.200}; find its name with glob or ls.")
+        if S_ISDIR(mode):
+            raise ToolProblem(f"{path!r:.200} is a folder; list it with ls.")
+        if not S_ISREG(mode):
+            raise ToolProblem(f"{path!r:.200} is not a regular file and is not read.")
+        return real
+
+    def folder(self, path: str) -> Path:
+        """Resolve the path of an existing folder.
+
+        Raises:
+            ToolProblem: if there is none.
+        """
+        real = self.resolve(path)
+        mode = _mode(real)
+        if mode is None:
+            raise ToolProblem(f"There is no folder {path!r:.200}; list what is there with ls.")
+        if not S_ISDIR(mode):
+            raise ToolProblem(f"{path!r:.200} is not a folder; read it with read_file.")
+        return real
+
+    def _located(self, path: str) -> Path:
+        given = Path(path or ".")
+        if given.is_absolute() or not given.parts or os.path.lexists(self.root / given.parts[0]):
+            return self.root / given
+        for folder in self._extra:
+            if given.parts[0] == folder.name:
+                return folder.joinpath(*given.parts[1:])
+        return self.root / given
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a resolved file for reading without ever waiting on a pipe or following a link put there since.
+
+    Raises:
+        ToolProblem: if it is no regular file any more, or may not be read.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    flags |= getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        raise ToolProblem(f"{path.name!r:.200} cannot be read: {error.strerror or error}.") from error
+    if not S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ToolProblem(f"{path.name!r:.200} is not a regular file and is not read.")
+    return os.fdopen(descriptor, "rb")
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ToolProblem(f"{path.name!r:.200} cannot be reached: {error.strerror or error}.") from error

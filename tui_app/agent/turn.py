@@ -1,0 +1,109 @@
+"""Running one turn: from the log's view to the model and its tools, until it is done, cancelled or failed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic_ai import Agent, CancellationToken
+from pydantic_ai.exceptions import RunCancelled
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
+from pydantic_ai.models import Model
+from pydantic_ai.usage import UsageLimits
+
+from tui_app.agent.recorder import Recorder
+from tui_app.context.repair import INTERRUPTED
+
+MAX_REQUESTS = 200
+"""Model requests of one turn; a loop that never ends is stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """How a turn ended."""
+
+    cancelled: bool = False
+    error: Exception | None = None
+
+
+@dataclass(slots=True)
+class TurnRunner:
+    """Drives an agent through the turns of one conversation, one at a time."""
+
+    agent: Agent[None, Any]
+    recorder: Recorder
+    _token: CancellationToken | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether a turn is under way."""
+        return self._token is not None
+
+    def cancel(self) -> None:
+        """Stop the turn at once: the HTTP request is closed and running tools are told."""
+        if self._token is not None:
+            self._token.cancel()
+
+    async def run(self, history: Sequence[ModelMessage], model: Model) -> TurnResult:
+        """Run a turn whose prompt is the last message of ``history``.
+
+        Args:
+            history: The agent view.
+            model: The model that answers.
+
+        Returns:
+            How it ended; errors are returned, not raised, because what was done until then counts.
+        """
+        token = self._token = CancellationToken()
+        try:
+            events = self.agent.run_stream_events(
+                None,
+                message_history=list(history),
+                model=model,
+                cancellation_token=token,
+                usage_limits=UsageLimits(request_limit=MAX_REQUESTS),
+            )
+            async with events as stream:
+                async for _event in stream:
+                    pass
+        except RunCancelled as cancelled:
+            self._keep_partial(history, cancelled.all_messages())
+            return TurnResult(cancelled=True)
+        except Exception as error:  # noqa: BLE001 - every failure of a turn becomes an error a person reads
+            return TurnResult(error=error)
+        finally:
+            self._token = None
+        return TurnResult()
+
+    def _keep_partial(self, history: Sequence[ModelMessage], messages: Sequence[ModelMessage]) -> None:
+        """Write down the answer that was cut off; its unfinished tool calls never ran and are left out."""
+        last = messages[-1] if messages else None
+        if not isinstance(last, ModelResponse) or last.state == "complete":
+            return
+        said = [part for part in last.parts if not isinstance(part, ToolCallPart)]
+        if said:
+            self.recorder.answer(replace(last, parts=said))
+
+    def close_calls(self, calls: Sequence[ToolCallPart]) -> None:
+        """Answer calls whose tool never finished, so that the history stays valid."""
+        for call in calls:
+            self.recorder.result(
+                ToolReturnPart(
+                    tool_name=call.tool_name,
+                    content=INTERRUPTED,
+                    tool_call_id=call.tool_call_id,
+                    outcome="interrupted",
+                )
+            )
+
+
+def open_calls(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
+    """Tool calls of the newest answer that no later message answers."""
+    open_now: dict[str, ToolCallPart] = {}
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            open_now = {part.tool_call_id: part for part in message.parts if isinstance(part, ToolCallPart)}
+            continue
+        for part in message.parts:
+            if not isinstance(part, ToolCallPart):
+                open_now.pop(getattr(part, "tool_call_id", ""), None)
+    return list(open_now.values())

@@ -1,0 +1,19 @@
+"""The governance core: what is in the context window, and what may leave it.
+
+Importing this package is cheap: pydantic-ai is loaded only when one of the names below is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tui_app.context.governor import ContextGovernor as ContextGovernor
+    from tui_app.context.policy import Policy as Policy
+
+_HOMES = {"ContextGovernor": "tui_app.context.governor", "Policy": "tui_app.context.policy"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,205 @@
+"""Counting the tokens of plain text, with no network.
+
+The byte pair ranks of OpenAI's tokenizers are package data. Reading them takes about a third of a second,
+so it is asked for with :meth:`TextCounter.load`, off the UI thread; until then counts are estimates.
+tiktoken itself is imported on that occasion only.
+"""
+
+import hashlib
+import re
+from binascii import a2b_base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+NEAREST = "o200k_base"
+"""The encoding that stands in for tokenizers that are not published."""
+PIECE_CHARS = 50_000
+"""Longest text handed to the tokenizer at once: tiktoken 0.14 dies on a run of a million spaces."""
+
+_SLICE = 16_384
+_CUT_WINDOW = 4_096
+_CUT = re.compile(r"\S(?=[ \t])|\n(?=[^\s/])|[^\W_](?=[!-&(-/:-@\[-`{-~。，、；：！？])")
+# Each place is one where both pre-tokenizer patterns below always break, so cutting there changes no count:
+# before a blank that follows text; after a newline that text follows (but `;\n/` may be one piece, hence the
+# slash); before punctuation that follows a letter or digit, except the apostrophe of a contraction.
+
+
+@dataclass(frozen=True, slots=True)
+class _Spec:
+    """What defines one of OpenAI's published encodings beside its ranks."""
+
+    sha256: str
+    pattern: str
+    special: tuple[tuple[str, int], ...]
+
+
+_SPECS = {
+    "o200k_base": _Spec(
+        sha256="446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+        pattern="|".join(
+            (
+                r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+                r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+                r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+                r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+                r"\p{N}{1,3}",
+                r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+                r"\s*[\r\n]+",
+                r"\s+(?!\S)",
+                r"\s+",
+            )
+        ),
+        special=(("<|endoftext|>", 199_999), ("<|endofprompt|>", 200_018)),
+    ),
+    "cl100k_base": _Spec(
+        sha256="223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+        pattern="|".join(
+            (
+                r"'(?i:[sdmt]|ll|ve|re)",
+                r"[^\r\n\p{L}\p{N}]?+\p{L}++",
+                r"\p{N}{1,3}+",
+                r" ?[^\s\p{L}\p{N}]++[\r\n]*+",
+                r"\s++$",
+                r"\s*[\r\n]",
+                r"\s+(?!\S)",
+                r"\s",
+            )
+        ),
+        special=(
+            ("<|endoftext|>", 100_257),
+            ("<|fim_prefix|>", 100_258),
+            ("<|fim_middle|>", 100_259),
+            ("<|fim_suffix|>", 100_260),
+            ("<|endofprompt|>", 100_276),
+        ),
+    ),
+}
+
+_FAMILIES = (
+    (re.compile(r"gpt-4(?![^-])|gpt-3\.?5|text-embedding-|(davinci|babbage)-002"), "cl100k_base"),
+    (re.compile(r"(chat)?gpt-(4o|4\.1|4\.5|[5-9]|\d\d|oss)(?!\d)|o[1-9](?![^-])|codex-mini"), "o200k_base"),
+)
+"""OpenAI's model families, tried in order; generations after GPT-4 are taken to keep GPT-4o's encoding."""
+
+_BUILDING = Lock()
+
+
+def encoding_name(model: str) -> str | None:
+    """Name the encoding of an OpenAI model, or None for a model of any other vendor.
+
+    Args:
+        model: A model name, bare or behind provider prefixes (``openai:gpt-5``,
+            ``openrouter:openai/gpt-4o:free``, ``azure:gpt-4o``). ``gpt-oss`` weights count as OpenAI's
+            wherever they are served.
+    """
+    name = model.lower().rsplit("/", 1)[-1]
+    for segment in name.split(":"):
+        for family, encoding in _FAMILIES:
+            if family.match(segment):
+                return encoding
+    return None
+
+
+class TextCounter:
+    """Counts the tokens of text: an estimate before :meth:`load`, by a real tokenizer after it."""
+
+    def __init__(self, encoding: str | None) -> None:
+        """Prepare a counter without reading anything.
+
+        Args:
+            encoding: The model's own encoding, or None if it is not published; then the nearest one counts.
+
+        Raises:
+            ValueError: if the encoding is not one that ships with the package.
+        """
+        if encoding is not None and encoding not in _SPECS:
+            raise ValueError(f"Unknown encoding {encoding!r}; known: {', '.join(sorted(_SPECS))}.")
+        self._own = encoding
+        self._encoding: Encoding | None = None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether counts come from a tokenizer and are no longer estimates."""
+        return self._encoding is not None
+
+    @property
+    def exact(self) -> bool:
+        """Whether counts are what the model's own tokenizer says."""
+        return self.loaded and self._own is not None
+
+    def load(self) -> None:
+        """Read the tokenizer, blocking; safe from any thread, and done once per process and encoding.
+
+        Raises:
+            RuntimeError: if the shipped ranks do not have their published checksum.
+        """
+        if self._encoding is None:
+            with _BUILDING:
+                self._encoding = _build(self._own or NEAREST)
+
+    def count(self, text: str) -> int:
+        """Count tokens. Text that looks like a special token counts as the ordinary text it is.
+
+        Long text is counted in pieces of at most ``PIECE_CHARS`` characters. They end where the tokenizer
+        always breaks, which changes nothing; only a run without any such place for thousands of characters
+        (one endless word) is cut anywhere, which may add or save a few tokens per piece.
+        """
+        encoding = self._encoding
+        if encoding is None:
+            return estimate(text)
+        if len(text) <= PIECE_CHARS:
+            return len(encoding.encode_ordinary(text))
+        return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
+
+
+def estimate(text: str) -> int:
+    """Estimate tokens without a tokenizer: one per 4 bytes of UTF-8, which is 4 characters of ASCII.
+
+    Bytes rather than characters, because other scripts need more tokens per character: nearly one for a
+    Chinese character, more than one for many emoji.
+    """
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return -(-size // 4)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    start = 0
+    while len(text) - start > PIECE_CHARS:
+        end = start + PIECE_CHARS
+        for cut in _CUT.finditer(text, end - _CUT_WINDOW, end):
+            end = cut.end()
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+@cache
+def _build(name: str) -> "Encoding":
+    from tiktoken import Encoding
+
+    spec = _SPECS[name]
+    raw = resources.files("tui_app.context.data").joinpath(f"{name}.tiktoken").read_bytes()
+    if hashlib.sha256(raw).hexdigest() != spec.sha256:
+        raise RuntimeError(f"The shipped token ranks of {name} are damaged; install the package again.")
+    return Encoding(
+        name, pat_str=spec.pattern, mergeable_ranks=_ranks(raw), special_tokens=dict(spec.special)
+    )
+
+
+def _ranks(raw: bytes) -> dict[bytes, int]:
+    """Read the lines ``base64 rank``; the published files are in rank order without gaps.
+
+    In slices, because each is one call into C that lets no other thread run, and somebody may be typing.
+    """
+    encoded = raw.split()[::2]
+    ranks: dict[bytes, int] = {}
+    for start in range(0, len(encoded), _SLICE):
+        ranks.update(zip(map(a2b_base64, encoded[start : start + _SLICE]), range(start, len(encoded))))  # noqa: B905
+    return ranks

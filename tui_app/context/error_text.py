@@ -1,0 +1,116 @@
+"""What an exception says: its causes, its HTTP status, and all the text a provider sent with it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Protocol, runtime_checkable
+
+_ECHOED = frozenset({"input", "inputs", "messages", "prompt", "contents", "request"})
+"""Keys under which servers send the request back; what a person wrote must not be read as an error."""
+_CHAIN = 20
+_DEPTH = 12
+
+
+@runtime_checkable
+class HasStatus(Protocol):
+    """Errors of pydantic-ai and of the vendors' SDKs that came with an HTTP status."""
+
+    status_code: int
+
+
+@runtime_checkable
+class HasBody(Protocol):
+    """Errors of pydantic-ai and of the vendors' SDKs that keep the provider's answer."""
+
+    body: object
+
+
+@runtime_checkable
+class HasRequest(Protocol):
+    """Errors of the vendors' SDKs that know the HTTP request."""
+
+    request: object
+
+
+@runtime_checkable
+class HasUrl(Protocol):
+    """An HTTP request."""
+
+    url: object
+
+
+def chain(error: BaseException) -> list[BaseException]:
+    """The exception, what groups hold, and what caused each, without repeats."""
+    found: list[BaseException] = []
+    waiting: list[BaseException | None] = [error]
+    while waiting and len(found) < _CHAIN:
+        current = waiting.pop(0)
+        if current is None or any(current is known for known in found):
+            continue
+        found.append(current)
+        if isinstance(current, BaseExceptionGroup):
+            waiting.extend(current.exceptions)
+        # Not __context__: it may be an error that was dealt with before this one happened.
+        waiting.append(current.__cause__)
+    return found
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status of the exception or of the nearest cause that has one."""
+    for one in chain(error):
+        if isinstance(one, HasStatus) and isinstance(one.status_code, int):
+            return one.status_code
+    return None
+
+
+def url_of(error: BaseException) -> str:
+    """The address of the failed request, empty if no cause knows it."""
+    for one in chain(error):
+        # httpx raises RuntimeError where an error was made without its request.
+        with suppress(RuntimeError):
+            if isinstance(one, HasRequest) and isinstance(one.request, HasUrl):
+                return str(one.request.url)
+    return ""
+
+
+def body_text(error: BaseException) -> str:
+    """Everything the provider sent, as lines ``key: value``; empty if it sent nothing."""
+    if not isinstance(error, HasBody) or error.body is None:
+        return ""
+    return "\n".join(_lines(error.body, "", _DEPTH)).strip()
+
+
+def full_text(error: BaseException) -> str:
+    """All text of the exception and its causes: the body where there is one, else what it says itself."""
+    texts = (body_text(one) or str(one) for one in chain(error))
+    return "\n".join(dict.fromkeys(text for text in texts if text))
+
+
+def provider_message(error: BaseException) -> str:
+    """The provider's own sentence, if the answer has the usual shape (``message`` or ``detail``), else ''."""
+    for one in chain(error):
+        if isinstance(one, HasBody) and (message := _message(one.body, _DEPTH)):
+            return message
+    return ""
+
+
+def _message(body: object, depth: int) -> str:
+    if isinstance(body, str):
+        return "" if body.lstrip().startswith(("<", "{")) else body.strip()
+    if depth <= 0 or not isinstance(body, Mapping):
+        return ""
+    for key in ("message", "detail", "error"):
+        if found := _message(body.get(key), depth - 1):
+            return found
+    return ""
+
+
+def _lines(value: object, name: str, depth: int) -> Iterator[str]:
+    if isinstance(value, Mapping) and depth > 0:
+        for key, item in value.items():
+            if str(key).lower() not in _ECHOED:
+                yield from _lines(item, str(key), depth - 1)
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes) and depth > 0:
+        for item in value:
+            yield from _lines(item, name, depth - 1)
+    elif value is not None:
+        yield f"{name}: {value}" if name else str(value)

@@ -1,0 +1,166 @@
+"""What an earlier summary hands on, by section, so that a new summary updates it and never nests it."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tui_app.context.fact_extractors.commands import FAILED
+from tui_app.context.fact_extractors.files import Trail
+from tui_app.context.fact_extractors.reading import Said
+from tui_app.context.fact_extractors.rules import Rule
+
+INTENT = "Intent"
+CONSTRAINTS = "Constraints and preferences"
+DONE = "Done so far"
+DECISIONS = "Decisions"
+FILES = "Files and commands"
+ERRORS = "Errors"
+STATE = "Current state"
+NEXT = "Next steps"
+DETAILS = "Details to keep"
+SECTIONS = (INTENT, CONSTRAINTS, DONE, DECISIONS, FILES, ERRORS, STATE, NEXT, DETAILS)
+"""Headings of a summary, in order. A summary written by a model uses the same ones."""
+FIRST_REQUEST = "First request"
+LATEST_REQUEST = "Latest request"
+KIND_LABELS: dict[str, str] = {
+    "rule": "Rules",
+    "request": "Requests",
+    "error": "Open errors",
+    "question": "Open questions",
+    "todo": "Tasks",
+    "file": "Files",
+    "decision": "Agreed",
+    "command": "Commands",
+    "detail": "Details",
+}
+"""Labels of the groups of facts that are put below a summary, by kind."""
+
+_LABEL_SECTIONS = {
+    "Rules": CONSTRAINTS, "Requests": INTENT, "Open errors": ERRORS, "Open questions": NEXT, "Tasks": NEXT,
+    "Files": FILES, "Agreed": DECISIONS, "Commands": FILES, "Details": DETAILS,
+}  # fmt: skip
+_HEADING = re.compile(r"^#{1,6}\s{1,4}(?:\d{1,2}[.)]\s{1,4})?\**([^#*\n]{1,120}?)\**:?\s{0,40}$")
+_LABEL = re.compile(r"^\*\*([A-Z][A-Za-z ]{2,30}):?\*\*:?$")
+_BULLET = re.compile(r"^(?:[-*+]|\d{1,3}[.)]) {1,4}")
+_HANDLE = re.compile(r" \(#(-?\d{1,12})\)$")
+_REQUEST = re.compile(rf"(?s)^({FIRST_REQUEST}|{LATEST_REQUEST}) \(#(-?\d{{1,12}})\): (.*)$")
+_DEED = re.compile(r"^(created|written|edited|read|deleted)(?: (\d{1,6})×)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One bullet of a section, with the handle at its end taken off."""
+
+    text: str
+    key: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """An earlier summary, taken apart."""
+
+    sections: dict[str, tuple[Entry, ...]]
+
+    def entries(self, section: str) -> tuple[Entry, ...]:
+        """The entries of a section, in order."""
+        return self.sections.get(section, ())
+
+    def request(self, label: str) -> Said | None:
+        """The request that stands under a label, if the summary has one."""
+        for entry in self.entries(INTENT):
+            if (match := _REQUEST.match(entry.text)) and match[1] == label:
+                return Said(int(match[2]), -1, match[3])
+        return None
+
+    def other_intents(self) -> list[Entry]:
+        """Entries about the intent that are no quoted request: a model's own words."""
+        return [entry for entry in self.entries(INTENT) if not _REQUEST.match(entry.text)]
+
+    def rules(self) -> list[Rule]:
+        """The rules, placed before everything new."""
+        return [
+            Rule(Said(entry.key or 0, -1, entry.text), entry.text, 2, 1)
+            for entry in self.entries(CONSTRAINTS)
+        ]
+
+    def trails(self) -> list[Trail]:
+        """What had been done to files."""
+        return [trail for entry in self.entries(FILES) if (trail := _trail(entry))]
+
+    def commands(self) -> dict[str, Entry]:
+        """Other lines about files and commands; commands by what was run."""
+        return {_ran(entry.text): entry for entry in self.entries(FILES) if not _trail(entry)}
+
+    def errors(self) -> dict[str, Entry]:
+        """Open errors by what had failed."""
+        return {_ran(entry.text): entry for entry in self.entries(ERRORS)}
+
+
+def take_apart(summary: str) -> Carried:
+    """Read a summary back into its entries.
+
+    Args:
+        summary: A summary with the headings of ``SECTIONS``, written by this program or by a model, with or
+            without the groups of facts below it. Anything under other headings is left out.
+
+    Returns:
+        The entries; texts of several lines keep their line breaks, without indentation.
+    """
+    found: dict[str, list[list[str]]] = {}
+    section = ""
+    for line in summary.splitlines():
+        if (heading := _section(line)) is not None:
+            section = heading
+        elif section and line.strip():
+            _take_line(found.setdefault(section, []), line)
+    entries = {name: tuple(_entries(blocks)) for name, blocks in found.items()}
+    return Carried({name: kept for name, kept in entries.items() if kept})
+
+
+def _section(line: str) -> str | None:
+    """The section that a heading or a label opens: empty for an unknown one, None for other lines."""
+    if match := _HEADING.match(line):
+        title = match[1].strip().casefold()
+        return next((name for name in SECTIONS if title.startswith(name.casefold().split(" ")[0])), "")
+    if match := _LABEL.match(line):
+        return _LABEL_SECTIONS.get(match[1])
+    return None
+
+
+def _take_line(blocks: list[list[str]], line: str) -> None:
+    """A bullet or an unindented line starts an entry, an indented line goes on with it."""
+    if line.startswith("  ") and blocks:
+        blocks[-1].append(line[2:])
+    else:
+        blocks.append([_BULLET.sub("", line.strip())])
+
+
+def _entries(blocks: Iterable[list[str]]) -> Iterable[Entry]:
+    seen: set[str] = set()
+    for block in blocks:
+        text = "\n".join(block).strip()
+        match = _HANDLE.search(text)
+        text = text[: match.start()] if match else text
+        if text and text not in seen:
+            seen.add(text)
+            yield Entry(text, int(match[1]) if match else None)
+
+
+def _trail(entry: Entry) -> Trail | None:
+    path, separator, deeds = entry.text.rpartition(" · ")
+    matches = [_DEED.match(deed) for deed in deeds.split(", ")]
+    if not separator or path.startswith("`") or not all(matches):
+        return None
+    trail = Trail(path)
+    for match in matches:
+        if match:
+            trail.add(match[1], entry.key or 0, -1, int(match[2] or 1))
+    return trail
+
+
+def _ran(text: str) -> str:
+    """What an entry about a command or an error is about: the marked words at its head."""
+    for end in (f"`{FAILED}", "` · "):
+        if text.startswith("`") and end in text:
+            return text[1 : text.index(end)]
+    return text

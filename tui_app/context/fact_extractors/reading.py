@@ -1,0 +1,199 @@
+"""One pass over the messages: what was said, what was done, and how it ended.
+
+Every extractor works on the ``Reading`` made here, so messages of any agent are taken apart once, in linear
+time, and only text that a person typed is ever called typed.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_ai.messages import (
+    BaseToolCallPart,
+    BaseToolReturnPart,
+    CompactionPart,
+    ModelResponse,
+    RetryPromptPart,
+    TextContent,
+    TextPart,
+    UserPromptPart,
+)
+
+from tui_app.context.fact_extractors.typed import typed_text
+from tui_app.context.items import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Words of one side."""
+
+    key: int
+    index: int
+    """Place among the messages, from 0: what recency is judged by."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One tool call with its answer."""
+
+    key: int
+    """Log number of the answer; of the call while there is no answer."""
+    index: int
+    tool: str
+    args: Mapping[str, Any]
+    result: str = ""
+    outcome: str = ""
+    """Outcome of the tool return (``success``, ``failed``, …); empty without an answer."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """A history taken apart; every list is in order of time."""
+
+    typed: list[Said] = field(default_factory=list)
+    spoken: list[Said] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+    summaries: list[str] = field(default_factory=list)
+    length: int = 0
+
+    def recency(self, index: int) -> float:
+        """How new a place in the history is, from 0 (oldest) to 1 (newest)."""
+        return (index + 1) / max(1, self.length)
+
+
+_Call = tuple[int, int, str, Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Pairs calls with answers while it walks; reused ids are paired in order of occurrence."""
+
+    reading: Reading
+    open: dict[str, deque[_Call]] = field(default_factory=lambda: defaultdict(deque))
+
+    def answer(self, item: Item, index: int, part: BaseToolReturnPart | RetryPromptPart) -> None:
+        waiting = self.open.get(part.tool_call_id)
+        call = waiting.popleft() if waiting else (item.key, index, part.tool_name or "", {})
+        retried = isinstance(part, RetryPromptPart)
+        outcome = "retried" if isinstance(part, RetryPromptPart) else part.outcome
+        text = _retry_text(part.content) if retried else _result_text(part)
+        self.reading.actions.append(Action(item.key, index, call[2], call[3], text, outcome))
+
+    def part(self, item: Item, index: int, part: object) -> None:
+        """Sort one part into the reading; parts that hold no words or deeds are passed over."""
+        reading = self.reading
+        match part:
+            case UserPromptPart():
+                if text := "\n\n".join(filter(None, map(typed_text, _prompt_texts(part)))):
+                    reading.typed.append(Said(item.key, index, text))
+            case TextPart():
+                if part.content.strip():
+                    reading.spoken.append(Said(item.key, index, part.content.strip()))
+            case BaseToolCallPart():
+                call = (item.key, index, part.tool_name, part.args_as_dict())
+                self.open[part.tool_call_id].append(call)
+            case BaseToolReturnPart():
+                self.answer(item, index, part)
+            case RetryPromptPart() if part.tool_name:
+                self.answer(item, index, part)
+            case CompactionPart() if part.content:
+                reading.summaries.append(part.content)
+
+    def finish(self) -> Reading:
+        """Add the calls that nothing answered, then put the actions in order."""
+        for waiting in self.open.values():
+            self.reading.actions += [Action(key, index, tool, args) for key, index, tool, args in waiting]
+        self.reading.actions.sort(key=_place)
+        return self.reading
+
+
+def read_items(items: Sequence[Item]) -> Reading:
+    """Take the messages apart.
+
+    Args:
+        items: Messages in order of time, complete or cut anywhere.
+
+    Returns:
+        What was typed, spoken and done. Calls without an answer come last at their place, with an empty
+        outcome; answers without a call have no arguments.
+    """
+    reader = _Reader(Reading(length=len(items)))
+    for index, item in enumerate(items):
+        for part in item.message.parts:
+            reader.part(item, index, part)
+    return reader.finish()
+
+
+def ends_with_open_calls(items: Sequence[Item]) -> bool:
+    """Whether the newest message is an answer whose tool calls still wait."""
+    if not items or not isinstance(items[-1].message, ModelResponse):
+        return False
+    return any(isinstance(part, BaseToolCallPart) for part in items[-1].message.parts)
+
+
+def _place(action: Action) -> int:
+    return action.index
+
+
+def _prompt_texts(part: UserPromptPart) -> Iterable[str]:
+    """The texts of a prompt; pictures, sound and other files hold no words for us."""
+    if isinstance(part.content, str):
+        return [part.content]
+    texts: list[str] = []
+    for piece in part.content or ():
+        if isinstance(piece, str):
+            texts.append(piece)
+        elif isinstance(piece, TextContent):
+            texts.append(piece.content)
+    return texts
+
+
+def _result_text(part: BaseToolReturnPart | RetryPromptPart) -> str:
+    if isinstance(part, RetryPromptPart):
+        return _retry_text(part.content)
+    if isinstance(part.content, str):
+        return part.content
+    try:
+        return part.model_response_str(wrap_if_error=False)
+    except (ValueError, TypeError):
+        # A result of a foreign agent may hold objects that have no JSON form.
+        return str(part.content)
+
+
+def _retry_text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(str(error.get("msg", error)) for error in content if isinstance(error, dict))
+    return str(content)
+
+
+def argument_texts(args: Mapping[str, Any]) -> Iterable[str]:
+    """Every text inside a call's arguments, nested ones too, in order.
+
+    Args:
+        args: Arguments of a tool call.
+
+    Yields:
+        The texts; numbers and flags are left out.
+    """
+    stack: list[Any] = list(reversed(list(args.values())))
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            stack += reversed(list(value.values()))
+        elif isinstance(value, list | tuple):
+            stack += reversed(value)
+
+
+def first_text(args: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The first non-empty text among the named arguments, else an empty string."""
+    for name in names:
+        value = args.get(name)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+    return ""

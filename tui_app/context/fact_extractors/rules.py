@@ -1,0 +1,169 @@
+"""What the user wants: standing rules and requests, word for word, and which of them a later one replaced."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_app.context.events import Fact
+from tui_app.context.fact_extractors.cues import asks, corrects, rule_strength
+from tui_app.context.fact_extractors.language import looks_pasted, sentences
+from tui_app.context.fact_extractors.ranking import make_fact
+from tui_app.context.fact_extractors.reading import Reading, Said
+from tui_app.context.fact_extractors.words import words
+
+REQUEST_LIMIT = 12_000
+"""Characters of a request that are kept; only pasted documents are longer."""
+REPLACED = "replaced later: "
+_LOOK_BACK = 60
+"""Rules a correction is compared with: bounds the work, and people correct what they said lately."""
+
+_BARE_COMMAND = re.compile(r"/[\w:-]{0,60}")
+_VALUE = re.compile(r"`[^`]{1,80}`|\"[^\"]{1,80}\"|'[^']{1,80}'|\b\d[\w.,:/-]{0,40}")
+_WORD = re.compile(r"[^\W\d_]{2,40}")
+_CARRIERS = words(
+    "the an to of in on for and or is it be with by as at that this please use using used set make do not "
+    "don dont never always must should only instead actually no now we you me my your our its rather than "
+    "from wait sorry correction will can let want der die das ein eine und oder nicht nur bitte le la les "
+    "un une et ou pas el los las uno una y o solo"
+)
+_NEGATION = re.compile(
+    r"(?i)\b(?:not|never|no|don['’]?t|avoid|without|stop|nicht|kein\w*|nie|pas|jamais|nunca)\b|n['’]t\b|不|别"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One sentence of the user's that steers the work."""
+
+    said: Said
+    text: str
+    strength: int
+    times: int
+    replaced: bool = False
+
+
+def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
+    """Collect the user's rules in order of time; repeated ones once, at their newest place.
+
+    Args:
+        reading: The history; only what was typed is read.
+        earlier: Rules carried over from before it.
+
+    Returns:
+        Rules verbatim but for white space, with those marked that a later one replaced.
+    """
+    found: dict[str, Rule] = {rule.text.casefold(): rule for rule in earlier}
+    for said in reading.typed:
+        for sentence in sentences(said.text):
+            strength = rule_strength(sentence)
+            if not strength or looks_pasted(sentence) or len(sentence) < 6:
+                continue
+            strength = 1 if asks(sentence) else strength
+            known = found.pop(sentence.casefold(), None)
+            times = known.times + 1 if known else 1
+            found[sentence.casefold()] = Rule(said, sentence, strength, times)
+    return _mark_replaced(list(found.values()))
+
+
+def rule_facts(reading: Reading) -> list[Fact]:
+    """Facts for the user's rules; a replaced one becomes a light ``detail`` that says so."""
+    facts: list[Fact] = []
+    for rule in find_rules(reading):
+        place = {"key": rule.said.key, "index": rule.said.index}
+        if rule.replaced:
+            facts.append(make_fact(reading, "detail", REPLACED + rule.text, factor=0.5, **place))
+        else:
+            factor = 1.2 if rule.strength == 2 else 0.8
+            facts.append(make_fact(reading, "rule", rule.text, factor=factor, times=rule.times, **place))
+    return facts
+
+
+def request_facts(reading: Reading) -> list[Fact]:
+    """The first and the latest request, verbatim; only a pasted document is clipped, with a mark."""
+    if not reading.typed:
+        return []
+    chosen = [first_request(reading.typed), reading.typed[-1]]
+    return [
+        make_fact(
+            reading,
+            "request",
+            clip_middle(said.text, REQUEST_LIMIT),
+            key=said.key,
+            index=said.index,
+            factor=1.3,
+        )
+        for said in dict.fromkeys(chosen)
+    ]
+
+
+def first_request(typed: Sequence[Said]) -> Said:
+    """The first thing the user asked for; a bare slash command steers the program and asks for nothing.
+
+    Raises:
+        IndexError: if nothing was typed.
+    """
+    asking = (said for said in typed if not _BARE_COMMAND.fullmatch(said.text))
+    return next(asking, typed[0])
+
+
+def clip_middle(text: str, limit: int) -> str:
+    """Keep head and tail of a text that is too long, with a mark of what is missing between them.
+
+    Args:
+        text: Any text.
+        limit: Characters to keep at most; three quarters of them from the head.
+
+    Returns:
+        The text itself when it fits. Words are never cut in two where there is white space to cut at.
+    """
+    if len(text) <= limit:
+        return text
+    head = text[: max(1, limit * 3 // 4)]
+    tail = text[-max(1, limit // 4) :]
+    if (cut := max(head.rfind(" "), head.rfind("\n"))) > 0:
+        head = head[:cut]
+    starts = [place for place in (tail.find(" "), tail.find("\n")) if place >= 0]
+    tail = tail[min(starts) + 1 :] if starts else tail
+    omitted = len(text) - len(head) - len(tail)
+    return f"{head.rstrip()} …[{omitted} characters omitted]… {tail.lstrip()}"
+
+
+def _mark_replaced(rules: list[Rule]) -> list[Rule]:
+    """Mark every rule that a newer one takes back or gives another value."""
+    skeletons = [_skeleton(rule.text) for rule in rules]
+    values = [frozenset(match.casefold() for match in _VALUE.findall(rule.text)) for rule in rules]
+    replaced = [False] * len(rules)
+    for new in range(len(rules)):
+        for old in range(max(0, new - _LOOK_BACK), new):
+            if rules[old].said.index == rules[new].said.index:
+                continue
+            if _replaces(
+                rules[new].text, rules[old].text, skeletons[new], skeletons[old], values[new] != values[old]
+            ):
+                replaced[old] = True
+    return [
+        Rule(rule.said, rule.text, rule.strength, rule.times, gone)
+        for rule, gone in zip(rules, replaced, strict=True)
+    ]
+
+
+def _replaces(
+    new: str, old: str, new_words: frozenset[str], old_words: frozenset[str], other_value: bool
+) -> bool:
+    """Same subject and another value, or the opposite; or a spoken correction of nearly the same subject."""
+    if not new_words or not old_words or asks(new):
+        return False
+    opposite = bool(_NEGATION.search(new)) != bool(_NEGATION.search(old))
+    if new_words == old_words:
+        return other_value or opposite
+    shared = len(new_words & old_words)
+    smaller = min(len(new_words), len(old_words))
+    return (
+        corrects(new) and smaller >= 2 and shared * 2 >= smaller and shared * 3 >= len(new_words | old_words)
+    )
+
+
+def _skeleton(text: str) -> frozenset[str]:
+    """The content words of a rule without its values: what it is about."""
+    words = (word.casefold() for word in _WORD.findall(_VALUE.sub(" ", text)))
+    return frozenset(word for word in words if word not in _CARRIERS)

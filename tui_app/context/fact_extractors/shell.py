@@ -1,0 +1,196 @@
+"""What a shell command does to files, and what makes two commands the same command.
+
+This is a reader, not a shell: words come from one linear pass, variables and globs are left alone, and what
+is not certain is not claimed.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LONGEST = 20_000
+"""Characters of a command that are read; scripts longer than that are data."""
+
+_WORDS = re.compile(
+    r"'(?P<single>[^']*)'|\"(?P<double>(?:[^\"\\]|\\.)*)\"|(?P<redirect>\d?>>?(?:&\d)?|&>>?"
+    r"|<<?<?)"
+    r"|(?P<operator>&&|\|\|?|;|&|\n|\(|\))|(?P<word>[^\s'\"<>;|&()]+)|(?P<stray>['\"])"
+)
+_HEREDOC = re.compile(r"<<-?\s{0,4}(['\"]?)([A-Za-z_][A-Za-z0-9_]{0,60})\1")
+_ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_NOISE_TAIL = re.compile(
+    r"(?:\s+(?:2>&1|2>/dev/null|>/dev/null|&>/dev/null)|\s*\|\s*(?:tail|head|cat|less)\b[^|&;\n]{0,60})$"
+)
+_CD = re.compile(r"^\s*(?:cd|pushd)\s+[^\s;&|]{1,400}\s*(?:&&|;)\s*")
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_.~@/+:,=%\-\[\]\u00c0-\uffff ]{1,300}")
+_READERS = frozenset({"cat", "head", "tail", "less", "more", "bat", "nl", "view"})
+_WRAPPERS = frozenset({"sudo", "env", "time", "nohup", "command", "exec", "then", "do", "else", "!"})
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One thing a command does to one file."""
+
+    path: str
+    verb: str
+    """``created``, ``edited``, ``read``, ``deleted`` or ``written``."""
+
+
+def normal_command(command: str) -> str:
+    """The command without what does not change its meaning: leading ``cd``, output tails, extra spaces.
+
+    Args:
+        command: A command line as it was run.
+
+    Returns:
+        One line to compare runs by.
+    """
+    text = without_heredocs(command[:LONGEST]).strip()
+    while match := _CD.match(text):
+        text = text[match.end() :]
+    text = " ".join(text.split())
+    while (shorter := _NOISE_TAIL.sub("", text)) != text:
+        text = shorter
+    return text
+
+
+def program_of(command: str) -> str:
+    """The first program a command runs, without path, wrappers and assignments; may be empty."""
+    for words, _ in _segments(without_heredocs(command[:LONGEST])):
+        if words and words[0] not in {"cd", "pushd", "export", "source", "set"}:
+            return posixpath.basename(words[0])
+    return ""
+
+
+def last_program_of(command: str) -> str:
+    """The program whose exit code the whole command reports: the last one of a pipe; may be empty."""
+    last = ""
+    for words, _ in _segments(without_heredocs(command[:LONGEST])):
+        last = posixpath.basename(words[0]) if words else last
+    return last
+
+
+def without_heredocs(command: str) -> str:
+    """The command without the bodies of its here-documents, which are data and not commands."""
+    if "<<" not in command:
+        return command
+    kept: list[str] = []
+    waiting = ""
+    for line in command.split("\n"):
+        if waiting:
+            waiting = "" if line.strip() == waiting else waiting
+            continue
+        kept.append(line)
+        if match := _HEREDOC.search(line):
+            waiting = match[2]
+    return "\n".join(kept)
+
+
+def file_effects(command: str) -> Iterator[Effect]:
+    """Yield what a command that succeeded has done to files.
+
+    Args:
+        command: A command line; relative paths are taken from its own leading ``cd``.
+
+    Yields:
+        Effects in order. Globs, variables and devices are left out.
+    """
+    folder = ""
+    for words, targets in _segments(without_heredocs(command[:LONGEST])):
+        if words and words[0] in {"cd", "pushd"} and len(words) == 2:
+            folder = posixpath.join(folder, words[1])
+            continue
+        for effect in (*_program_effects(words), *targets):
+            if _is_file(effect.path):
+                yield Effect(_join(folder, effect.path), effect.verb)
+
+
+def _segments(command: str) -> Iterator[tuple[list[str], list[Effect]]]:
+    """Split at operators; every segment has its words and the files its output is sent to.
+
+    A quote that is never closed ends the reading: from there on nothing is certain.
+    """
+    words: list[str] = []
+    targets: list[Effect] = []
+    redirect = ""
+    for match in _WORDS.finditer(command):
+        kind, text = match.lastgroup, match[0]
+        if kind == "stray":
+            return
+        if kind == "operator":
+            yield _unwrapped(words), targets
+            words, targets, redirect = [], [], ""
+        elif kind == "redirect":
+            redirect = text
+        else:
+            word = text if kind == "word" else text[1:-1]
+            if not redirect:
+                words.append(word)
+            elif ">" in redirect and "&" not in redirect[1:] and redirect[0] != "2":
+                targets.append(Effect(word, "edited" if ">>" in redirect else "written"))
+            redirect = ""
+    yield _unwrapped(words), targets
+
+
+def _unwrapped(words: list[str]) -> list[str]:
+    start = 0
+    while start < len(words) and (words[start] in _WRAPPERS or _ENV.match(words[start])):
+        start += 1
+    return words[start:]
+
+
+def _program_effects(words: list[str]) -> list[Effect]:
+    if len(words) < 2:
+        return []
+    program, arguments = posixpath.basename(words[0]), words[1:]
+    if program == "git" and arguments[0] in {"rm", "mv"}:
+        program, arguments = arguments[0], arguments[1:]
+    plain = [word for word in arguments if not word.startswith("-")]
+    match program:
+        case "rm" | "unlink" | "trash":
+            return [Effect(path, "deleted") for path in plain]
+        case "mv":
+            return _moved(plain)
+        case "cp" | "install" if len(plain) == 2:
+            return [Effect(_into(plain[0], plain[1]), "written")]
+        case "tee" | "touch":
+            verb = "created" if program == "touch" else "edited" if "-a" in arguments else "written"
+            return [Effect(path, verb) for path in plain]
+        case "sed" | "perl" | "gsed" if any(
+            word.startswith(("-i", "-pi", "--in-place")) for word in arguments
+        ):
+            return [Effect(path, "edited") for path in plain if _named_file(path)]
+        case _ if program in _READERS:
+            return [Effect(path, "read") for path in plain if _named_file(path)]
+    return []
+
+
+def _moved(plain: list[str]) -> list[Effect]:
+    if len(plain) != 2:
+        return [Effect(path, "deleted") for path in plain[:-1]]
+    return [Effect(plain[0], "deleted"), Effect(_into(plain[0], plain[1]), "created")]
+
+
+def _into(source: str, target: str) -> str:
+    """Where a file lands: in the target when that is a folder by its spelling, else at the target."""
+    if target.endswith("/") or target in {".", ".."}:
+        return posixpath.join(target, posixpath.basename(source))
+    return target
+
+
+def _named_file(path: str) -> bool:
+    """Whether an argument reads like a file name, so that a script or a pattern is not taken for one."""
+    name = posixpath.basename(path)
+    return "." in name.strip(".") or "/" in path.strip("/")
+
+
+def _is_file(path: str) -> bool:
+    outside = path.startswith(("/dev/", "/proc/", "-", "~+", "http:", "https:")) or path.endswith("/")
+    return not outside and path not in {".", ".."} and _PLAIN_PATH.fullmatch(path) is not None
+
+
+def _join(folder: str, path: str) -> str:
+    if not folder or path.startswith(("/", "~")):
+        return path
+    return posixpath.normpath(posixpath.join(folder, path))

@@ -1,0 +1,80 @@
+"""What the user really typed: a prompt without what programs wrapped around it.
+
+Agents put reminders, command echoes, environment notes and attached files into user messages. A rule found
+there is not the user's, so all of it is taken out before anything is read as the user's own words.
+"""
+
+import re
+
+from tui_app.context.fact_extractors.words import words
+
+_TAGS = words(
+    "system-reminder system_reminder command-message command-name command-contents local-command-caveat "
+    "local-command-stdout local-command-stderr bash-input bash-stdout bash-stderr environment_context "
+    "environment_details user_instructions instructions context current_datetime conversation_summary "
+    "summary path type content file files file_content attached_files attachments ide_opened_file "
+    "ide_selection task-notification retry_feedback user-prompt-submit-hook tool_use_error tool_result "
+    "reminder skill project_instructions session_context turn_aborted user_action sql_tables"
+)
+_TAG = re.compile(r"<([A-Za-z][A-Za-z_-]{1,40})(?:[ \t][^<>\n]{0,200})?>")
+_COMMAND_NAME = re.compile(r"<command-name>([^<]{1,200})</command-name>")
+_COMMAND_ARGS = "command-args"
+_INJECTED_STARTS = (
+    "this session is being continued from a previous conversation",
+    "[request interrupted by user",
+    "caveat: the messages below were generated",
+    "called the read tool with the following input",
+    "# agents.md instructions for",
+    "base directory for this skill",
+    "(the conversation starts in the middle.)",
+    "another language model started to solve this problem",
+    "<conversation_summary>",
+)
+
+
+def typed_text(text: str) -> str:
+    """Return only what the person typed, or an empty string when nothing in the text is theirs.
+
+    Args:
+        text: One text of a user message as it was sent.
+
+    Returns:
+        The person's own words, stripped. For a slash command with arguments it is the command and its
+        arguments, because that is what was typed.
+    """
+    if text.lstrip()[:80].casefold().startswith(_INJECTED_STARTS):
+        return ""
+    if "<" not in text:
+        return text.strip()
+    command = _COMMAND_NAME.search(text)
+    rest = _without_blocks(text).strip()
+    if command is None:
+        return rest
+    arguments = _block(text, _COMMAND_ARGS)
+    return f"{command[1].strip()} {arguments}".strip() if arguments else rest
+
+
+def _block(text: str, tag: str) -> str:
+    """The inside of the first block with this tag."""
+    start = text.find(f"<{tag}>")
+    end = text.find(f"</{tag}>", start)
+    return text[start + len(tag) + 2 : end].strip() if 0 <= start < end else ""
+
+
+def _without_blocks(text: str) -> str:
+    """Take out every block of a known tag; an opening without its end is left as text."""
+    pieces: list[str] = []
+    unclosed: set[str] = set()
+    position = 0
+    for match in _TAG.finditer(text):
+        tag = match[1]
+        known = tag.lower() in _TAGS or tag == _COMMAND_ARGS
+        if match.start() < position or not known or tag in unclosed:
+            continue
+        end = text.find(f"</{tag}>", match.end())
+        if end < 0:
+            unclosed.add(tag)
+            continue
+        pieces.append(text[position : match.start()])
+        position = end + len(tag) + 3
+    return "".join([*pieces, text[position:]])

@@ -1,0 +1,61 @@
+"""Facts: what a history holds that must outlive it, as relations a person can read.
+
+A deterministic pass over the messages that are about to leave the view. It asks no model, so it works
+offline and gives the same facts for the same history; whether a summary kept them is judged afterwards.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tui_app.context.events import Fact
+from tui_app.context.fact_extractors.commands import command_facts, error_facts
+from tui_app.context.fact_extractors.details import detail_facts
+from tui_app.context.fact_extractors.files import file_facts
+from tui_app.context.fact_extractors.reading import Reading, read_items
+from tui_app.context.fact_extractors.rules import request_facts, rule_facts
+from tui_app.context.fact_extractors.talk import decision_facts, question_facts
+from tui_app.context.fact_extractors.todos import todo_facts
+from tui_app.context.items import Item
+from tui_app.context.masking import mask_secrets
+
+_EXTRACTORS = (
+    request_facts,
+    rule_facts,
+    error_facts,
+    question_facts,
+    todo_facts,
+    file_facts,
+    decision_facts,
+    command_facts,
+    detail_facts,
+)
+
+
+def extract_facts(items: Sequence[Item]) -> tuple[Fact, ...]:
+    """Collect the facts of a history.
+
+    Rules and requests come only from what the user typed; summaries, tool output and reminders that programs
+    put into user messages are never read as the user's words. Secrets are masked. Time is linear in the text.
+
+    Args:
+        items: The messages, in order of time; any agent's, complete or not.
+
+    Returns:
+        Facts with their source and weight, weightiest first; equal weights in order of finding. The same
+        items always give the same facts.
+    """
+    return facts_of(read_items(items))
+
+
+def facts_of(reading: Reading) -> tuple[Fact, ...]:
+    """Collect the facts of a history that has been read already; see ``extract_facts``."""
+    unique: dict[tuple[str, str], Fact] = {}
+    for extractor in _EXTRACTORS:
+        for fact in extractor(reading):
+            clean = replace(fact, text=mask_secrets(fact.text))
+            unique.setdefault((clean.kind, clean.text), clean)
+    return tuple(sorted(unique.values(), key=_weight, reverse=True))
+
+
+def _weight(fact: Fact) -> float:
+    return fact.weight

@@ -1,0 +1,135 @@
+"""Deciding on a compaction before anything is asked of a model: a plan, or a reason not to."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tui_app.context.events import Trigger
+from tui_app.context.items import Item, is_summary
+from tui_app.context.policy import Policy
+from tui_app.context.segments import Split, split_view
+from tui_app.context.usage import ContextUsage
+
+FORCED: frozenset[Trigger] = frozenset({"manual", "overflow", "model_switch", "headless", "memory_pressure"})
+"""Triggers that do not wait for a threshold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a compaction will do, with the budgets it must keep. All sizes in tokens."""
+
+    trigger: Trigger
+    focus: str
+    split: Split
+    tokens_before: int
+    messages_before: int
+    floor: int
+    """What no compaction can remove: instructions, tools, pins, latest prompt, recent messages."""
+    target: int
+    """The view must end at or below this."""
+    summary_budget: int
+    prompts_budget: int
+    facts_budget: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is nothing to do, in words for a person."""
+
+    reason: str
+
+
+def plan_compaction(
+    items: Sequence[Item],
+    usage: ContextUsage,
+    weigh: Callable[[Item], int],
+    policy: Policy,
+    *,
+    trigger: Trigger,
+    focus: str = "",
+    pinned: frozenset[int] = frozenset(),
+) -> Plan | Refusal:
+    """Split the view and set budgets, or say why a compaction cannot help.
+
+    Args:
+        items: The agent view.
+        usage: Its measured size; the share of instructions and tools is taken from it.
+        weigh: Tokens of one item.
+        policy: Triggers and sizes.
+        trigger: Why the compaction is wanted.
+        focus: What the person wants the summary to keep above all.
+        pinned: Keys of messages that must stay.
+    """
+    if len(items) < 2:
+        return Refusal("Nothing to compact yet: there are fewer than two messages.")
+    recent = policy.recent_budget(usage.window)
+    if trigger == "manual" or usage.total <= policy.background_mark(usage.window):
+        recent = min(recent, max(1, usage.total // 3))
+    split = split_view(items, recent, weigh, pinned)
+    stays = sum(weigh(item) for item in (*split.head, *split.recent))
+    floor = carried(usage) + stays
+    if reason := _hopeless(split, usage, floor, stays):
+        return Refusal(reason)
+    return _budgeted(split, usage, weigh, policy, floor, trigger, focus, len(items))
+
+
+def carried(usage: ContextUsage) -> int:
+    """Tokens every request carries whatever the view: instructions, tools, memory."""
+    return usage.parts.system + usage.parts.tools + usage.parts.memory
+
+
+def irreducible_floor(
+    items: Sequence[Item], usage: ContextUsage, weigh: Callable[[Item], int], policy: Policy
+) -> int:
+    """Tokens no compaction can remove from a view."""
+    split = split_view(items, policy.recent_budget(usage.window), weigh)
+    return carried(usage) + sum(weigh(item) for item in (*split.head, *split.recent))
+
+
+def _hopeless(split: Split, usage: ContextUsage, floor: int, stays: int) -> str:
+    """Why nothing can be gained; empty when something can."""
+    window = usage.window
+    if not any(not is_summary(item.message) for item in split.old):
+        kept = _messages(len(split.recent) + len(split.head))
+        return f"Nothing to compact: the last {kept} are kept as they are and are {_thousands(stays)}."
+    if floor >= window.effective:
+        return (
+            f"Compaction cannot help: what must stay is {_thousands(floor)} and the window holds "
+            f"{_thousands(window.limit)} with {_thousands(window.reserve)} kept for the answer."
+        )
+    return ""
+
+
+def _budgeted(
+    split: Split,
+    usage: ContextUsage,
+    weigh: Callable[[Item], int],
+    policy: Policy,
+    floor: int,
+    trigger: Trigger,
+    focus: str,
+    messages: int,
+) -> Plan:
+    """Share the room above the floor among summary, the person's words and facts."""
+    window = usage.window
+    room = max(1, min(window.effective, policy.background_mark(window)) - floor)
+    share = min(room, max(64, sum(weigh(item) for item in split.old) // 2))
+    return Plan(
+        trigger=trigger,
+        focus=focus,
+        split=split,
+        tokens_before=usage.total,
+        messages_before=messages,
+        floor=floor,
+        target=window.effective,
+        summary_budget=min(int(window.limit * policy.summary_share), share // 2 + 32),
+        prompts_budget=min(int(window.limit * policy.user_share), share // 4),
+        facts_budget=min(int(window.limit * policy.facts_share), share // 4),
+    )
+
+
+def _messages(count: int) -> str:
+    return "message" if count == 1 else f"{count} messages"
+
+
+def _thousands(tokens: int) -> str:
+    return f"{tokens} tokens" if tokens < 1000 else f"{tokens / 1000:.1f}k"

@@ -1,0 +1,96 @@
+"""One line about a tool call and what came of it, for the transcript and the timeline."""
+
+import json
+import re
+from typing import Any
+
+TITLE_CHARS = 100
+"""Characters of a title; a longer one is cut in its middle argument, never in its outcome."""
+_ARG_CHARS = 60
+_HIT = re.compile(r"^[^\n]+?:\d+: ", re.MULTILINE)
+_NUMBERED = re.compile(r"^\d+\t", re.MULTILINE)
+_MESSAGE = re.compile(r"^#\d+ \w+:", re.MULTILINE)
+
+
+def call_title(name: str, args_json: str) -> str:
+    """Say what a call asks for: ``grep "sunday"``, ``read_file import.py 1-120``."""
+    args = _arguments(args_json)
+    detail = _detail(name, args) if args is not None else _plain(args_json)
+    return _cut(f"{_plain(name)} {detail}".strip(), TITLE_CHARS)
+
+
+def result_note(name: str, result_text: str, outcome: str = "success") -> str:
+    """Say what came of a call: ``3 hits``, ``120 lines``, ``failed``."""
+    return _counted(name, result_text) if outcome == "success" else _FAILED.get(outcome, outcome)
+
+
+_FAILED = {"error": "failed", "denied": "denied", "interrupted": "interrupted"}
+
+
+def _arguments(args_json: str) -> dict[str, Any] | None:
+    if not args_json.strip():
+        return {}
+    try:
+        args = json.loads(args_json)
+    except (ValueError, RecursionError):
+        return None  # a call cut off while it was streamed
+    return args if isinstance(args, dict) else None
+
+
+def _detail(name: str, args: dict[str, Any]) -> str:
+    match name:
+        case "read_file":
+            return f"{_plain(args.get('path', ''))}{_range(args)}"
+        case "grep":
+            path = _plain(args.get("path", "."))
+            return f'"{_plain(args.get("pattern", ""))}"' + ("" if path in (".", "") else f" in {path}")
+        case "search_history":
+            return f'"{_plain(args.get("query", ""))}"'
+        case "ls":
+            return _plain(args.get("path", "."))
+        case _:
+            return " ".join(_plain(value) for value in args.values())
+
+
+def _range(args: dict[str, Any]) -> str:
+    start, count = args.get("start"), args.get("lines")
+    if not isinstance(start, int) and not isinstance(count, int):
+        return ""
+    first = start if isinstance(start, int) else 1
+    return f" {first}-{first + count - 1}" if isinstance(count, int) else f" {first}-"
+
+
+def _counted(name: str, text: str) -> str:
+    match name:
+        case "grep":
+            return _number(len(_HIT.findall(text)), "hit", "[more hits exist" in text)
+        case "read_file":
+            return _number(len(_NUMBERED.findall(text)), "line")
+        case "search_history":
+            return _number(len(_MESSAGE.findall(text)), "message")
+        case "ls":
+            return _number(_rows(text), "entry", plural="entries")
+        case "glob":
+            return _number(_rows(text), "file", "[only the first" in text)
+        case _:
+            return _number(len(text.splitlines()), "line")
+
+
+def _rows(text: str) -> int:
+    return sum(1 for row in text.splitlines() if row and not row.startswith("["))
+
+
+def _number(count: int, unit: str, more: bool = False, plural: str = "") -> str:
+    word = unit if count == 1 and not more else plural or f"{unit}s"
+    return f"{count:,}{'+' if more else ''} {word}"
+
+
+def _plain(value: object) -> str:
+    """One printable line of any argument; long and nested ones are cut before they are looked at closely."""
+    text = value if isinstance(value, str) else repr(value)[: _ARG_CHARS * 4]
+    words = " ".join(text[: _ARG_CHARS * 4].split())
+    return _cut("".join(char if char.isprintable() else "·" for char in words), _ARG_CHARS)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"

@@ -1,0 +1,100 @@
+"""How full the context window is, and with what: the one number behind gauge, triggers and reports."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breakdown:
+    """Tokens by category. Categories follow the JSON names of ``session.usage_info``."""
+
+    system: int = 0
+    """System prompts and instructions."""
+    tools: int = 0
+    """Tool definitions, schemas included."""
+    memory: int = 0
+    """Context board and skills."""
+    summary: int = 0
+    """Summaries that stand for compacted history."""
+    user: int = 0
+    assistant: int = 0
+    thinking: int = 0
+    tool_calls: int = 0
+    tool_results: int = 0
+    attachments: int = 0
+    """Images, audio and documents."""
+
+    @property
+    def total(self) -> int:
+        """Sum over all categories, in tokens."""
+        return sum(getattr(self, name) for name in CATEGORIES)
+
+    def __add__(self, other: Self) -> Self:
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in CATEGORIES})
+
+    def scaled(self, factor: float) -> Self:
+        """Multiply every category by a factor learnt for a model's own tokenizer."""
+        if factor == 1.0:
+            return self
+        return replace(self, **{name: round(getattr(self, name) * factor) for name in CATEGORIES})
+
+
+CATEGORIES: tuple[str, ...] = tuple(f.name for f in fields(Breakdown))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextWindow:
+    """The size of a model's context window and where that number comes from."""
+
+    limit: int
+    """Tokens the model accepts in one request, answer included."""
+    source: str
+    """``setting``, ``learnt``, ``server``, ``model`` or ``default``."""
+    reserve: int = 0
+    """Tokens kept free for the answer."""
+
+    @property
+    def effective(self) -> int:
+        """Tokens a request may use: limit minus reserve."""
+        return max(1, self.limit - self.reserve)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextUsage:
+    """What the next request would hold: the state of the gauge.
+
+    ``total`` is the provider's own figure plus the count of what came after it when ``exact``;
+    ``unmeasured`` is the part of it that no category explains (it may be 0).
+    """
+
+    parts: Breakdown
+    window: ContextWindow
+    messages: int
+    exact: bool = False
+    unmeasured: int = 0
+    is_initial: bool = False
+
+    @property
+    def total(self) -> int:
+        """Tokens of the next request."""
+        return self.parts.total + self.unmeasured
+
+    @property
+    def utilization(self) -> float:
+        """Share of the whole window in use; above 1.0 when the view is too large."""
+        return self.total / self.window.limit
+
+    def to_json(self) -> dict[str, int | float | bool | str]:
+        """The JSON names that scripts rely on."""
+        return {
+            **{name: getattr(self.parts, name) for name in CATEGORIES},
+            "unmeasured": self.unmeasured,
+            "total": self.total,
+            "limit": self.window.limit,
+            "limit_source": self.window.source,
+            "reserve": self.window.reserve,
+            "utilization": round(self.utilization, 4),
+            "messages": self.messages,
+            "exact": self.exact,
+            "is_initial": self.is_initial,
+        }

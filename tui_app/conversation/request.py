@@ -1,0 +1,22 @@
+"""What is needed to open a session; light, so that the screen can ask before the agent side is loaded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_app.paths import Paths
+from tui_app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What is needed to open a session, or to begin one."""
+
+    settings: Settings
+    paths: Paths
+    env: Mapping[str, str]
+    cwd: Path
+    session: str = ""
+    """Id of the session to go on with; empty begins a new one."""
+    model: str = ""
+    """Overrides the session's or the settings' model."""

@@ -1,0 +1,194 @@
+"""The agent view of one session, read from and written to its log: what the governor works on."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+
+from tui_app.context.events import (
+    CompactionComplete,
+    CompactionRedone,
+    CompactionUndone,
+    GaugeChanged,
+    Payload,
+    Record,
+)
+from tui_app.context.history import Proposal
+from tui_app.context.items import Item
+from tui_app.context.measure import Tally
+from tui_app.context.tokens import TokenCounter
+from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.conversation.checkpointing import Archive
+from tui_app.session.agent_view import MESSAGES, AgentView, weighed
+from tui_app.session.heads import Head, head_of
+from tui_app.session.store import Store
+
+
+def to_json_text(message: ModelMessage) -> str:
+    """A message as the log stores it."""
+    return ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1]
+
+
+@dataclass(slots=True)
+class SessionHistory:
+    """Owner of one session's view. Everything it changes goes through the log first.
+
+    Attributes:
+        counter: Counts without any factor; what the log keeps must not depend on what is learnt later.
+        model: Name of the model the conversation goes on with.
+    """
+
+    store: Store
+    session: str
+    archive: Archive
+    counter: TokenCounter
+    publish: Callable[[Record], None]
+    model: str
+    view: AgentView = field(default_factory=AgentView)
+    _window: ContextWindow = field(default_factory=lambda: ContextWindow(limit=128_000, source="default"))
+    _fixed: Breakdown = field(default_factory=Breakdown)
+    _factor: float = 1.0
+    _tally: Tally = field(default_factory=Tally)
+    _bodies: dict[int, ModelMessage] = field(default_factory=dict)
+    _items: list[Item] | None = None
+    _distrusted: bool = False
+
+    def load(self) -> None:
+        """Fold the log."""
+        for head in self.store.heads(self.session):
+            self.view.apply(head)
+            self.archive.note(head)
+        self._rewritten()
+
+    @property
+    def version(self) -> int:
+        """Log number of the last rewrite of the view."""
+        return self.view.version
+
+    def items(self) -> Sequence[Item]:
+        """The visible messages, loaded from the log when first needed."""
+        if self._items is None:
+            heads = self.view.visible()
+            self._load_bodies([head.seq for head in heads])
+            self._items = [self._item(head) for head in heads]
+        return self._items
+
+    def weigh(self, item: Item) -> Breakdown:
+        """Tokens of one message in the current model's own tokens."""
+        return self.counter.message(item.message).scaled(self._factor)
+
+    def usage(self) -> ContextUsage:
+        """The estimate of the next request."""
+        return self._tally.usage(
+            self._window, self._fixed, model=self.model, factor=self._factor, counter_exact=self.counter.exact
+        )
+
+    def sync(self, messages: Sequence[ModelMessage]) -> None:
+        """Nothing to do: everything a run adds is in the log before its next request."""
+
+    def fix(self, window: ContextWindow, fixed: Breakdown, model: str, factor: float = 1.0) -> None:
+        """Set what every request to the current model carries."""
+        changed = (window, fixed, factor) != (self._window, self._fixed, self._factor)
+        self._window, self._fixed, self._factor = window, fixed, factor
+        if changed:
+            self.show_gauge()
+
+    def distrust(self) -> None:
+        """Ignore the usage reported with the next answer."""
+        self._distrusted = True
+
+    def take_distrust(self) -> bool:
+        """Whether the answer that just came belongs to a request that was cut."""
+        distrusted, self._distrusted = self._distrusted, False
+        return distrusted
+
+    def report(self, payload: Payload) -> None:
+        """Record an event without a message, or only show it when it is live-only."""
+        self.append(payload)
+
+    def append(self, payload: Payload, message: ModelMessage | None = None) -> Record:
+        """Write an event to the log, fold it, and show it."""
+        now = time.time()
+        if not payload.STORED:
+            record = Record(seq=0, time=now, session=self.session, data=payload)
+        else:
+            text = to_json_text(message) if message is not None else None
+            record = self.store.append(self.session, payload, text, time=now)
+            self._fold(head_of(record.seq, record.time, payload), message)
+        self.publish(record)
+        if record.seq and (payload.TYPE in MESSAGES or record.seq == self.view.version):
+            self.show_gauge()
+        return record
+
+    def commit(self, proposal: Proposal) -> CompactionComplete:
+        """Apply a compaction: files first, then its events in one transaction, then the view.
+
+        Raises:
+            OSError: if a file could not be written; the view is unchanged then.
+        """
+        now = time.time()
+        complete, checkpoint = self.archive.write(
+            proposal, self.items(), self.usage(), self._after(proposal), self.counter.message(proposal.message), now
+        )
+        events: list[tuple[Payload, str | None, float]] = [
+            (complete, to_json_text(proposal.message), now),
+            (checkpoint, None, now),
+        ]
+        records = self.store.append_many(self.session, events)
+        for record, message in zip(records, (proposal.message, None), strict=True):
+            self._fold(head_of(record.seq, record.time, record.data), message)
+            self.publish(record)
+        self.show_gauge()
+        return complete
+
+    def restate(self, compaction: int, *, undo: bool) -> Record:
+        """Undo a compaction that stands, or let an undone one stand again; one event."""
+        kind = CompactionUndone if undo else CompactionRedone
+        before = self.usage().total
+        trial = self.view.copy()
+        trial.apply(Head(seq=-1, type=kind.TYPE, ref=compaction))
+        tally = Tally()
+        tally.reset(trial.weighed(), trusted_after=2**62)
+        after = tally.usage(self._window, self._fixed, model=self.model, factor=self._factor).total
+        return self.append(kind(compaction=compaction, tokens_before=before, tokens_after=after))
+
+    def show_gauge(self) -> None:
+        """Tell everyone the estimate of the next request."""
+        self.publish(
+            Record(seq=0, time=time.time(), session=self.session, data=GaugeChanged(usage=self.usage()))
+        )
+
+    def _after(self, proposal: Proposal) -> int:
+        """Tokens the view will have once a proposal is applied."""
+        leaves = sum(self.weigh(item).total for item in self.items() if item.key in proposal.left)
+        stays = (self._tally.parts + self._fixed).scaled(self._factor).total - leaves
+        return stays + self.weigh(Item(0, proposal.message)).total
+
+    def _fold(self, head: Head, message: ModelMessage | None) -> None:
+        if message is not None:
+            self._bodies[head.seq] = message
+        self.archive.note(head)
+        if self.view.apply(head):
+            self._rewritten()
+        elif message is not None:
+            self._tally.add(weighed(head))
+            if self._items is not None:
+                self._items.append(self._item(head))
+
+    def _rewritten(self) -> None:
+        self._items = None
+        self._tally.reset(self.view.weighed(), trusted_after=self.view.version)
+
+    def _item(self, head: Head) -> Item:
+        return Item(head.seq, self._bodies[head.seq], head.reported, head.model)
+
+    def _load_bodies(self, seqs: Sequence[int]) -> None:
+        missing = [seq for seq in seqs if seq not in self._bodies]
+        texts = [self.store.message(self.session, seq) or "null" for seq in missing]
+        if missing:
+            loaded = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]")
+            self._bodies.update(zip(missing, loaded, strict=True))
+
+
+

@@ -1,0 +1,103 @@
+"""What a person asked for and has not happened yet: prompts and the commands that change history."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+
+SwitchWay = Literal["plain", "compact", "anyway"]
+"""How to change to a smaller model: as it is, after a compaction, or cutting each request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Something to say to the model."""
+
+    text: str
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Compact the conversation now."""
+
+    focus: str = ""
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return f"/compact {self.focus}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Restate:
+    """Undo the newest compaction that stands, or redo the one undone last."""
+
+    undo: bool
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return "/undo" if self.undo else "/redo"
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """Empty the agent view."""
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return "/clear"
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Go on with another model."""
+
+    model: str
+    way: SwitchWay = "plain"
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return f"/model {self.model}"
+
+
+Work = Prompt | Compact | Restate | Clear | Switch
+
+
+@dataclass(slots=True)
+class WorkQueue:
+    """First in, first out; paused after a cancelled turn until the person sends on."""
+
+    paused: bool = False
+    _waiting: deque[Work] = field(default_factory=deque)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What waits, oldest first."""
+        return tuple(work.label for work in self._waiting)
+
+    def add(self, work: Work) -> None:
+        """Put something at the end."""
+        self._waiting.append(work)
+
+    def next(self) -> Work | None:
+        """Take the oldest, unless paused or empty."""
+        return self._waiting.popleft() if self._waiting and not self.paused else None
+
+    def take_last(self) -> Work | None:
+        """Take the newest back."""
+        if not self._waiting:
+            return None
+        work = self._waiting.pop()
+        self.paused = self.paused and bool(self._waiting)
+        return work
+
+    def pause(self) -> None:
+        """Hold back what waits; with nothing waiting there is nothing to hold."""
+        self.paused = bool(self._waiting)

@@ -1,0 +1,60 @@
+"""Choosing who writes a summary: the conversation's model, a cheaper one, or extraction without any."""
+
+from dataclasses import dataclass, field
+
+from pydantic_ai.models import Model
+
+from tui_app.agent.shelf import ModelShelf
+from tui_app.context.encodings import TextCounter
+from tui_app.context.events import Trigger
+from tui_app.context.governor import ContextGovernor
+from tui_app.context.heuristic import ExtractiveSummariser
+from tui_app.context.history import ListHistory
+from tui_app.context.masking import mask_secrets
+from tui_app.context.policy import OFF
+from tui_app.context.summary import ModelSummariser, Summariser
+from tui_app.context.tokens import TokenCounter
+from tui_app.conversation.session_history import SessionHistory
+
+_BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
+
+
+@dataclass(slots=True)
+class SummaryWriters:
+    """Summarisers of one conversation, one for each model, kept so that a retry does not pay twice."""
+
+    history: SessionHistory
+    shelf: ModelShelf
+    text: TextCounter
+    automatic_model: str = ""
+    """Model for compactions nobody asked for; empty is the conversation's own."""
+    _writers: dict[str, ModelSummariser] = field(default_factory=dict)
+
+    def choose(self, trigger: Trigger) -> Summariser:
+        """The conversation's model where a person asked, else the one set for automatic summaries."""
+        own = self.history.model
+        name = own if trigger in _BY_HAND else self.automatic_model or own
+        model = self.shelf.built(name) or self.shelf.built(own)
+        if model is None or model.system == "offline":
+            return self.extractive()
+        return self._writers.setdefault(name, self._writer(name, model))
+
+    def extractive(self) -> ExtractiveSummariser:
+        """The one that always works."""
+        return ExtractiveSummariser(self.text.count)
+
+    def _writer(self, name: str, model: Model) -> ModelSummariser:
+        limits = self.shelf.limits
+        counter = TokenCounter(self.text)
+        # A summary is a request like any other: it is repaired, measured and guarded, only never compacted.
+        guard = ContextGovernor(
+            OFF, history=ListHistory(counter), compactor=None, counter=counter, limits=limits
+        )
+        return ModelSummariser(
+            model=model,
+            model_name=name,
+            input_budget=lambda: limits.window(model).effective,
+            count=lambda text: round(self.text.count(text) * limits.factor(model)),
+            capabilities=[guard],
+            mask=mask_secrets,
+        )

@@ -1,0 +1,85 @@
+"""Where Plimsoll keeps its files: four folders, found once at start-up and passed on as one value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+PRIVATE_FOLDER = 0o700
+"""Sessions hold what people typed and what their files say: nobody else may list the folders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The folders of one installation, and the files that have a fixed place in them."""
+
+    config: Path
+    """What a person edits."""
+    data: Path
+    """What must never be lost: the log of every session and its workspace."""
+    state: Path
+    """What is learnt on the way and can be learnt again."""
+    cache: Path
+    """What may be deleted at any time."""
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Self:
+        """Find the folders.
+
+        Args:
+            env: The environment. A non-empty ``PLIMSOLL_HOME`` moves all four under one folder (``~`` is
+                expanded); without it they are the usual ones of the operating system.
+        """
+        home = env.get("PLIMSOLL_HOME", "").strip()
+        if home:
+            root = Path(home).expanduser().absolute()
+            return cls(root / "config", root / "data", root / "state", root / "cache")
+        # Imported here: with PLIMSOLL_HOME set there is nothing to ask the platform for.
+        from platformdirs import PlatformDirs
+
+        usual = PlatformDirs("plimsoll", appauthor=False)
+        return cls(usual.user_config_path, usual.user_data_path, usual.user_state_path, usual.user_cache_path)
+
+    @property
+    def config_file(self) -> Path:
+        """The settings file, in TOML. It need not exist."""
+        return self.config / "config.toml"
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file with the log of every session."""
+        return self.data / "sessions.db"
+
+    @property
+    def sessions_dir(self) -> Path:
+        """Parent of the workspaces, one folder for each session."""
+        return self.data / "sessions"
+
+    @property
+    def learnt_file(self) -> Path:
+        """What providers taught about their models: windows and token factors."""
+        return self.state / "models.json"
+
+    @property
+    def log_file(self) -> Path:
+        """The program's own diagnostic log."""
+        return self.state / "plimsoll.log"
+
+    def ensure(self) -> None:
+        """Create the folders that are missing; only their owner may enter any of them.
+
+        Raises:
+            OSError: if a folder cannot be created, or belongs to somebody else.
+        """
+        for folder in (self.config, self.data, self.state, self.cache, self.sessions_dir):
+            _make_private(folder)
+
+
+def _make_private(folder: Path) -> None:
+    """Create a folder with missing parents, private all the way; tighten one that is too open."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        # exist_ok: another process that starts at the same moment may be faster.
+        path.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(PRIVATE_FOLDER)

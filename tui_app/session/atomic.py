@@ -1,0 +1,32 @@
+"""Writing files so that a crash leaves the old or the new one, never a half."""
+
+import os
+from pathlib import Path
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Replace a file's content; owner-only rights, on disk when this returns.
+
+    Args:
+        path: The file; its folder is created when missing.
+        text: New content. Lone surrogates are written as escapes.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    data = text.encode("utf-8", "backslashreplace")
+    try:
+        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(file, view) :]
+            os.fsync(file)
+        finally:
+            os.close(file)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

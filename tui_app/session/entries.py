@@ -1,0 +1,49 @@
+"""Entries of the user view: one light row per thing a person sees in transcript and timeline."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+EntryKind = Literal[
+    "system", "user", "assistant", "tool", "compaction", "truncation", "model", "checkpoint", "clear", "error",
+    "notice",
+]  # fmt: skip
+EntryState = Literal["running", "ok", "failed", "cancelled", "undone", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One row. It is light on purpose: the full text is asked for when it becomes visible."""
+
+    seq: int
+    """Log number (for a tool the one of its call); negative for rows that are live only."""
+    kind: EntryKind
+    time: float
+    """Seconds since the epoch."""
+    title: str
+    """One line: first line of a prompt or answer, ``grep "sunday" · 3 hits``, ``91.5k → 6.2k · ...``."""
+    state: EntryState = "ok"
+    tokens: int = 0
+    """Tokens this adds to the context (0 when it adds none)."""
+    chars: int = 0
+    """Characters of the full text; an estimate of its height before it is rendered."""
+    result_seq: int = 0
+    """Log number of a tool's result; 0 while it runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """The full content of one entry."""
+
+    text: str
+    """Markdown for answers; plain text for everything else (a tool's result, a prompt, a summary)."""
+    thinking: str = ""
+    args: str = ""
+    """Arguments of a tool call as JSON text."""
+
+
+class Bodies(Protocol):
+    """Where the screen gets full texts from. Called on the UI loop, must answer within a millisecond."""
+
+    def body(self, entry: Entry) -> Body:
+        """Return the full content of an entry."""
+        ...

@@ -1,0 +1,178 @@
+"""The light half of an event: enough to paint a row and count a view, without its text or message.
+
+Heads are what opening a session reads; they are small, and nothing here imports pydantic-ai.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from tui_app.context.events import (
+    AssistantMessage,
+    CheckpointCreated,
+    CompactionComplete,
+    CompactionRedone,
+    CompactionUndone,
+    Error,
+    ModelChange,
+    Payload,
+    SessionRewind,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    Truncation,
+    UserMessage,
+)
+from tui_app.context.tool_titles import call_title, result_note
+
+_TITLE_LIMIT = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """One event of the log, less its bulk."""
+
+    seq: int = 0
+    type: str = ""
+    time: float = 0.0
+    """Seconds since the epoch."""
+    title: str = ""
+    chars: int = 0
+    """Characters of the full text."""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Counted tokens by category, without any factor."""
+    ids: tuple[str, ...] = ()
+    """Tool calls an answer makes; for a call or result its own id."""
+    state: str = ""
+    """Outcome of a tool or compaction; ``interrupted`` for a cut answer."""
+    reported: int = 0
+    """Input plus output tokens the provider reported with an answer."""
+    model: str = ""
+    """Model of an answer or a change; file name of a checkpoint."""
+    ref: int = 0
+    """Log number another event points to: the compaction undone, the message rewound to."""
+    removed: tuple[tuple[int, int], ...] = ()
+
+    def to_text(self) -> str:
+        """Compact JSON, columns of the log table left out."""
+        pairs = {
+            "t": self.title,
+            "c": self.chars,
+            "k": self.tokens,
+            "i": self.ids,
+            "s": self.state,
+            "r": self.reported,
+            "m": self.model,
+            "f": self.ref,
+            "x": self.removed,
+        }
+        return json.dumps({key: value for key, value in pairs.items() if value}, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, seq: int, kind: str, time: float, text: str) -> "Head":
+        """Rebuild a head from the log."""
+        pairs = json.loads(text)
+        get = pairs.get
+        return cls(
+            seq=seq,
+            type=kind,
+            time=time,
+            title=get("t", ""),
+            chars=get("c", 0),
+            tokens=get("k", {}),
+            ids=tuple(get("i", ())),
+            state=get("s", ""),
+            reported=get("r", 0),
+            model=get("m", ""),
+            ref=get("f", 0),
+            removed=tuple((a, b) for a, b in get("x", ())),
+        )
+
+
+def head_of(seq: int, time: float, payload: Payload) -> Head:
+    """Take the light fields out of a payload."""
+    base = Head(seq=seq, type=payload.TYPE, time=time)
+    return _conversation(base, payload) or _events(base, payload) or base
+
+
+def _conversation(base: Head, payload: Payload) -> Head | None:
+    match payload:
+        case UserMessage() | SystemMessage():
+            return _with(base, title=first_line(payload.text), chars=len(payload.text), tokens=payload.tokens)
+        case AssistantMessage():
+            return _with(
+                base,
+                title=first_line(payload.text or payload.thinking),
+                chars=len(payload.text),
+                tokens=payload.tokens,
+                ids=payload.call_ids,
+                state="interrupted" if payload.interrupted else "",
+                reported=payload.input_tokens + payload.output_tokens if payload.input_tokens else 0,
+                model=payload.model,
+            )
+        case ToolCall():
+            return _with(base, title=call_title(payload.name, payload.args), ids=(payload.tool_call_id,))
+        case ToolResult():
+            return _with(
+                base,
+                title=result_note(payload.name, payload.text, payload.outcome),
+                chars=len(payload.text),
+                tokens=payload.tokens,
+                ids=(payload.tool_call_id,),
+                state=payload.outcome,
+            )
+        case _:
+            return None
+
+
+def _events(base: Head, payload: Payload) -> Head | None:
+    match payload:
+        case CompactionComplete():
+            return _with(
+                base,
+                title=compaction_title(payload),
+                chars=len(payload.summary),
+                tokens=payload.tokens,
+                state=payload.outcome,
+                removed=payload.removed,
+            )
+        case CompactionUndone() | CompactionRedone():
+            return _with(base, ref=payload.compaction)
+        case SessionRewind():
+            return _with(base, ref=payload.to, state="failed" if payload.failed else "")
+        case ModelChange():
+            return _with(base, title=f"{payload.old} → {payload.new}", model=payload.new)
+        case CheckpointCreated():
+            title = f"checkpoint {payload.number:03d}  {payload.title}"
+            return _with(base, title=title, model=PurePath(payload.path).name)
+        case Error():
+            return _with(base, title=first_line(f"{payload.message} {payload.hint}"), chars=len(payload.detail))
+        case Truncation():
+            return _with(base, title=f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}")
+        case _:
+            return None
+
+
+def _with(base: Head, **values: object) -> Head:
+    fields = {"seq": base.seq, "type": base.type, "time": base.time, **values}
+    return Head(**fields)  # type: ignore[arg-type]
+
+
+def first_line(text: str) -> str:
+    """First line with anything on it, cut to a row's length."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= _TITLE_LIMIT else f"{line[: _TITLE_LIMIT - 1]}…"
+
+
+def thousands(tokens: int) -> str:
+    """Tokens in thousands with one digit, for example ``91.5k``."""
+    return f"{tokens / 1000:.1f}k"
+
+
+def compaction_title(payload: CompactionComplete) -> str:
+    """The numbers of a compaction in one line; the reason when it did not succeed."""
+    if payload.outcome != "success":
+        return payload.reason or payload.outcome
+    kept = "" if payload.retention is None else f" · facts kept {payload.retention:.0%}"
+    sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
+    return f"{sizes} · {payload.messages_before} messages → {payload.messages_after}{kept}"

@@ -1,0 +1,67 @@
+"""Small values out of foreign records, whatever type they turn out to have."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from tui_app.context.events import UserMessage
+from tui_app.session.importers.result import ImportedEvent
+from tui_app.session.importers.source import Json
+
+MAX_TITLE = 60
+"""Characters of a title that is taken from the first prompt."""
+
+_COMMAND = re.compile(r"<command-name>([^<]{1,200})</command-name>")
+_COMMAND_ARGS = re.compile(r"<command-args>([^<]{1,2000})</command-args>")
+_LATEST = 253_402_300_799.0
+_MILLISECONDS_FROM = 1e11
+_MAX_COUNT = 2**53
+
+
+def count(value: Any) -> int:
+    """A count of tokens; 0 for everything that is none."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_COUNT:
+        return 0
+    return value
+
+
+def seconds(value: Any, fallback: float) -> float:
+    """A time as seconds since the epoch, from ISO 8601 text, seconds or milliseconds."""
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return fallback
+        # A time without a zone is taken as UTC: the reader's own zone would make imports differ by machine.
+        return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return fallback
+    number = float(value / 1000 if value > _MILLISECONDS_FROM else value)
+    return number if 0 <= number <= _LATEST else fallback
+
+
+def one_line(text: str, limit: int = MAX_TITLE) -> str:
+    """The first line of a text without control characters, shortened."""
+    printable = ("".join(c if c.isprintable() else " " for c in line) for line in text.splitlines())
+    line = next((clean for line in printable if (clean := " ".join(line.split()))), "")
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+
+
+def title_of(events: Sequence[ImportedEvent]) -> str:
+    """A title from the first prompt: what was typed, without the markup of a slash command."""
+    texts = [_without_markup(event.data.text) for event in events if isinstance(event.data, UserMessage)]
+    return one_line(next((text for text in texts if text), ""))
+
+
+def _without_markup(text: str) -> str:
+    if name := _COMMAND.search(text):
+        args = _COMMAND_ARGS.search(text)
+        return f"{name[1]} {args[1] if args else ''}"
+    return "" if text.lstrip().startswith("<") else text
+
+
+def record_text(record: Json, key: str) -> str:
+    """A text field; empty when it is missing or no text."""
+    value = record.get(key)
+    return value if isinstance(value, str) else ""

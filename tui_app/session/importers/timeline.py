@@ -1,0 +1,191 @@
+"""Collects the events of an import in order and keeps the books about everything left out."""
+
+from collections import Counter
+from typing import Any, Literal
+
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Payload,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    Trigger,
+    UserMessage,
+)
+from tui_app.session.importers import messages
+from tui_app.session.importers.calls import Calls, OpenCall
+from tui_app.session.importers.messages import Content, MessageRefusedError
+from tui_app.session.importers.result import Imported, ImportedEvent, SkippedLine
+from tui_app.session.importers.source import Json
+
+ToolOutcome = Literal["success", "error", "denied", "interrupted"]
+
+FIRST_SEQ = 2
+"""Log number of the first imported event: number 1 is the session's start."""
+
+_PYDANTIC_OUTCOME: dict[ToolOutcome, str] = {
+    "success": "success",
+    "error": "failed",
+    "denied": "denied",
+    "interrupted": "interrupted",
+}
+
+
+class Timeline:
+    """The events of one import so far."""
+
+    def __init__(self) -> None:
+        self.events: list[ImportedEvent] = []
+        self.skipped: list[SkippedLine] = []
+        self.calls = Calls()
+        self.left_out: Counter[str] = Counter()
+        """How often something was left out on purpose; the key finishes the sentence ``3 ...``."""
+        self._shapes: list[str] = []
+        self._view_start = 0
+
+    @property
+    def next_seq(self) -> int:
+        """Log number that the next event gets."""
+        return len(self.events) + FIRST_SEQ
+
+    def skip(self, line: int, reason: str) -> None:
+        """Report something that could not be used."""
+        self.skipped.append(SkippedLine(line=line, reason=reason))
+
+    def add(self, data: Payload, message: Json | None, time: float, line: int) -> bool:
+        """Append an event; a message that pydantic-ai refuses is reported and not added."""
+        try:
+            text = None if message is None else messages.canonical(message)
+        except MessageRefusedError as error:
+            self.skip(line, f"not a valid message: {error}")
+            return False
+        self.events.append(ImportedEvent(data=data, message=text, time=time))
+        return True
+
+    def system(self, text: str, time: float, line: int, message: Json | None = None) -> None:
+        """Append a system prompt."""
+        if self.add(SystemMessage(text=text), message or messages.system_request(text, time), time, line):
+            self._shapes.append("request")
+
+    def user(self, content: Content, time: float, line: int, message: Json | None = None) -> None:
+        """Append a prompt; an empty one is reported."""
+        if not content or content == [""]:
+            return self.skip(line, "empty user message")
+        items = [content] if isinstance(content, str) else list(content)
+        attached = tuple(messages.attachment_name(item) for item in items if messages.is_file(item))
+        data = UserMessage(text=messages.plain_text(items), attachments=attached)
+        if self.add(data, message or messages.user_request(content, time), time, line):
+            self._shapes.append("request")
+        return None
+
+    def response(self, message: Json, time: float, line: int, cost: float | None = None) -> bool:
+        """Append a model's response and the calls it makes; return whether it was accepted."""
+        parts: list[Json] = message["parts"]
+        if not parts:
+            self.skip(line, "empty assistant message")
+            return False
+        calls = [part for part in parts if part["part_kind"] == "tool-call"]
+        usage: Json = message.get("usage") or {}
+        data = AssistantMessage(
+            text=_texts(parts, "text"),
+            thinking=_texts(parts, "thinking"),
+            call_ids=tuple(part["tool_call_id"] for part in calls),
+            model=message.get("model_name") or "",
+            input_tokens=usage.get("input_tokens", 0),
+            output_tokens=usage.get("output_tokens", 0),
+            cache_read_tokens=usage.get("cache_read_tokens", 0),
+            finish_reason=message.get("finish_reason") or "",
+            interrupted=message.get("state") in ("interrupted", "incomplete"),
+            cost_usd=cost,
+        )
+        if not self.add(data, message, time, line):
+            return False
+        self._shapes.append("response")
+        for part in calls:
+            args = messages.args_text(part.get("args"))
+            call = ToolCall(tool_call_id=part["tool_call_id"], name=part["tool_name"], args=args)
+            self.add(call, None, time, line)
+        return True
+
+    def result(self, call: OpenCall, content: Content, outcome: ToolOutcome, time: float, line: int) -> None:
+        """Append what a tool answered."""
+        name = _PYDANTIC_OUTCOME[outcome]
+        message = messages.return_request(call.call_id, call.name, content, name, time)
+        self.result_message(call, message, outcome, time, line)
+
+    def result_message(
+        self, call: OpenCall, message: Json, outcome: ToolOutcome, time: float, line: int
+    ) -> None:
+        """Append a result that is already a message of one tool return."""
+        text = messages.plain_text(message["parts"][0].get("content"))
+        data = ToolResult(tool_call_id=call.call_id, name=call.name, text=text, outcome=outcome)
+        if self.add(data, message, time, line):
+            self._shapes.append("return")
+
+    def compaction(
+        self, summary: str, trigger: Trigger, tokens: tuple[int, int], time: float, line: int
+    ) -> None:
+        """Append a compaction that the other program made: what stands before it leaves the agent view.
+
+        Args:
+            summary: What took the place of the history.
+            trigger: Why it was made.
+            tokens: Size of the context before and after, as the other program reported; 0 when unknown.
+            time: Seconds since the epoch.
+            line: Where it stands in the file.
+        """
+        before = count_messages(self._shapes[self._view_start :]) + (self._view_start > 0)
+        data = CompactionComplete(
+            job=f"imported-{self.next_seq}",
+            outcome="success",
+            trigger=trigger,
+            policy="",
+            performed_by="provider",
+            summary=summary,
+            removed=self._removable(),
+            tokens_before=tokens[0],
+            tokens_after=tokens[1],
+            messages_before=before,
+            messages_after=1,
+            messages_removed=before,
+        )
+        if self.add(data, messages.summary_request(summary, time), time, line):
+            self._view_start = len(self._shapes)
+
+    def finish(self, *, format: str, title: str, cwd: str, model: str, notes: list[str]) -> Imported:
+        """Close the books."""
+        self.left_out["calls had an id that was used before and got a new one"] += self.calls.renamed
+        counted = [f"{count:,} {what}." for what, count in sorted(self.left_out.items()) if count]
+        return Imported(
+            format=format,
+            title=title,
+            cwd=cwd,
+            model=model,
+            events=tuple(self.events),
+            skipped=tuple(sorted(self.skipped, key=lambda skipped: skipped.line)),
+            messages=count_messages(self._shapes),
+            tool_calls=sum(isinstance(event.data, ToolCall) for event in self.events),
+            tool_results=sum(isinstance(event.data, ToolResult) for event in self.events),
+            notes=(*notes, *counted),
+        )
+
+    def _removable(self) -> tuple[tuple[int, int], ...]:
+        ranges: list[tuple[int, int]] = []
+        for seq, event in enumerate(self.events, FIRST_SEQ):
+            if isinstance(event.data, SystemMessage):
+                continue
+            if ranges and ranges[-1][1] == seq - 1:
+                ranges[-1] = (ranges[-1][0], seq)
+            else:
+                ranges.append((seq, seq))
+        return tuple(ranges)
+
+
+def count_messages(shapes: list[str]) -> int:
+    """Count messages when tool returns that follow each other are one request."""
+    return sum(not (i and shape == shapes[i - 1] == "return") for i, shape in enumerate(shapes))
+
+
+def _texts(parts: list[Any], kind: str) -> str:
+    return "\n\n".join(part["content"] for part in parts if part["part_kind"] == kind and part.get("content"))

@@ -1,0 +1,64 @@
+"""One writer per session: a file lock that the kernel takes back when its process dies."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Self
+
+
+class SessionLocked(Exception):
+    """Another living process writes this session; the message names it where it is known."""
+
+
+class WriterLock:
+    """Held while a session is open for writing.
+
+    Args:
+        path: The lock file; its content, the holder's process number, is only there to be shown.
+
+    Raises:
+        SessionLocked: if another process holds it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        if not _try_lock(self._file):
+            holder = os.pread(self._file, 32, 0).decode("ascii", "replace").strip()
+            os.close(self._file)
+            raise SessionLocked(f"process {holder}" if holder.isdigit() else "another process")
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Let others write; releasing twice is harmless."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.release()
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(file: int) -> bool:
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _try_lock(file: int) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,97 @@
+"""A session as it can be shown at once: rows and gauge from the light half of the log."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_app.context.events import AssistantMessage, CompactionComplete, Error, ToolCall, ToolResult, UsageInfo
+from tui_app.context.events import Record, SystemMessage, UserMessage
+from tui_app.context.measure import Tally
+from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.context.window import resolve_window
+from tui_app.session.agent_view import AgentView
+from tui_app.session.entries import Body, Entry
+from tui_app.session.store import SessionInfo, Store
+from tui_app.session.user_view import UserView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What the screen needs to paint a resumed session."""
+
+    info: SessionInfo
+    view: UserView
+    agent_view: AgentView
+    usage: ContextUsage
+
+
+def load_preview(database: Path, session: str) -> Preview:
+    """Fold the light rows of a session.
+
+    Raises:
+        SessionNotFound: if the id fits no session.
+        sqlite3.Error: if the file cannot be read.
+    """
+    store = Store(database, read_only=True)
+    try:
+        info = store.info(session)
+        view, agent_view = UserView(), AgentView()
+        for head in store.heads(info.id):
+            view.apply(head)
+            agent_view.apply(head)
+        last = store.last_of(info.id, UsageInfo.TYPE)
+    finally:
+        store.close()
+    return Preview(info=info, view=view, agent_view=agent_view, usage=_usage(agent_view, info.model, last))
+
+
+def _usage(view: AgentView, model: str, last: Record | None) -> ContextUsage:
+    """The gauge before the model is known again: its window and fixed part are those of the last request."""
+    window, fixed = resolve_window(), Breakdown()
+    if last is not None and isinstance(last.data, UsageInfo):
+        known = last.data.usage
+        window = ContextWindow(
+            limit=int(known["limit"]), source=str(known["limit_source"]), reserve=int(known["reserve"])
+        )
+        fixed = Breakdown(system=int(known["system"]), tools=int(known["tools"]))
+    tally = Tally()
+    tally.reset(view.weighed(), trusted_after=view.version)
+    return tally.usage(window, fixed, model=model)
+
+
+class StoreBodies:
+    """Full texts of rows, read when they become visible.
+
+    Args:
+        store: Opened for reading on the caller's thread.
+        session: Whose rows.
+    """
+
+    def __init__(self, store: Store, session: str) -> None:
+        self._store = store
+        self._session = session
+
+    def body(self, entry: Entry) -> Body:
+        """The full content of a row; empty for one that is not in the log."""
+        record = self._store.record(self._session, entry.seq) if entry.seq > 0 else None
+        if record is None:
+            return Body(text=entry.title)
+        if isinstance(record.data, ToolCall):
+            result = self._store.record(self._session, entry.result_seq) if entry.result_seq else None
+            text = result.data.text if result is not None and isinstance(result.data, ToolResult) else ""
+            return Body(text=text, args=record.data.args)
+        return body_of(record, entry)
+
+
+def body_of(record: Record, entry: Entry) -> Body:
+    """Full content of an event that is a row by itself."""
+    match record.data:
+        case UserMessage(text=text) | SystemMessage(text=text):
+            return Body(text=text)
+        case AssistantMessage(text=text, thinking=thinking):
+            return Body(text=text, thinking=thinking)
+        case CompactionComplete(summary=summary):
+            return Body(text=summary)
+        case Error(message=message, hint=hint):
+            return Body(text=f"{message} {hint}".strip())
+        case _:
+            return Body(text=entry.title)

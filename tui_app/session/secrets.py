@@ -1,0 +1,101 @@
+"""Masking of keys, tokens and passwords in text that leaves the program.
+
+Patterns follow the published shapes of the vendors' keys. They catch what can be told by its form; a
+password in plain prose cannot. Masking is stable: a masked text is not changed by masking it again.
+"""
+
+import re
+
+MASK = "[secret removed]"
+"""What stands in place of a secret: free of quotes and backslashes, so JSON around it stays whole."""
+
+_KEY_HEADER = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----")
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=\s\\]{0,20000}")
+_MAX_KEY = 20_000
+"""Characters within which the end of a private key block is looked for."""
+
+_KEY_SHAPES = re.compile(
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:"  # also right behind a JSON text's line break
+    r"sk-(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{16,200}"  # OpenAI, Anthropic, OpenRouter, DeepSeek
+    r"|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,200}|whsec_[A-Za-z0-9]{16,200}"  # Stripe
+    r"|(?:AKIA|ASIA)[0-9A-Z]{16}"  # AWS
+    r"|gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{22,255}"  # GitHub
+    r"|glpat-[A-Za-z0-9_-]{20,200}"  # GitLab
+    r"|xox[abeoprs]-[A-Za-z0-9-]{10,250}|xapp-[A-Za-z0-9-]{10,250}"  # Slack
+    r"|AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,500}"  # Google
+    r"|hf_[A-Za-z0-9]{30,200}|gsk_[A-Za-z0-9]{30,200}|xai-[A-Za-z0-9]{30,200}"  # Hugging Face, Groq, xAI
+    r"|nvapi-[A-Za-z0-9_-]{30,200}|pplx-[A-Za-z0-9]{30,200}|r8_[A-Za-z0-9]{30,200}"  # further model hosts
+    r"|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,500}"  # package registries
+    r"|SG\.[A-Za-z0-9_-]{16,80}\.[A-Za-z0-9_-]{16,80}"  # SendGrid
+    r"|eyJ[A-Za-z0-9_-]{8,2000}\.eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,2000}"  # JSON web tokens
+    r")(?![A-Za-z0-9])"
+)
+
+_HEADER = re.compile(
+    r"(?i)\b(bearer|basic|token) +(?=[A-Za-z0-9._~+/-]*[0-9])[A-Za-z0-9._~+/-]{16,4000}={0,2}"
+)
+
+_URL_PASSWORD = re.compile(
+    r"(?P<user>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/:@\"'\\]{0,100}:)[^\s/@\"'\\]{1,200}(?=@)"
+)
+
+_NAMES = (
+    r"(?:pass(?:word|wd|phrase)|secret(?:[_-]?(?:access[_-]?)?key)?|api[_-]?key|private[_-]?key|credentials?"
+    r"|(?:access|auth|refresh|session|id)[_-]?token|client[_-]?secret)"
+)
+_QUOTED = re.compile(
+    rf"(?i)(?P<name>(?:{_NAMES}|pwd)\\{{0,3}}[\"']?\s{{0,4}}(?::|=|=>)\s{{0,4}}\\{{0,3}})(?P<quote>[\"'])"
+    rf"(?!\[secret removed\])(?P<value>[^\"'\\\r\n]{{4,500}})(?=\\{{0,3}}(?P=quote))"
+)
+_BARE = re.compile(
+    rf"(?i)(?P<name>(?:{_NAMES}|pwd)(?:=|:\s{{1,2}}))(?P<value>[^\s\"'`,;&(){{}}\[\]<>$\\]{{4,200}})(?![\w(.])"
+)
+_PLACEHOLDER = re.compile(r"\{\{|[$<%/~]|(?:[A-Z]+_)+[A-Z]+$|(?i:none|null|true|false|undefined)$")
+"""Values that stand for a secret and are none: templates, variables and their names, paths."""
+_FIELD = re.compile(rf"(?i)(?:^|[^a-z])(?:{_NAMES})$")
+
+
+def mask_secrets(text: str) -> str:
+    """Replace what looks like a secret by :data:`MASK`.
+
+    Known are private key blocks, the key shapes of common vendors, authorisation headers, passwords inside
+    of addresses, and values given to names like ``password``.
+    """
+    text = _KEY_SHAPES.sub(MASK, _without_private_keys(text))
+    text = _HEADER.sub(rf"\1 {MASK}", text)
+    text = _URL_PASSWORD.sub(rf"\g<user>{MASK}", text)
+    text = _QUOTED.sub(_masked_quoted, text)
+    return _BARE.sub(_masked_bare, text)
+
+
+def _without_private_keys(text: str) -> str:
+    """Mask key blocks; of one that was cut off, everything that can be part of it."""
+    pieces: list[str] = []
+    position = 0
+    while header := _KEY_HEADER.search(text, position):
+        footer = f"-----END {header[1]}-----"
+        end = text.find(footer, header.end(), header.end() + _MAX_KEY)
+        body = _KEY_BODY.match(text, header.end())
+        pieces += [text[position : header.start()], MASK]
+        position = end + len(footer) if end >= 0 else body.end() if body else header.end()
+    return "".join([*pieces, text[position:]])
+
+
+def names_secret(name: str) -> bool:
+    """Whether a field of that name holds a secret, whatever its value looks like."""
+    return _FIELD.search(name) is not None
+
+
+def _masked_quoted(match: re.Match[str]) -> str:
+    if _PLACEHOLDER.match(match["value"]):
+        return match[0]
+    return f"{match['name']}{match['quote']}{MASK}"
+
+
+def _masked_bare(match: re.Match[str]) -> str:
+    name, value = match["name"], match["value"]
+    # ``password: str`` and ``password=password`` are code; a secret nearly always holds a digit or a sign.
+    word = value.replace("_", "").isalpha()
+    if _PLACEHOLDER.match(value) or (word and (name[-1].isspace() or value.lower() in name.lower())):
+        return match[0]
+    return name + MASK

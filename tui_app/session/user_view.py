@@ -1,0 +1,121 @@
+"""The user view as a fold of the log: everything that was ever said, as rows for transcript and timeline."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from tui_app.session.entries import Entry, EntryKind, EntryState
+from tui_app.session.heads import Head
+
+_KINDS: dict[str, EntryKind] = {
+    "system.message": "system",
+    "user.message": "user",
+    "assistant.message": "assistant",
+    "tool.call": "tool",
+    "session.compaction_complete": "compaction",
+    "session.truncation": "truncation",
+    "session.model_change": "model",
+    "session.clear": "clear",
+    "checkpoint.created": "checkpoint",
+    "error": "error",
+}
+_COMPACTION_STATES: dict[str, EntryState] = {
+    "success": "ok",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "discarded": "cancelled",
+}
+_RESULT_STATES: dict[str, EntryState] = {"success": "ok", "interrupted": "interrupted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One row that is new, or that takes the place of the row with the same number."""
+
+    entry: Entry
+    new: bool
+
+
+@dataclass(slots=True)
+class UserView:
+    """Folds heads, in log order, into rows."""
+
+    entries: list[Entry] = field(default_factory=list)
+    _places: dict[int, int] = field(default_factory=dict)
+    _open_calls: dict[str, int] = field(default_factory=dict)
+
+    def apply(self, head: Head) -> Change | None:
+        """Fold one event; None when it shows nothing of its own."""
+        if head.type == "tool.result":
+            return self._result(head)
+        if head.type in {"session.compaction_undone", "session.compaction_redone"}:
+            undone = head.type == "session.compaction_undone"
+            return self._restate(head.ref, "undone" if undone else "ok")
+        if head.type == "session.rewind":
+            return self._restate(head.ref, "failed") if head.state == "failed" else None
+        entry = entry_of(head)
+        if entry is None:
+            return None
+        if head.type == "tool.call":
+            self._open_calls[head.ids[0]] = head.seq
+        self._places[entry.seq] = len(self.entries)
+        self.entries.append(entry)
+        return Change(entry, new=True)
+
+    def _result(self, head: Head) -> Change | None:
+        """A result completes the row of its call."""
+        call = self._open_calls.pop(head.ids[0], None)
+        if call is None:
+            return None
+        entry = self.entries[self._places[call]]
+        title = f"{entry.title} · {head.title}" if head.title else entry.title
+        done = replace(
+            entry,
+            title=title,
+            state=_RESULT_STATES.get(head.state, "failed"),
+            tokens=sum(head.tokens.values()),
+            chars=head.chars,
+            result_seq=head.seq,
+        )
+        return self._put(done)
+
+    def _restate(self, seq: int, state: EntryState) -> Change | None:
+        place = self._places.get(seq)
+        return None if place is None else self._put(replace(self.entries[place], state=state))
+
+    def _put(self, entry: Entry) -> Change:
+        self.entries[self._places[entry.seq]] = entry
+        return Change(entry, new=False)
+
+
+def entry_of(head: Head) -> Entry | None:
+    """The row an event starts, if it starts one."""
+    kind = _KINDS.get(head.type)
+    if kind is None or (kind == "assistant" and not head.title):
+        return None
+    state: EntryState = "ok"
+    match kind:
+        case "tool":
+            state = "running"
+        case "compaction":
+            state = _COMPACTION_STATES.get(head.state, "failed")
+        case "error":
+            state = "failed"
+        case "assistant" if head.state == "interrupted":
+            state = "interrupted"
+    return Entry(
+        seq=head.seq,
+        kind=kind,
+        time=head.time,
+        title=head.title,
+        state=state,
+        tokens=sum(head.tokens.values()),
+        chars=head.chars,
+    )
+
+
+def fold_user_view(heads: Iterable[Head]) -> UserView:
+    """Replay a log."""
+    view = UserView()
+    for head in heads:
+        view.apply(head)
+    return view

@@ -1,0 +1,116 @@
+"""A session's folder: checkpoints and the full history as files a person can read and a model can search."""
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tui_app.session.atomic import write_atomic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """One line of the checkpoint index."""
+
+    number: int
+    title: str
+    file: str
+    """File name inside ``checkpoints/``."""
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFolder:
+    """Where one session keeps its files."""
+
+    path: Path
+
+    @property
+    def checkpoints(self) -> Path:
+        """Summaries of compactions, one file each, and their index."""
+        return self.path / "checkpoints"
+
+    @property
+    def tool_outputs(self) -> Path:
+        """Tool results too large for the context."""
+        return self.path / "tool_outputs"
+
+    @property
+    def conversation_history(self) -> Path:
+        """The history as it was before each compaction."""
+        return self.path / "conversation_history"
+
+    @property
+    def lock_file(self) -> Path:
+        """Held by the one process that may write."""
+        return self.path / "writer.lock"
+
+    def write_history(self, number: int, messages_json: str, readable: str) -> Path:
+        """Save the history before compaction ``number`` as JSON and as Markdown.
+
+        Returns:
+            The Markdown file's path.
+
+        Raises:
+            OSError: if the disk refuses; nothing was changed then but files nobody refers to.
+        """
+        stem = self.conversation_history / f"{number:03d}-before-compaction"
+        write_atomic(stem.with_suffix(".json"), messages_json)
+        write_atomic(stem.with_suffix(".md"), readable)
+        return stem.with_suffix(".md")
+
+    def write_checkpoint(
+        self, number: int, title: str, text: str, *, time: float, earlier: Sequence[Checkpoint]
+    ) -> Checkpoint:
+        """Write a checkpoint, its index, and the count in ``workspace.yaml``.
+
+        A file of the same number left by a crash is replaced: numbers come from the log, not from the disk.
+
+        Args:
+            number: Number of the compaction in this session, from 1.
+            title: A few words; used in the file name.
+            text: The summary, Markdown.
+            time: Seconds since the epoch.
+            earlier: The checkpoints that stand before this one.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        name = f"{number:03d}-{slug(title)}.md"
+        for stale in self.checkpoints.glob(f"{number:03d}-*.md"):
+            if stale.name != name:
+                stale.unlink()
+        write_atomic(self.checkpoints / name, f"# {number:03d} {title}\n\n{text.strip()}\n")
+        checkpoint = Checkpoint(number=number, title=title, file=name, time=time)
+        self.write_index([*earlier, checkpoint])
+        return checkpoint
+
+    def write_index(self, checkpoints: Sequence[Checkpoint]) -> None:
+        """Write ``checkpoints/index.md`` and ``workspace.yaml`` from what the log says."""
+        lines = [f"- [{c.number:03d} {_plain(c.title)}]({c.file}) · {_stamp(c.time)}" for c in checkpoints]
+        write_atomic(self.checkpoints / "index.md", "\n".join(["# Checkpoints", "", *lines, ""]))
+        latest = json.dumps(checkpoints[-1].file) if checkpoints else "null"
+        write_atomic(
+            self.path / "workspace.yaml", f"summary_count: {len(checkpoints)}\nlatest_checkpoint: {latest}\n"
+        )
+
+    def remove(self) -> None:
+        """Delete the folder; only with its session, on a person's own request."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def slug(title: str) -> str:
+    """A file name part: lower case words joined by hyphens, at most 40 characters."""
+    words = re.findall(r"\w+", title.lower(), flags=re.UNICODE)
+    return "-".join(words)[:40].strip("-") or "checkpoint"
+
+
+def _plain(title: str) -> str:
+    return re.sub(r"[\[\]\r\n]", " ", title)
+
+
+def _stamp(time: float) -> str:
+    return datetime.fromtimestamp(time, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")

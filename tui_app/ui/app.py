@@ -1,0 +1,96 @@
+"""The application: themes, screens, and an orderly end."""
+
+import asyncio
+import signal
+from collections.abc import Iterable
+from functools import partial
+from typing import ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from tui_app.ui.commands import COMMANDS
+from tui_app.ui.flows.sessions import choose_session
+from tui_app.ui.keys import as_bindings
+from tui_app.ui.launch import Launch
+from tui_app.ui.screens.chat import ChatScreen
+from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.themes import DARK, LIGHT
+
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
+
+
+class PlimsollApp(App[int]):
+    """Shows one chat screen at a time."""
+
+    TITLE = "⊖ Plimsoll"
+    BINDINGS: ClassVar[list[BindingType]] = as_bindings("app")
+    CSS_PATH = "styles/app.tcss"
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(self, launch: Launch) -> None:
+        super().__init__()
+        self.launch = launch
+        self.quit_asked = float("-inf")
+        self.farewell = ""
+        """Printed once the terminal is restored."""
+        for theme in (DARK, LIGHT):
+            self.register_theme(theme)
+        self.theme = launch.settings.theme
+
+    def on_mount(self) -> None:
+        """Show the session, and make signals end the program like a person would."""
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self.exit, 128 + number, 128 + number)
+        self.set_keymap(dict(self.launch.settings.keymap))
+        self.push_screen(ChatScreen(self.launch, self.launch.session))
+        if self.launch.pick_session:
+            self.run_worker(self._pick(), exit_on_error=False)
+
+    async def _pick(self) -> None:
+        if chosen := await choose_session(self, self.launch, ""):
+            await self.open_session(chosen)
+
+    async def open_session(self, session: str) -> None:
+        """Leave the present session and open another; empty begins a new one."""
+        leaving = self.chat
+        await self.switch_screen(ChatScreen(self.launch, session))
+        await leaving.session.close()
+
+    @property
+    def chat(self) -> ChatScreen:
+        """The chat screen, whatever stands above it."""
+        return next(screen for screen in self.screen_stack if isinstance(screen, ChatScreen))
+
+    def jump_to(self, seq: int) -> None:
+        """Show a message in the transcript."""
+        if seq:
+            self.chat.pane.transcript.jump_to(seq)
+
+    async def leave(self, *, ask: bool) -> None:
+        """Quit; asks first when an answer is being written."""
+        if ask and self.chat.session.state.turn:
+            text = "Quit while the model answers? The answer is stopped; what is written so far stays."
+            if not await self.push_screen_wait(ConfirmDialog(text, verb="Quit", keep="Stay")):
+                return
+        self.exit()
+
+    async def action_quit(self) -> None:
+        """Quit at once or after asking."""
+        self.run_worker(self.leave(ask=True), group="quit", exclusive=True, exit_on_error=False)
+
+    async def on_unmount(self) -> None:
+        """Close the session behind the last frame."""
+        session = self.chat.session
+        if session.state.usage is not None and session.presenter.view.entries:
+            self.farewell = f"Resume: plimsoll --resume {session.id}"
+        await session.close()
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Offer every slash command in the palette, besides Textual's own."""
+        yield from super().get_system_commands(screen)
+        if isinstance(screen, ChatScreen):
+            for command in COMMANDS:
+                yield SystemCommand(f"/{command.name}", command.summary, partial(screen.run, command.id))

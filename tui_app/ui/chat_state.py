@@ -1,0 +1,171 @@
+"""The state of the chat screen as one frozen value, and how each event changes it."""
+
+from dataclasses import dataclass, replace
+
+from tui_app.context.events import (
+    AssistantDelta,
+    AssistantMessage,
+    CompactionComplete,
+    CompactionProgress,
+    CompactionStart,
+    Error,
+    GaugeChanged,
+    ModelChange,
+    Notice,
+    Payload,
+    QueueChanged,
+    SessionStart,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    UserMessage,
+)
+from tui_app.context.usage import ContextUsage
+from tui_app.ui.format import tokens
+from tui_app.ui.safe_text import one_line
+from tui_app.ui.widgets.status import Status
+
+CANCELLED = "Compaction cancelled. Nothing changed."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatState:
+    """Everything around the transcript. Children are given parts of it; nobody else keeps a copy."""
+
+    title: str = ""
+    model: str = ""
+    policy: str = ""
+    spent: float | None = None
+    """US dollars so far; None while no price is known."""
+    usage: ContextUsage | None = None
+    status: Status = Status()
+    queue: tuple[str, ...] = ()
+    paused: bool = False
+    notices: tuple[str, ...] = ()
+    turn: bool = False
+    """Whether a turn is under way."""
+    turn_started: float = 0.0
+    streamed: int = 0
+    """Characters of the answer so far."""
+    background: float | None = None
+    """Progress of a background compaction, 0 to 1; None when none runs."""
+    compacting: bool = False
+    """Whether a compaction runs that the person waits for."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether Esc has something to stop."""
+        return self.turn or self.compacting or self.background is not None
+
+
+def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
+    """Fold one event into the state.
+
+    Args:
+        state: Before it.
+        payload: What happened.
+        now: Monotonic seconds, the clock of the status row.
+    """
+    return _turn(state, payload, now) or _compaction(state, payload, now) or _session(state, payload) or state
+
+
+def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
+    match payload:
+        case TurnStart():
+            status = Status(kind="connecting", started=now, model=state.model)
+            return replace(state, turn=True, turn_started=now, streamed=0, status=status)
+        case AssistantDelta(text=text, thinking=thinking):
+            streamed = state.streamed + len(text) + len(thinking)
+            status = Status(kind="answering", started=state.turn_started, tokens=-(-streamed // 4))
+            return replace(state, streamed=streamed, status=_unless_compacting(state, status))
+        case ToolCall(name=name):
+            status = Status(kind="tool", text=one_line(name, 40), started=now)
+            return replace(state, status=_unless_compacting(state, status))
+        case ToolResult() if state.turn:
+            return replace(state, status=_unless_compacting(state, _waiting(state)))
+        case AssistantMessage(cost_usd=cost) if cost is not None:
+            return replace(state, spent=(state.spent or 0.0) + cost)
+        case TurnEnd(outcome=outcome):
+            text = "Stopped. Nothing is lost." if outcome == "cancelled" else ""
+            status = Status(kind="message", text=text) if text else Status()
+            return replace(state, turn=False, status=_unless_compacting(state, status))
+        case _:
+            return None
+
+
+def _waiting(state: ChatState) -> Status:
+    return Status(kind="connecting", started=state.turn_started, model=state.model)
+
+
+def _unless_compacting(state: ChatState, status: Status) -> Status:
+    return state.status if state.compacting else status
+
+
+def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | None:
+    match payload:
+        case CompactionStart(trigger="background"):
+            return replace(state, background=0.0)
+        case CompactionStart():
+            status = Status(
+                kind="compacting",
+                started=now,
+                trigger=payload.trigger,
+                model=payload.model,
+                size=payload.tokens_before,
+            )
+            return replace(state, compacting=True, status=status)
+        case CompactionProgress(part=part, parts=parts) if state.compacting:
+            status = replace(state.status, part=part, parts=parts, tokens=payload.tokens_written)
+            return replace(state, status=status)
+        case CompactionProgress(part=part, parts=parts):
+            return replace(state, background=(part - 1) / max(1, parts))
+        case CompactionComplete():
+            return _compacted(state, payload)
+        case _:
+            return None
+
+
+def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
+    text = _outcome(done)
+    quiet = done.trigger == "background"
+    notices = (*state.notices, text) if done.outcome in ("failed", "discarded") else state.notices
+    if state.turn:
+        status = _waiting(state)
+    else:
+        status = state.status if quiet else Status(kind="message", text=text)
+    return replace(state, compacting=False, background=None, status=status, notices=notices)
+
+
+def _outcome(done: CompactionComplete) -> str:
+    match done.outcome:
+        case "success":
+            sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
+            return f"Compacted {sizes} · enter on the entry shows the summary · /undo takes it back"
+        case "cancelled":
+            return CANCELLED
+        case "discarded":
+            return f"Compaction discarded: {done.reason}. Nothing changed."
+        case _:
+            return f"Compaction failed: {done.reason}. Nothing changed. ctrl+g tries again · f2 details"
+
+
+def _session(state: ChatState, payload: Payload) -> ChatState | None:
+    match payload:
+        case SessionStart():
+            return replace(state, title=payload.title, model=payload.model, policy=payload.policy)
+        case UserMessage(text=text) if not state.title:
+            return replace(state, title=one_line(text, 60))
+        case ModelChange(new=new):
+            return replace(state, model=new, status=Status(kind="message", text=f"Now answering: {new}"))
+        case QueueChanged(prompts=prompts, paused=paused):
+            return replace(state, queue=prompts, paused=paused)
+        case GaugeChanged(usage=usage):
+            return replace(state, usage=usage)
+        case Notice(text=text):
+            status = state.status if state.busy else Status(kind="message", text=text)
+            return replace(state, status=status, notices=(*state.notices, text))
+        case Error(message=message, hint=hint):
+            return replace(state, notices=(*state.notices, f"{message} {hint}".strip()))
+        case _:
+            return None

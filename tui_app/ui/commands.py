@@ -1,0 +1,143 @@
+"""Slash commands: one table for completion, help, palette and dispatch.
+
+A command needs its exact name (or an alias). Nothing is ever guessed and run: a near miss is named, and
+the person decides.
+"""
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import Enum, auto
+from typing import Literal
+
+Busy = Literal["now", "queue"]
+"""While an answer is written: run at once, or wait in the queue because it changes the history."""
+
+
+class CommandId(Enum):
+    """What a command asks for; the application matches on it."""
+
+    COMPACT = auto()
+    UNDO = auto()
+    REDO = auto()
+    CLEAR = auto()
+    HISTORY = auto()
+    CONTEXT = auto()
+    MODEL = auto()
+    RESUME = auto()
+    NEW = auto()
+    STATUS = auto()
+    COPY = auto()
+    EXPORT = auto()
+    CHECKPOINTS = auto()
+    HELP = auto()
+    QUIT = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlashCommand:
+    """One row of the table."""
+
+    id: CommandId
+    name: str
+    """Without the slash; may hold one space (``session checkpoints``)."""
+    summary: str
+    aliases: tuple[str, ...] = ()
+    argument: str = ""
+    """How the argument is written in help, for example ``[focus]``; empty when it takes none."""
+    busy: Busy = "now"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name, then the aliases."""
+        return (self.name, *self.aliases)
+
+
+COMMANDS: tuple[SlashCommand, ...] = (
+    SlashCommand(
+        id=CommandId.COMPACT, name="compact", aliases=("summarize", "offload"), argument="[focus]",
+        summary="Replace old history by a summary", busy="queue",
+    ),
+    SlashCommand(id=CommandId.UNDO, name="undo", summary="Take the last compaction back", busy="queue"),
+    SlashCommand(id=CommandId.REDO, name="redo", summary="Apply an undone compaction again", busy="queue"),
+    SlashCommand(id=CommandId.CLEAR, name="clear", summary="Empty the context; the log stays", busy="queue"),
+    SlashCommand(id=CommandId.HISTORY, name="history", summary="Count turns and messages"),
+    SlashCommand(
+        id=CommandId.CONTEXT, name="context", aliases=("tokens",), summary="Show what fills the context"
+    ),
+    SlashCommand(
+        id=CommandId.MODEL, name="model", argument="[name]", busy="queue", summary="Choose a model"
+    ),
+    SlashCommand(
+        id=CommandId.RESUME, name="resume", aliases=("sessions", "threads"), summary="Open another session"
+    ),
+    SlashCommand(id=CommandId.NEW, name="new", summary="Start a new session", busy="queue"),
+    SlashCommand(id=CommandId.STATUS, name="status", summary="Model, policy, context and session in words"),
+    SlashCommand(id=CommandId.COPY, name="copy", summary="Copy the last answer as Markdown"),
+    SlashCommand(id=CommandId.EXPORT, name="export", argument="[file]", summary="Write it to a file"),
+    SlashCommand(id=CommandId.CHECKPOINTS, name="session checkpoints", summary="List the checkpoint files"),
+    SlashCommand(id=CommandId.HELP, name="help", summary="Keys and commands"),
+    SlashCommand(id=CommandId.QUIT, name="quit", aliases=("exit",), summary="Leave; it can be resumed"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCommand:
+    """A command by its exact name, with what was typed behind it."""
+
+    command: SlashCommand
+    argument: str = ""
+
+    @property
+    def id(self) -> CommandId:
+        """What to match on."""
+        return self.command.id
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownCommand:
+    """A name that does not exist, and the nearest one that does."""
+
+    name: str
+    closest: str
+
+    @property
+    def message(self) -> str:
+        """The sentence that the person reads."""
+        return f"No command /{self.name}. Closest: /{self.closest}"
+
+
+def is_command(text: str) -> bool:
+    """Whether a prompt is meant as a command: it starts with one slash and no path (``/etc/hosts``)."""
+    stripped = text.strip()
+    if not stripped.startswith("/"):
+        return False
+    return "/" not in stripped[1:].split(maxsplit=1)[0] if stripped[1:].strip() else True
+
+
+def parse(text: str) -> ParsedCommand | UnknownCommand:
+    """Read a prompt that starts with a slash. Names are case-insensitive; nothing is completed."""
+    body = text.strip().removeprefix("/").strip()
+    for words in (2, 1):
+        parts = body.split(maxsplit=words)
+        command = _by_name(" ".join(parts[:words]))
+        if command is not None and len(parts) >= words:
+            return ParsedCommand(command, parts[words] if len(parts) > words else "")
+    name = body.split(maxsplit=1)[0] if body else ""
+    return UnknownCommand(name, _closest(name))
+
+
+def complete(prefix: str) -> list[SlashCommand]:
+    """Commands whose name or alias starts with ``prefix`` (with or without the slash), in table order."""
+    wanted = prefix.removeprefix("/").lower()
+    return [command for command in COMMANDS if any(name.startswith(wanted) for name in command.names)]
+
+
+def _by_name(name: str) -> SlashCommand | None:
+    wanted = name.lower()
+    return next((command for command in COMMANDS if wanted in command.names), None)
+
+
+def _closest(name: str) -> str:
+    wanted = name.lower()
+    names = [known for command in COMMANDS for known in command.names]
+    return max(names, key=lambda known: SequenceMatcher(None, wanted, known).ratio())

@@ -1,0 +1,74 @@
+"""Running a slash command or a palette entry."""
+
+from typing import TYPE_CHECKING
+
+from tui_app.conversation.work import Clear
+from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.commands import CommandId
+from tui_app.ui.flows.context import show_checkpoints, show_context, show_history, show_status
+from tui_app.ui.flows.files import copy_answer, export_session
+from tui_app.ui.flows.models import choose_model, switch_to
+from tui_app.ui.flows.sessions import choose_session
+from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.help import HelpScreen
+
+if TYPE_CHECKING:
+    from tui_app.ui.app import PlimsollApp
+
+
+async def run_command(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
+    """Do what a command asks for; runs in a worker, so dialogs may be awaited."""
+    match command:
+        case CommandId.COMPACT:
+            session.compact(argument)
+        case CommandId.UNDO | CommandId.REDO:
+            session.restate(undo=command is CommandId.UNDO)
+        case CommandId.CLEAR:
+            await _clear(app, session)
+        case CommandId.MODEL if argument:
+            await switch_to(app, session, argument)
+        case CommandId.MODEL:
+            await choose_model(app, session)
+        case CommandId.RESUME | CommandId.NEW:
+            await _change_session(app, session, command)
+        case _:
+            await _show(app, session, command, argument)
+
+
+async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
+    """Commands that change nothing."""
+    match command:
+        case CommandId.CONTEXT:
+            app.jump_to(await show_context(app, session))
+        case CommandId.HISTORY:
+            await show_history(app, session)
+        case CommandId.STATUS:
+            await show_status(app, session)
+        case CommandId.CHECKPOINTS:
+            await show_checkpoints(app, session)
+        case CommandId.COPY:
+            copy_answer(app, session)
+        case CommandId.EXPORT:
+            await export_session(session, argument)
+        case CommandId.HELP:
+            await app.push_screen_wait(HelpScreen())
+        case CommandId.QUIT:
+            await app.leave(ask=True)
+
+
+async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
+    count = len(session.presenter.agent_view.visible())
+    text = f"Clear the context? {count} messages leave the model's view; the log keeps them."
+    if await app.push_screen_wait(ConfirmDialog(text, verb="Clear", keep="Keep")):
+        session.submit(Clear())
+
+
+async def _change_session(app: "PlimsollApp", session: ChatSession, command: CommandId) -> None:
+    if session.state.turn:
+        text = "Leave this session? The running answer is stopped; what is written so far stays."
+        if not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay")):
+            return
+    if command is CommandId.NEW:
+        await app.open_session("")
+    elif chosen := await choose_session(app, session.launch, session.id):
+        await app.open_session(chosen)

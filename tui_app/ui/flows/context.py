@@ -1,0 +1,90 @@
+"""What fills the context, and the session in words."""
+
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+
+from tui_app.session.agent_view import weighed
+from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.screens.context import ContextScreen, ItemRow
+from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.widgets.gauge_text import gauge_text
+
+if TYPE_CHECKING:
+    from tui_app.conversation.opening import OpenSession
+
+_BIGGEST = 30
+_KINDS = {
+    "user.message": "you",
+    "assistant.message": "answer",
+    "tool.result": "tool result",
+    "system.message": "system",
+    "session.compaction_complete": "summary",
+}
+
+
+async def show_context(app: App[Any], session: ChatSession) -> int:
+    """Show the breakdown; the number of the message the person wants to see, 0 for none."""
+    usage = session.state.usage
+    heads = session.presenter.agent_view.visible()
+    titles = {entry.result_seq or entry.seq: entry.title for entry in session.presenter.view.entries}
+    rows = [
+        ItemRow(
+            tokens=weighed(head).tokens.total,
+            kind=_KINDS.get(head.type, head.type),
+            what=titles.get(head.seq, head.title),
+            seq=head.seq,
+        )
+        for head in heads
+    ]
+    rows.sort(key=lambda row: -row.tokens)
+    background = session.launch.settings.background_threshold
+    wanted = await app.push_screen_wait(
+        ContextScreen(usage, rows[:_BIGGEST], background=background, floor=await _floor(session))
+    )
+    return wanted or 0
+
+
+async def _floor(session: ChatSession) -> int:
+    """Tokens no compaction can remove; 0 while the agent side is not there."""
+
+    async def plan(opened: "OpenSession") -> int:
+        return opened.conversation.floor()
+
+    return await session.link.ask(plan) if not session.read_only else 0
+
+
+async def show_status(app: App[Any], session: ChatSession) -> None:
+    """Model, policy, context and session in words."""
+    state, launch = session.state, session.launch
+    lines = [
+        f"Session    {session.id or 'not started'}",
+        f"Folder     {launch.cwd}",
+        f"Model      {state.model}",
+        f"Policy     {state.policy}",
+        f"Context    {gauge_text(state.usage)}",
+        f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
+        f"Files      {session.folder}",
+    ]
+    await app.push_screen_wait(DetailsScreen("Status", "\n".join(lines)))
+
+
+async def show_history(app: App[Any], session: ChatSession) -> None:
+    """Count turns and messages."""
+    heads = session.presenter.agent_view.visible()
+    entries = session.presenter.view.entries
+    turns = sum(entry.kind == "user" for entry in entries)
+    lines = [
+        f"{turns} turns, {len(entries)} entries in the log.",
+        f"{len(heads)} messages in the next request.",
+    ]
+    await app.push_screen_wait(DetailsScreen("History", "\n".join(lines)))
+
+
+async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
+    """List the checkpoint files."""
+    entries = [entry for entry in session.presenter.view.entries if entry.kind == "checkpoint"]
+    lines = [f"{entry.title}" for entry in entries]
+    where = f"\n{session.folder / 'checkpoints'}"
+    text = "\n".join([*lines, where]) if lines else "Checkpoints are written when the conversation is compacted."
+    await app.push_screen_wait(DetailsScreen("Checkpoints", text))

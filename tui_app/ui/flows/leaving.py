@@ -1,0 +1,43 @@
+"""Stopping and leaving: what Esc, ctrl+c and the quit commands do, one step a press."""
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.widgets.prompt import PromptEditor
+
+if TYPE_CHECKING:
+    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.screens.chat import ChatScreen
+
+QUIT_WINDOW_S = 2.0
+"""Seconds within which a second ctrl+c quits."""
+
+
+async def step_back(session: ChatSession, editor: PromptEditor) -> None:
+    """What Esc does on the chat screen: take the last waiting prompt back, else stop what runs.
+
+    A draft is never cleared and the screen is never left.
+    """
+    if session.state.queue and editor.is_empty:
+        editor.give_back(await session.take_back())
+    elif session.state.busy:
+        session.link.cancel()
+
+
+def stop_or_quit(app: "PlimsollApp", screen: "ChatScreen") -> None:
+    """What ctrl+c does: copy a selection, clear the draft, stop what runs, and when pressed twice quit."""
+    if text := screen.get_selected_text():
+        app.copy_to_clipboard(text)
+        count = text.count("\n") + 1
+        screen.session.say(f"Copied {count} line{'s' if count != 1 else ''}.")
+        screen.clear_selection()
+    elif screen.pane.prompt.editor.clear_draft():
+        screen.session.say("Draft cleared. The up arrow brings it back.")
+    elif screen.session.state.busy:
+        screen.session.link.cancel()
+    elif monotonic() - app.quit_asked < QUIT_WINDOW_S:
+        app.exit()
+    else:
+        app.quit_asked = monotonic()
+        screen.session.say("Press ctrl+c again to quit")

@@ -1,0 +1,65 @@
+"""The list of sessions: open another one, delete one."""
+
+import asyncio
+from typing import Any
+
+from textual.app import App
+
+from tui_app.session.store import SessionInfo, Store
+from tui_app.session.workspace import SessionFolder
+from tui_app.ui.launch import Launch
+from tui_app.ui.screens.sessions import SessionRow, SessionsScreen
+
+
+async def choose_session(app: App[Any], launch: Launch, current: str) -> str:
+    """Show the sessions until the person opens one or leaves the list.
+
+    Args:
+        app: Shows the screens.
+        launch: Where the sessions are.
+        current: Id of the open session, which is not offered.
+
+    Returns:
+        Id of the session to open; empty when the list was closed.
+    """
+    while True:
+        infos = await asyncio.to_thread(_list, launch)
+        rows = [_row(info) for info in infos if info.messages and info.id != current]
+        choice = await app.push_screen_wait(SessionsScreen(rows))
+        if choice is None:
+            return ""
+        if choice.action == "open":
+            return choice.id
+        await asyncio.to_thread(delete_session, launch, choice.id)
+
+
+def _list(launch: Launch) -> list[SessionInfo]:
+    if not launch.paths.database.exists():
+        return []
+    store = Store(launch.paths.database, read_only=True)
+    try:
+        return store.sessions()
+    finally:
+        store.close()
+
+
+def delete_session(launch: Launch, session: str) -> None:
+    """Delete a session with its files; only after the person has confirmed it."""
+    store = Store(launch.paths.database)
+    try:
+        store.delete(session)
+    finally:
+        store.close()
+    SessionFolder(launch.paths.sessions_dir / session).remove()
+
+
+def _row(info: SessionInfo) -> SessionRow:
+    return SessionRow(
+        id=info.id,
+        title=info.title,
+        cwd=info.cwd,
+        updated=info.updated,
+        messages=info.messages,
+        tokens=info.tokens,
+        model=info.model,
+    )

@@ -1,0 +1,147 @@
+"""Every key of the chat screen in one table: bindings, footer hints and help are read from it.
+
+Left out on purpose, because terminals, tmux or the editor widget take them: ``ctrl+b``, ``ctrl+n``,
+``alt+enter``, ``ctrl+x``, ``ctrl+s`` and every alt+letter.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from textual.binding import Binding, BindingType
+
+Scope = Literal["chat", "pane", "prompt", "app"]
+"""Who acts on a key: the chat screen, its body (scrolling), the prompt editor, or the application."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyBinding:
+    """One key and what it does."""
+
+    id: str
+    """Name for the key map in the settings file."""
+    key: str
+    """Keys in Textual's spelling, separated by commas."""
+    action: str
+    description: str
+    """What it does, as a few words for help and palette."""
+    tooltip: str
+    """One sentence more."""
+    label: str
+    """The key as a person reads it."""
+    scope: Scope = "chat"
+    hint: str = ""
+    """Word behind the key in the footer; empty when the footer does not show it."""
+    rank: int = 0
+    """Hints with a higher rank leave the footer first when room is short."""
+    priority: bool = False
+    """Whether it acts before the focused widget sees the key."""
+
+
+def _prompt(id: str, key: str, action: str, description: str, tooltip: str, label: str) -> KeyBinding:
+    return KeyBinding(
+        id=f"prompt.{id}", key=key, action=action, description=description, tooltip=tooltip, label=label,
+        scope="prompt",
+    )  # fmt: skip
+
+
+def _chat(id: str, key: str, action: str, description: str, tooltip: str, label: str = "") -> KeyBinding:
+    return KeyBinding(
+        id=f"chat.{id}", key=key, action=action, description=description, tooltip=tooltip, label=label or key
+    )
+
+
+def _pane(id: str, key: str, description: str, tooltip: str, label: str = "") -> KeyBinding:
+    return KeyBinding(
+        id=f"chat.{id}", key=key, action=id, description=description, tooltip=tooltip, label=label or key,
+        scope="pane",
+    )  # fmt: skip
+
+
+KEYS: tuple[KeyBinding, ...] = (
+    _prompt("send", "enter", "send", "Send", "Send, or queue while an answer is written.", "enter"),
+    _prompt("newline", "ctrl+j,shift+enter", "newline", "New line", "Start a new line.", "ctrl+j"),
+    _prompt("complete", "tab", "complete", "Complete the command", "Complete the marked command.", "tab"),
+    _prompt("close_list", "escape", "close_list", "Close the list", "Close the list of commands.", "esc"),
+    _prompt("help", "question_mark", "help", "Keys and commands", "Show this help, on an empty prompt.", "?"),
+    _prompt("quit", "ctrl+d", "quit_empty", "Quit", "Quit, on an empty prompt.", "ctrl+d"),
+    KeyBinding(
+        id="prompt.history_back", key="up", action="cursor_up", description="Earlier prompt",
+        tooltip="On the first line: the prompt before.", label="up", scope="prompt",
+    ),
+    KeyBinding(
+        id="prompt.history_forward", key="down", action="cursor_down", description="Later prompt",
+        tooltip="On the last line: the prompt after.", label="down", scope="prompt",
+    ),
+    KeyBinding(
+        id="chat.compact", key="ctrl+g", action="compact", description="Compact the conversation",
+        tooltip="Replace old history by a summary; it can be undone.", label="ctrl+g", hint="compact", rank=1,
+    ),
+    KeyBinding(
+        id="chat.models", key="ctrl+l", action="models", description="Choose a model",
+        tooltip="Pick the model that answers next.", label="ctrl+l", hint="models", rank=2,
+    ),
+    KeyBinding(
+        id="chat.context", key="f3", action="context", description="What fills the context",
+        tooltip="Tokens by category and the biggest messages.", label="f3", hint="context", rank=3,
+    ),
+    KeyBinding(
+        id="chat.timeline", key="ctrl+t", action="timeline", description="Show or hide the timeline",
+        tooltip="Turns, tools and compactions in order.", label="ctrl+t", hint="timeline", rank=4,
+        scope="pane",
+    ),
+    KeyBinding(
+        id="app.palette", key="ctrl+p", action="command_palette", description="Command palette",
+        tooltip="Find any command by name.", label="ctrl+p", scope="app", hint="palette", rank=5,
+    ),
+    KeyBinding(
+        id="chat.help", key="f1", action="help", description="Keys and commands",
+        tooltip="Everything this screen can do.", label="f1",
+    ),
+    _chat("cancel", "escape", "cancel", "Stop or go back", "One step a press; it never quits.", "esc"),
+    _pane("details", "ctrl+o", "Details of the focused row", "Open the full text of a row."),
+    _chat("notices", "f2", "notices", "Notices", "What was reported since the start."),
+    _pane("page_up", "pageup", "Scroll up a page", "Typing goes on.", "pgup"),
+    _pane("page_down", "pagedown", "Scroll down a page", "Typing goes on.", "pgdn"),
+    _pane("top", "ctrl+home", "Scroll to the start", "Go to the first message."),
+    _pane("bottom", "ctrl+end", "Scroll to the end", "Go to the newest message and follow it."),
+    _chat(
+        "interrupt", "ctrl+c", "interrupt", "Copy, clear, stop or quit",
+        "Copies a selection; else clears the draft; else stops; twice quits.",
+    ),
+    KeyBinding(
+        id="app.quit", key="ctrl+q", action="quit", description="Quit",
+        tooltip="Leave; the session can be resumed.", label="ctrl+q", scope="app", priority=True,
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """One entry of the footer: ``ctrl+g compact``."""
+
+    label: str
+    text: str
+    rank: int = 0
+    action: str = ""
+    """Textual action run by a click; empty for none."""
+
+    def __str__(self) -> str:
+        return f"{self.label} {self.text}"
+
+
+def as_bindings(scope: Scope) -> list[BindingType]:
+    """Textual bindings of one scope, each with the id that a key map refers to."""
+    return [
+        Binding(
+            key.key, key.action, key.description, show=False, key_display=key.label, priority=key.priority,
+            tooltip=key.tooltip, id=key.id,
+        )
+        for key in KEYS if key.scope == scope
+    ]  # fmt: skip
+
+
+def footer_hints() -> tuple[Hint, ...]:
+    """The hints of the chat screen's footer, left to right."""
+    owner: dict[Scope, str] = {"chat": "screen.", "app": "app.", "prompt": "", "pane": ""}
+    shown = [Hint(key.label, key.hint, key.rank, owner[key.scope] + key.action) for key in KEYS if key.hint]
+    return (*shown, Hint("?", "keys", 0, "screen.help"))

@@ -1,0 +1,103 @@
+"""Between the screen's event loop and the engine's thread."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from tui_app.context.events import Record
+from tui_app.conversation.engine import Engine
+from tui_app.conversation.request import Opening
+from tui_app.conversation.work import Prompt, Work
+
+if TYPE_CHECKING:
+    from tui_app.conversation.opening import OpenSession
+
+T = TypeVar("T")
+
+
+class Link:
+    """One session's engine as the screen uses it. Belongs to the screen's loop.
+
+    What is asked for before the agent side has loaded waits here, where it can still be taken back.
+
+    Args:
+        opening: Which session.
+    """
+
+    def __init__(self, opening: Opening) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._inbox: asyncio.Queue[Record] = asyncio.Queue()
+        self._engine = Engine(opening, self._deliver)
+        self._early: list[Work] = []
+        self._ready = False
+
+    @property
+    def early(self) -> tuple[str, ...]:
+        """What waits for the agent side."""
+        return tuple(work.label for work in self._early)
+
+    async def open(self) -> tuple[str, str]:
+        """Start the engine and send what waits once it is there.
+
+        Returns:
+            Id of the session and name of its model.
+
+        Raises:
+            Exception: why the session could not be opened.
+        """
+        opened = await asyncio.wrap_future(self._engine.start())
+        waiting, self._early, self._ready = self._early, [], True
+        for work in waiting:
+            self.submit(work)
+        return opened.conversation.session, opened.conversation.model
+
+    def submit(self, work: Work) -> None:
+        """Ask for something that changes the conversation."""
+        if self._ready:
+            self._engine.tell(lambda opened: opened.conversation.submit(work))
+        else:
+            self._early.append(work)
+
+    def send(self, text: str) -> None:
+        """Send a prompt."""
+        self.submit(Prompt(text))
+
+    def cancel(self) -> None:
+        """Stop what is under way."""
+        if self._ready:
+            self._engine.tell(lambda opened: opened.conversation.cancel())
+
+    def resume_queue(self) -> None:
+        """Go on with what waits after a cancelled turn."""
+        if self._ready:
+            self._engine.tell(lambda opened: opened.conversation.resume_queue())
+
+    async def take_back(self) -> str:
+        """Take the newest waiting prompt back; empty when none waits."""
+        if not self._ready:
+            return self._early.pop().label if self._early else ""
+
+        async def take(opened: "OpenSession") -> str:
+            return opened.conversation.take_back()
+
+        return await self.ask(take)
+
+    async def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> T:
+        """Run a coroutine on the engine's loop and wait for its outcome."""
+        return await asyncio.wrap_future(self._engine.ask(request))
+
+    async def records(self) -> AsyncIterator[list[Record]]:
+        """Everything that happens, in batches of what has arrived meanwhile."""
+        while True:
+            batch = [await self._inbox.get()]
+            while not self._inbox.empty():
+                batch.append(self._inbox.get_nowait())
+            yield batch
+
+    async def close(self) -> None:
+        """Close the session."""
+        await self._engine.stop()
+
+    def _deliver(self, record: Record) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._inbox.put_nowait, record)

@@ -1,0 +1,113 @@
+"""Turns events into widget updates: the one place that knows both."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tui_app.context.events import (
+    AssistantDelta,
+    AssistantMessage,
+    Record,
+    TurnEnd,
+    TurnStart,
+)
+from tui_app.session.agent_view import AgentView
+from tui_app.session.entries import Bodies, Body, Entry
+from tui_app.session.heads import head_of
+from tui_app.session.preview import Preview, StoreBodies
+from tui_app.session.store import Store
+from tui_app.session.user_view import UserView
+from tui_app.ui.chat_state import ChatState, advance
+from tui_app.ui.widgets.timeline import Timeline
+from tui_app.ui.widgets.transcript import Transcript
+
+
+class LateBodies:
+    """Texts of a session whose log may not exist yet when the first frame is painted."""
+
+    def __init__(self) -> None:
+        self._source: Bodies | None = None
+        self._store: Store | None = None
+
+    def attach(self, database: Path, session: str) -> None:
+        """Read from a session's log from now on."""
+        self.close()
+        self._store = Store(database, read_only=True)
+        self._source = StoreBodies(self._store, session)
+
+    def body(self, entry: Entry) -> Body:
+        """The full content of a row."""
+        return self._source.body(entry) if self._source is not None else Body(text=entry.title)
+
+    def record(self, session: str, seq: int) -> Record | None:
+        """One whole event of the log."""
+        return self._store.record(session, seq) if self._store is not None else None
+
+    def close(self) -> None:
+        """Close the log."""
+        if self._store is not None:
+            self._store.close()
+            self._store = self._source = None
+
+
+class Presenter:
+    """Shows one session in the transcript and the timeline, and keeps the screen's state.
+
+    Args:
+        transcript: Where entries and the streamed answer go.
+        timeline: Where entries go as one line each.
+        show: Called with every new state.
+    """
+
+    def __init__(self, transcript: Transcript, timeline: Timeline, show: Callable[[ChatState], None]) -> None:
+        self.state = ChatState()
+        self.view = UserView()
+        self.agent_view = AgentView()
+        self._transcript = transcript
+        self._timeline = timeline
+        self._show = show
+
+    def begin(self, preview: Preview) -> None:
+        """Paint a session that was read from the log."""
+        self.view, self.agent_view = preview.view, preview.agent_view
+        self._transcript.set_entries(self.view.entries)
+        self._timeline.set_entries(self.view.entries)
+        info = preview.info
+        self.update(ChatState(title=info.title, model=info.model, usage=preview.usage))
+
+    def present(self, records: Sequence[Record]) -> None:
+        """Show what has happened; one state update for the whole batch."""
+        state = self.state
+        for record in records:
+            state = advance(state, record.data, time.monotonic())
+            self._draw(record)
+        self.update(state)
+
+    def update(self, state: ChatState) -> None:
+        """Make a state the current one."""
+        self.state = state
+        self._show(state)
+
+    def _draw(self, record: Record) -> None:
+        match record.data:
+            case TurnStart():
+                self._transcript.live_start()
+            case AssistantDelta(text=text, thinking=thinking):
+                self._transcript.live_append(text, thinking)
+            case AssistantMessage() | TurnEnd():
+                self._transcript.live_end()
+        if record.seq:
+            self._fold(record)
+
+    def _fold(self, record: Record) -> None:
+        head = head_of(record.seq, record.time, record.data)
+        self.agent_view.apply(head)
+        change = self.view.apply(head)
+        if change is None:
+            return
+        if change.new:
+            self._transcript.append(change.entry)
+            self._timeline.append(change.entry)
+        else:
+            self._transcript.replace(change.entry)
+            self._timeline.replace(change.entry)

@@ -1,0 +1,100 @@
+"""Makes untrusted text safe to paint: what models, tools and files say never drives the terminal.
+
+Escape sequences are removed as a whole (their parameters would be noise), single control characters
+are removed, and characters that reorder or hide text are replaced by a visible mark, because a hidden
+reordering can make a command read as another one (CVE-2021-42574).
+"""
+
+import re
+
+from rich.cells import cell_len, get_character_cell_size
+
+TAB = "    "
+BIDI_MARK = "�"
+"""Stands for a removed bidirectional override or isolate and for half a surrogate pair."""
+
+_STRING_SEQUENCE = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+_CSI_SEQUENCE = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+_OTHER_ESCAPE = r"\x1b[ -/]*[0-Z\\-~]?"
+_ESCAPES = re.compile(f"{_STRING_SEQUENCE}|{_CSI_SEQUENCE}|{_OTHER_ESCAPE}")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\u2060\ufeff]")
+_HIDDEN = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_SUSPECT = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+_SPACES = re.compile(r"\s+")
+
+_DRAWING = {
+    **dict.fromkeys(range(0x2500, 0x2580), "+"),
+    **dict.fromkeys(range(0x2800, 0x2900), "."),
+    **dict.fromkeys((0x2500, 0x2501, 0x2504, 0x2505, 0x2508, 0x2509, 0x254C, 0x254D, 0x2574, 0x2576), "-"),
+    **dict.fromkeys((0x2502, 0x2503, 0x2506, 0x2507, 0x250A, 0x250B, 0x254E, 0x254F, 0x2551, 0x2575), "|"),
+    0x2550: "=",
+}
+
+
+def clean(text: str, *, keep_newlines: bool = True) -> str:
+    r"""Remove everything from a text that a terminal would act on instead of showing.
+
+    Args:
+        text: Text of any origin.
+        keep_newlines: Keep ``\n`` (``\r\n`` becomes ``\n``, a lone ``\r`` too); else each line end
+            becomes one space.
+
+    Returns:
+        The text without escape sequences (ANSI, OSC, DCS and relatives) and control characters, with
+        tabs as four spaces and with bidirectional controls and lone surrogates as U+FFFD.
+    """
+    if _SUSPECT.search(text) is not None:
+        text = _ESCAPES.sub("", text)
+        text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", TAB)
+        text = text.replace("\u2028", "\n").replace("\u2029", "\n")
+        text = _HIDDEN.sub(BIDI_MARK, _CONTROLS.sub("", text))
+    return text if keep_newlines else text.replace("\n", " ")
+
+
+def one_line(text: str, limit: int) -> str:
+    """Make one short line of any text.
+
+    Args:
+        text: Text of any origin.
+        limit: Width in terminal cells; a longer line is cut and ends in ``…``.
+
+    Returns:
+        Clean text with all white space folded to single spaces, at most ``limit`` cells wide.
+    """
+    head = text[: max(64, limit * 8)]
+    folded = _SPACES.sub(" ", clean(head)).strip()
+    complete = len(head) == len(text)
+    if complete and cell_len(folded) <= limit:
+        return folded
+    return cut_cells(folded, limit, force=not complete)
+
+
+def cut_cells(text: str, limit: int, *, force: bool = False) -> str:
+    """Cut a clean line to a width.
+
+    Args:
+        text: One clean line.
+        limit: Width in terminal cells; wide characters count two.
+        force: Add the ellipsis even when the text fits (more text was left out before).
+
+    Returns:
+        The text, ending in ``…`` when something is missing; empty for a limit below 1.
+    """
+    if limit < 1:
+        return ""
+    if not force and cell_len(text) <= limit:
+        return text
+    used = 0
+    for index, character in enumerate(text):
+        width = get_character_cell_size(character)
+        if used + width > limit - 1:
+            return text[:index].rstrip() + "…"
+        used += width
+    return text.rstrip() + "…"
+
+
+def without_drawing(text: str) -> str:
+    """Replace box drawing and braille characters by ASCII, for screen readers and plain terminals."""
+    return text.translate(_DRAWING)

@@ -1,0 +1,160 @@
+"""One compaction: what was written, what it kept, what left, and the way back."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import OptionList, Static, TabbedContent, TabPane, TextArea
+from textual.widgets.option_list import Option
+
+from tui_app.context.events import CompactionComplete
+from tui_app.session.entries import Entry
+from tui_app.ui.glyphs import UNICODE, Glyphs
+from tui_app.ui.keys import Hint
+from tui_app.ui.screens.compaction_text import entry_lines, fact_lines, headline, number_lines, sizes
+from tui_app.ui.screens.details import DetailsScreen, reading_area
+from tui_app.ui.screens.dialog import Dialog
+
+ONE_LINE = 100
+"""Columns from which sizes and facts stand in one row."""
+Decision = Literal["undo", "redo"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionView:
+    """One compaction as the screen needs it."""
+
+    done: CompactionComplete
+    seq: int
+    """Its log number."""
+    time: float
+    """When it was applied, in seconds since the epoch."""
+    undone: bool = False
+    """Whether it is taken back at present."""
+    left: Sequence[Entry] = ()
+    """Entries that left the model's view."""
+    stayed: Sequence[Entry] = ()
+    """Entries that the model still sees as they were."""
+    can_undo: bool = True
+    """Whether the view may be changed now."""
+    checkpoint_text: Callable[[], str] | None = None
+    """Reads the checkpoint file; ``None`` when there is none."""
+
+
+class CompactionDetail(Dialog[Decision]):
+    """Dismisses with ``undo``, ``redo`` or ``None``."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/compaction_detail.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "u", "undo", "Undo", show=False, id="compaction.undo", tooltip="Bring the full history back."
+        ),
+        Binding("r", "redo", "Redo", show=False, id="compaction.redo", tooltip="Apply the summary again."),
+        Binding("c", "checkpoint", "Checkpoint", show=False, id="compaction.checkpoint"),
+        Binding("right_square_bracket,ctrl+right", "tab(1)", "Next tab", show=False, id="compaction.next"),
+        Binding(
+            "left_square_bracket,ctrl+left", "tab(-1)", "Previous tab", show=False, id="compaction.previous"
+        ),
+    ]
+
+    def __init__(self, view: CompactionView, *, glyphs: Glyphs = UNICODE, tz: tzinfo | None = None) -> None:
+        """Show a compaction.
+
+        Args:
+            view: What is known about it.
+            glyphs: Signs to draw with.
+            tz: Time zone of the clock; ``None`` for that of the machine.
+        """
+        super().__init__()
+        self._view = view
+        self._glyphs, self._tz = glyphs, tz
+
+    def compose(self) -> ComposeResult:
+        """Head, five tabs, keys."""
+        view = self._view
+        gap = "   " if self.app.size.width >= ONE_LINE else "\n"
+        with Vertical(classes="dialog -full"):
+            yield self.heading(headline(self._view.done, self._view.time, self._glyphs, self._tz))
+            yield Static(
+                Content(sizes(view.done, self._glyphs, view.undone, gap=gap)), id="sizes", markup=False
+            )
+            with TabbedContent(id="tabs"):
+                with TabPane(Content("Summary"), id="tab-summary"):
+                    yield reading_area(self._view.done.summary or "No summary was written.")
+                with TabPane(Content("Facts"), id="tab-facts"):
+                    facts = [Option(line) for line in fact_lines(self._view.done.facts, self._glyphs)]
+                    yield OptionList(*(facts or [Option(Content("No facts were found."))]), compact=True)
+                with TabPane(Content(f"What left {len(view.left)}"), id="tab-left"):
+                    yield reading_area("", id="left")
+                with TabPane(Content(f"What stayed {len(view.stayed)}"), id="tab-stayed"):
+                    yield reading_area("", id="stayed")
+                with TabPane(Content("Numbers"), id="tab-numbers"):
+                    yield reading_area(number_lines(self._view.done))
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Offer only the keys that do something; start in the summary."""
+        offered = [Hint("[ ]", "tabs", 2), Hint("tab", "focus", 3)]
+        if self.check_action("undo", ()):
+            offered.append(Hint("u", "undo", 0, "screen.undo"))
+        if self.check_action("redo", ()):
+            offered.append(Hint("r", "redo", 0, "screen.redo"))
+        if self._view.checkpoint_text is not None:
+            offered.append(Hint("c", "checkpoint file", 1, "screen.checkpoint"))
+        self.key_row.hints = (*offered, Hint("esc", "close", 0, "screen.close"))
+        self.query_one("#tab-summary TextArea", TextArea).focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Undo what stands, redo what was undone, and only a successful compaction."""
+        possible = self._view.can_undo and self._view.done.outcome == "success"
+        if action == "undo":
+            return possible and not self._view.undone
+        if action == "redo":
+            return possible and self._view.undone
+        if action == "checkpoint":
+            return self._view.checkpoint_text is not None
+        return super().check_action(action, parameters)
+
+    @on(TabbedContent.TabActivated)
+    def _fill(self, event: TabbedContent.TabActivated) -> None:
+        """Write the long lists when they are looked at for the first time."""
+        event.stop()
+        match event.pane.id:
+            case "tab-left":
+                self._list("#left", self._view.left)
+            case "tab-stayed":
+                self._list("#stayed", self._view.stayed)
+
+    def _list(self, selector: str, entries: Sequence[Entry]) -> None:
+        area = self.query_one(selector, TextArea)
+        if not area.text:
+            area.soft_wrap = False
+            area.text = entry_lines(entries, self._tz) or "Nothing."
+
+    def action_tab(self, step: int) -> None:
+        """Go to the next or previous tab and read there."""
+        tabs = self.query_one(TabbedContent)
+        panes = [pane.id or "" for pane in tabs.query(TabPane)]
+        tabs.active = panes[(panes.index(tabs.active) + step) % len(panes)]
+        target = self.query_one(f"#{tabs.active}").query("TextArea, OptionList").first()
+        self.call_after_refresh(target.focus)
+
+    def action_undo(self) -> None:
+        """Ask for the full history back."""
+        self.dismiss("undo")
+
+    def action_redo(self) -> None:
+        """Ask for the summary again."""
+        self.dismiss("redo")
+
+    def action_checkpoint(self) -> None:
+        """Show the checkpoint file."""
+        if self._view.checkpoint_text is not None:
+            self.app.push_screen(DetailsScreen(self._view.done.checkpoint_path, self._view.checkpoint_text()))

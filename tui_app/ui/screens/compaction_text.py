@@ -1,0 +1,110 @@
+"""The words of the compaction detail: pure functions from the event to rows."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import tzinfo
+
+from textual.content import Content
+
+from tui_app.context.events import CompactionComplete, Fact, FactState
+from tui_app.session.entries import Entry
+from tui_app.ui.format import clock, cost, duration, percent, tokens
+from tui_app.ui.glyphs import Glyphs
+from tui_app.ui.safe_text import one_line
+
+COLOURS: dict[FactState, str] = {
+    "kept": "$text-success",
+    "recoverable": "$text-warning",
+    "lost": "$text-error",
+}
+ORDER: tuple[FactState, ...] = ("lost", "recoverable", "kept")
+"""What needs attention comes first."""
+
+
+def headline(done: CompactionComplete, time: float, glyphs: Glyphs, tz: tzinfo | None = None) -> Content:
+    """``⊖ Conversation compacted  sunday-import · 12:31 · background · gpt-5-mini · 4 s · $0.004``."""
+    title = "Conversation compacted" if done.outcome == "success" else f"Compaction {done.outcome}"
+    facts = [
+        one_line(done.title, 40),
+        clock(time, tz),
+        done.trigger.replace("_", " "),
+        one_line(done.model, 40),
+        duration(done.duration_s),
+    ]
+    if done.cost_usd is not None:
+        facts.append(cost(done.cost_usd))
+    rest = f" {glyphs.separator} ".join(fact for fact in facts if fact)
+    return Content.assemble((f"{glyphs.load_line} ", "bold $text-accent"), (title, "bold"), f"  {rest}")
+
+
+def sizes(done: CompactionComplete, glyphs: Glyphs, undone: bool, *, gap: str = "   ") -> str:
+    """Tokens and messages before and after, and what became of the facts; or why nothing changed.
+
+    ``gap`` stands between tokens with messages, and facts.
+    """
+    if done.outcome != "success":
+        return f"{one_line(done.reason, 200)} Nothing changed.".strip()
+    before = (
+        f"{tokens(done.tokens_before)} {glyphs.arrow} {tokens(done.tokens_after)} tokens   "
+        f"{done.messages_before} {glyphs.arrow} {done.messages_after} messages"
+    )
+    parts = [before]
+    if done.facts:
+        counts = Counter(fact.state for fact in done.facts)
+        named = f" {glyphs.separator} ".join(f"{counts[state]} {state}" for state in reversed(ORDER))
+        parts.append(f"facts: {named}")
+    if undone:
+        parts.append("undone: the full history is back")
+    return gap.join(parts)
+
+
+def fact_lines(facts: Iterable[Fact], glyphs: Glyphs) -> list[Content]:
+    """One row per fact: what became of it, kind, text, source. Lost ones first, heavier ones first."""
+    signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
+    ranked = sorted(facts, key=lambda fact: (ORDER.index(fact.state), -fact.weight))
+    return [
+        Content.assemble(
+            (f"{signs[fact.state]} {fact.state:<12}", COLOURS[fact.state]),
+            (f"{fact.kind:<9} ", "$text-muted"),
+            one_line(fact.text, 300),
+            (f"  {one_line(fact.source, 30)}", "$text-muted"),
+        )
+        for fact in ranked
+    ]
+
+
+def entry_lines(entries: Iterable[Entry], tz: tzinfo | None = None) -> str:
+    """One line per entry: handle, time, kind, tokens, title."""
+    return "\n".join(
+        f"{'#' + str(entry.seq):>7}  {clock(entry.time, tz):<5}  {entry.kind:<10} "
+        f"{tokens(entry.tokens) if entry.tokens else '':>7}  {one_line(entry.title, 300)}"
+        for entry in entries
+    )
+
+
+def number_lines(done: CompactionComplete) -> str:
+    """Every number of the event, one a line."""
+    ranges = ", ".join(
+        f"#{first}" if first == last else f"#{first} to #{last}" for first, last in done.removed
+    )
+    known: list[tuple[str, str]] = [
+        ("outcome", f"{done.outcome} {one_line(done.reason, 200)}".strip()),
+        ("trigger", done.trigger.replace("_", " ")),
+        ("policy", done.policy),
+        ("summary by", f"{done.performed_by} {done.model}".strip()),
+        ("focus", one_line(done.focus, 200)),
+        ("tokens before", f"{done.tokens_before:,}"),
+        ("tokens after", f"{done.tokens_after:,}"),
+        ("tokens removed", f"{done.tokens_removed:,}"),
+        ("messages before", f"{done.messages_before:,}"),
+        ("messages after", f"{done.messages_after:,}"),
+        ("messages removed", f"{done.messages_removed:,}"),
+        ("log numbers", ranges),
+        ("facts kept", percent(done.retention) if done.retention is not None else "not measured"),
+        ("took", duration(done.duration_s)),
+        ("request", f"{done.input_tokens:,} in, {done.output_tokens:,} out"),
+        ("cost", cost(done.cost_usd) if done.cost_usd is not None else "not known"),
+        ("checkpoint", one_line(done.checkpoint_path, 400)),
+        ("full history", one_line(done.history_path, 400)),
+    ]
+    return "\n".join(f"{name:<18}{value}" for name, value in known if value)

@@ -1,0 +1,72 @@
+"""A question before something is lost: verb, object and consequence, and the safe answer first."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import Button, Static
+
+from tui_app.ui.keys import Hint
+from tui_app.ui.safe_text import clean
+from tui_app.ui.screens.dialog import Dialog
+
+
+class ConfirmDialog(Dialog[bool]):
+    """Dismisses with ``True`` only for the verb; Esc and the default button keep everything."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/confirm.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer(True)", "Yes", show=False, id="confirm.yes", tooltip="Do it."),
+        Binding("n", "answer(False)", "No", show=False, id="confirm.no", tooltip="Keep everything."),
+        Binding("left,right,up,down", "other", "Other button", show=False, id="confirm.other"),
+    ]
+
+    def __init__(self, text: str, *, verb: str = "Delete", keep: str = "Keep") -> None:
+        """Ask.
+
+        Args:
+            text: ``Delete session "Tide notes"? 14 messages, cannot be undone.``
+            verb: What the dangerous button says.
+            keep: What the safe one says.
+        """
+        super().__init__()
+        self._text, self._verb, self._keep = text, verb, keep
+
+    def compose(self) -> ComposeResult:
+        """The sentence, two buttons, the keys."""
+        with Vertical(classes="dialog -small"):
+            yield Static(Content(clean(self._text)), markup=False, id="confirm-text")
+            with Horizontal(id="confirm-buttons"):
+                yield Button(Content(self._verb), id="confirm-verb", compact=True)
+                yield Button(Content(self._keep), id="confirm-keep", compact=True)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Start on the safe answer."""
+        self.key_row.hints = (
+            Hint("y", self._verb.lower(), 0, "screen.answer(True)"),
+            Hint("n", self._keep.lower(), 0, "screen.answer(False)"),
+            Hint("esc", self._keep.lower(), 1, "screen.close"),
+        )
+        self.query_one("#confirm-keep").focus()
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.dismiss(event.button.id == "confirm-verb")
+
+    def action_answer(self, yes: bool) -> None:
+        """Answer by letter."""
+        self.dismiss(yes)
+
+    def action_other(self) -> None:
+        """Go to the other button."""
+        self.focus_next(Button)
+
+    def action_close(self) -> None:
+        """Esc keeps everything."""
+        self.dismiss(False)

@@ -1,0 +1,52 @@
+"""The full text of one row, as it is: no markup, no Markdown, no control characters."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.types import CSSPathType
+from textual.widgets import TextArea
+
+from tui_app.ui.keys import Hint
+from tui_app.ui.safe_text import clean, one_line
+from tui_app.ui.screens.dialog import Dialog
+
+
+class DetailsScreen(Dialog[None]):
+    """Scrollable text that can be selected and copied."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/details.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy_all", "Copy all", show=False, id="details.copy", tooltip="Copy the whole text."),
+        Binding("ctrl+o", "close", "Close", show=False, id="details.close"),
+    ]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("y", "copy all", 1, "screen.copy_all"),
+        Hint("ctrl+c", "copy selection", 2),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+
+    def __init__(self, title: str, text: str) -> None:
+        """Show ``text`` under ``title``; both may come from anywhere."""
+        super().__init__()
+        self._title, self._text = title, text
+
+    def compose(self) -> ComposeResult:
+        """Title, text, keys."""
+        with Vertical(classes="dialog -full"):
+            yield self.heading(one_line(self._title, 200))
+            yield reading_area(self._text)
+            yield self.hints()
+
+    def action_copy_all(self) -> None:
+        """Copy the whole text as it was received."""
+        self.app.copy_to_clipboard(self._text)
+        self.notify("Copied all", markup=False)
+
+
+def reading_area(text: str, *, id: str | None = None) -> TextArea:
+    """A text to read and select in; escape sequences and control characters are gone from it."""
+    area = TextArea(clean(text), read_only=True, show_cursor=True, compact=True, id=id)
+    area.highlight_cursor_line = False
+    return area

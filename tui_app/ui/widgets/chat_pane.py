@@ -1,0 +1,115 @@
+"""The body of the chat screen: transcript and timeline over prompt, gauge and hints."""
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Static
+
+from tui_app.session.entries import Bodies
+from tui_app.settings import Settings
+from tui_app.ui.chat_state import ChatState
+from tui_app.ui.glyphs import PLAIN, UNICODE
+from tui_app.ui.keys import as_bindings
+from tui_app.ui.widgets.gauge import ContextGauge
+from tui_app.ui.widgets.header import ChatHeader
+from tui_app.ui.widgets.hints import HintRow
+from tui_app.ui.widgets.prompt import PromptEditor
+from tui_app.ui.widgets.prompt_row import PromptRow
+from tui_app.ui.widgets.queue_view import QueueView
+from tui_app.ui.widgets.status import StatusRow
+from tui_app.ui.widgets.timeline import Timeline
+from tui_app.ui.widgets.transcript import Transcript
+
+
+class ChatPane(Vertical):
+    """Lays the widgets out and hands each its part of the state. Scrolling works from the prompt."""
+
+    BINDINGS = as_bindings("pane")
+
+    def __init__(self, settings: Settings, bodies: Bodies, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.glyphs = PLAIN if settings.plain else UNICODE
+        self._settings = settings
+        self.transcript = Transcript(bodies, self.glyphs, id="transcript")
+        self.timeline = Timeline(self.glyphs, id="timeline")
+        self.prompt = PromptRow(id="prompt-row")
+        self.set_class(settings.timeline, "-timeline")
+
+    def compose(self) -> ComposeResult:
+        """Stack everything; the prompt has the focus from the first frame."""
+        self.transcript.plain = self.timeline.plain = self._settings.plain
+        yield ChatHeader(id="header")
+        with Horizontal(id="middle"):
+            yield self.transcript
+            yield self.timeline
+        yield Static(id="first-run", markup=False)
+        yield QueueView(id="queue")
+        yield StatusRow(id="status")
+        yield self.prompt
+        yield ContextGauge(id="gauge")
+        yield HintRow(id="hints")
+        self.prompt.glyphs = self.glyphs
+
+    def on_mount(self) -> None:
+        """Set what never changes, and focus the prompt."""
+        gauge = self.query_one(ContextGauge)
+        gauge.background = self._settings.background_threshold
+        gauge.blocking = self._settings.blocking_threshold
+        for widget in (gauge, *self.query(ChatHeader), *self.query(StatusRow), *self.query(HintRow)):
+            widget.glyphs = self.glyphs
+        self.prompt.editor.focus()
+
+    def show(self, state: ChatState) -> None:
+        """Hand each widget its part of the state."""
+        header, gauge = self.query_one(ChatHeader), self.query_one(ContextGauge)
+        header.title, header.model = state.title, state.model
+        header.policy, header.spent = state.policy, state.spent
+        gauge.usage = state.usage
+        gauge.compacting = state.background
+        queue = self.query_one(QueueView)
+        queue.prompts, queue.paused = state.queue, state.paused
+        self.query_one(StatusRow).status = state.status
+        self.query_one(HintRow).notices = len(state.notices)
+
+    def introduce(self, text: str) -> None:
+        """Show one row above the prompt; empty hides it."""
+        row = self.query_one("#first-run", Static)
+        row.update(text)
+        row.display = bool(text)
+
+    @on(PromptEditor.Typed)
+    def count_draft(self, event: PromptEditor.Typed) -> None:
+        """Show what the draft would add."""
+        added = -(-len(event.text) // 4)
+        self.prompt.count = added
+        self.query_one(ContextGauge).pending = added
+
+    @on(Timeline.Jump)
+    def jump(self, event: Timeline.Jump) -> None:
+        """Go to an entry of the timeline."""
+        self.transcript.jump_to(event.entry.seq)
+        self.transcript.focus()
+
+    def action_page_up(self) -> None:
+        """Scroll the chat up."""
+        self.transcript.action_page(-1)
+
+    def action_page_down(self) -> None:
+        """Scroll the chat down."""
+        self.transcript.action_page(1)
+
+    def action_top(self) -> None:
+        """Go to the first message."""
+        self.transcript.action_first()
+
+    def action_bottom(self) -> None:
+        """Go to the newest message and follow it."""
+        self.transcript.action_last()
+
+    def action_timeline(self) -> None:
+        """Show or hide the timeline."""
+        self.toggle_class("-timeline")
+
+    def action_details(self) -> None:
+        """Open the row the cursor is on."""
+        self.transcript.action_open()

@@ -1,0 +1,52 @@
+"""Large pastes stand in the prompt as a chip, ``[pasted 63 lines]``, and are sent in full."""
+
+LARGE = 20
+"""A paste of more lines than this becomes a chip."""
+
+
+def normalise(text: str) -> str:
+    """Terminals send line ends of a paste as CR, LF or both; the prompt knows LF only."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+class Chips:
+    """Remembers what each chip stands for, for as long as the prompt lives."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[str, str] = {}
+
+    def is_large(self, text: str) -> bool:
+        """Whether a paste is shown as a chip."""
+        return len(text.rstrip("\n").split("\n")) > LARGE
+
+    def add(self, body: str) -> str:
+        """Remember a paste and return its chip; the same text gets the same chip again."""
+        for chip, known in self._bodies.items():
+            if known == body:
+                return chip
+        lines = len(body.rstrip("\n").split("\n"))
+        chip, copy = f"[pasted {lines} lines]", 2
+        while chip in self._bodies:
+            chip, copy = f"[pasted {lines} lines #{copy}]", copy + 1
+        self._bodies[chip] = body
+        return chip
+
+    def expand(self, text: str) -> str:
+        """Put the full texts back in place of their chips, each chip read once and never inside a body."""
+        pieces: list[str] = []
+        rest = text
+        while found := self._first_chip(rest):
+            at, chip = found
+            pieces += [rest[:at], self._bodies[chip]]
+            rest = rest[at + len(chip) :]
+        return "".join([*pieces, rest])
+
+    def fold(self, text: str) -> str:
+        """Replace texts that were pasted before by their chips, as a draft comes back to the prompt."""
+        for chip, body in sorted(self._bodies.items(), key=lambda item: -len(item[1])):
+            text = text.replace(body, chip)
+        return text
+
+    def _first_chip(self, text: str) -> tuple[int, str] | None:
+        places = [(text.find(chip), chip) for chip in self._bodies if chip in text]
+        return min(places, default=None)

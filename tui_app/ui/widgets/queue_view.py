@@ -1,0 +1,49 @@
+"""What waits to be sent, one row each."""
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from tui_app.ui.safe_text import one_line
+
+MAX_ROWS = 3
+"""Prompts shown in full rows; the rest is counted."""
+
+
+def queue_lines(prompts: tuple[str, ...], paused: bool, width: int) -> list[str]:
+    """Rows for the waiting prompts, oldest first, never wider than ``width`` cells."""
+    total = len(prompts)
+    rows = [
+        one_line(f"Queued {at} of {total}: {prompt}", width)
+        for at, prompt in enumerate(prompts[:MAX_ROWS], start=1)
+    ]
+    if total > MAX_ROWS:
+        rows.append(f"and {total - MAX_ROWS} more")
+    if paused and total:
+        rows.append(f"{total} queued · Enter sends next")
+    return rows
+
+
+class QueueView(Widget):
+    """Waiting prompts; takes no room while there are none."""
+
+    DEFAULT_CSS = """
+    QueueView { height: auto; width: 1fr; color: $text-muted; display: none; }
+    QueueView.-waiting { display: block; }
+    """
+
+    prompts: reactive[tuple[str, ...]] = reactive((), layout=True)
+    paused: reactive[bool] = reactive(False, layout=True)
+    """Whether the queue waits for the person (after a cancelled turn)."""
+
+    def watch_prompts(self, prompts: tuple[str, ...]) -> None:
+        """Appear and disappear with the queue."""
+        self.set_class(bool(prompts), "-waiting")
+
+    def render(self) -> Content:
+        """The rows."""
+        return Content("\n".join(queue_lines(self.prompts, self.paused, max(1, self.size.width))))
+
+    def get_content_height(self, *_: object) -> int:
+        """As many rows as there are lines."""
+        return len(queue_lines(self.prompts, self.paused, 80))

@@ -1,0 +1,170 @@
+"""The status row: what is going on right now, since when, and what Esc does about it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.timer import Timer
+from textual.widget import Widget
+
+from tui_app.ui.format import duration, tokens
+from tui_app.ui.glyphs import UNICODE, Glyphs
+from tui_app.ui.safe_text import one_line
+
+Kind = Literal["idle", "connecting", "answering", "tool", "compacting", "message"]
+BUSY: frozenset[Kind] = frozenset({"connecting", "answering", "tool", "compacting"})
+SHORT = 56
+"""Columns below which a compaction is named in one word, so that its time stays."""
+GAP = 2
+"""Columns kept free before the hint at the right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What the row says."""
+
+    kind: Kind = "idle"
+    text: str = ""
+    """The message, or the name of the running tool."""
+    started: float = 0.0
+    """When it began, in seconds of the row's own clock (monotonic)."""
+    tokens: int = 0
+    """Tokens written so far."""
+    size: int = 0
+    """Tokens of the history that is being compacted."""
+    trigger: str = ""
+    part: int = 0
+    parts: int = 0
+    """Parts of the history summarised separately; shown from two on."""
+    model: str = ""
+    hint: str = ""
+    """What Esc does next, when it is not the usual: ``esc takes back "queued two"``."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether something runs, so that time passes and Esc has an effect."""
+        return self.kind in BUSY
+
+
+def status_pieces(
+    status: Status, elapsed: float, glyphs: Glyphs, *, short: bool = False
+) -> list[tuple[int, str]]:
+    """The words of a status with their rank; higher ranks leave first when room is short.
+
+    Args:
+        status: What goes on.
+        elapsed: Seconds since it began.
+        glyphs: Signs to draw with.
+        short: Name a compaction in one word.
+    """
+    since = (0, duration(int(elapsed)) if elapsed >= 1 else "0 s")
+    amount = str(status.tokens) if status.tokens < 1_000 else tokens(status.tokens)
+    written = [(2, f"{amount} tokens")] if status.tokens else []
+    match status.kind:
+        case "idle":
+            return []
+        case "message":
+            return [(0, status.text)]
+        case "connecting":
+            return [(0, f"Connecting to {status.model}" if status.model else "Connecting"), since]
+        case "answering":
+            return [(0, "Answering"), since, *written]
+        case "tool":
+            return [(0, f"Running {status.text}"), since, *written]
+        case "compacting":
+            return _compacting(status, since, glyphs, short)
+
+
+def _compacting(status: Status, since: tuple[int, str], glyphs: Glyphs, short: bool) -> list[tuple[int, str]]:
+    name = "Compacting" if short else "Compacting conversation history"
+    pieces = [(0, f"{glyphs.load_line} {name}")]
+    if status.trigger:
+        pieces.append((2, status.trigger.replace("_", " ")))
+    if status.size:
+        pieces.append((4, tokens(status.size)))
+    if status.parts > 1:
+        pieces.append((1, f"part {status.part} of {status.parts}"))
+    if status.tokens:
+        pieces.append((3, f"{tokens(status.tokens)} written"))
+    pieces.append(since)
+    if status.model:
+        pieces.append((5, status.model))
+    return pieces
+
+
+def fit_pieces(pieces: list[tuple[int, str]], width: int, separator: str = " · ") -> str:
+    """Join the pieces, leaving out whole ones of the highest rank until they fit.
+
+    Pieces of rank 0 stay; if they alone are too long the text ends in an ellipsis.
+    """
+    left = list(pieces)
+    while True:
+        text = separator.join(piece for _, piece in left)
+        worst = max((rank for rank, _ in left), default=0)
+        if len(text) <= width or worst == 0:
+            return one_line(text, max(1, width))
+        left = [(rank, piece) for rank, piece in left if rank != worst]
+
+
+class StatusRow(Widget):
+    """One row of words; no spinner, so that a screen reader and a slow line are not busy with it."""
+
+    DEFAULT_CSS = """
+    StatusRow { height: 1; width: 1fr; }
+    """
+
+    status: reactive[Status] = reactive(Status())
+    glyphs: reactive[Glyphs] = reactive(UNICODE)
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic, id: str | None = None) -> None:
+        """Create the row.
+
+        Args:
+            clock: Seconds that only go forward; ``Status.started`` is read on the same clock.
+            id: Textual id.
+        """
+        super().__init__(id=id)
+        self._clock = clock
+        self._ticker: Timer | None = None
+
+    def on_mount(self) -> None:
+        """Prepare the clock tick; it runs only while something does."""
+        self._ticker = self.set_interval(1.0, self.refresh, pause=not self.status.busy)
+
+    def watch_status(self, status: Status) -> None:
+        """Let time pass only while something runs: an idle screen does nothing."""
+        if self._ticker is None:
+            return
+        if status.busy:
+            self._ticker.resume()
+        else:
+            self._ticker.pause()
+
+    @property
+    def ticking(self) -> bool:
+        """Whether the row repaints once a second."""
+        return self._ticker is not None and self.status.busy
+
+    def render(self) -> Content:
+        """The words at the left, what Esc does at the right."""
+        status = self.status
+        elapsed = max(0.0, self._clock() - status.started)
+        hint = self._hint()
+        room = self.size.width - (len(hint) + GAP if hint else 0)
+        separator = f" {self.glyphs.separator} "
+        pieces = status_pieces(status, elapsed, self.glyphs, short=self.size.width < SHORT)
+        text = fit_pieces(pieces, room, separator)
+        spaces = " " * max(0, self.size.width - len(text) - len(hint))
+        colour = "$text-accent" if status.busy else ""
+        return Content.assemble((text, colour), spaces, (hint, "$text-muted"))
+
+    def _hint(self) -> str:
+        if not self.status.busy:
+            return ""
+        usual = "esc cancels" if self.status.kind == "compacting" else "esc stops"
+        return (
+            one_line(self.status.hint, max(len(usual), self.size.width // 3)) if self.status.hint else usual
+        )
