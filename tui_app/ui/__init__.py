@@ -1,0 +1,1 @@
+"""The screen. Textual is imported here and nowhere else."""

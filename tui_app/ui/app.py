@@ -1,6 +1,7 @@
 """The application: themes, screens, and an orderly end."""
 
 import asyncio
+import logging
 import signal
 from collections.abc import Iterable
 from functools import partial
@@ -9,6 +10,7 @@ from typing import ClassVar
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
+from textual.worker import Worker, WorkerState
 
 from tui_app.ui.commands import COMMANDS
 from tui_app.ui.flows.sessions import choose_session
@@ -18,6 +20,7 @@ from tui_app.ui.screens.chat import ChatScreen
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.themes import DARK, LIGHT
 
+_LOG = logging.getLogger(__name__)
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 
 
@@ -76,6 +79,13 @@ class PlimsollApp(App[int]):
             if not await self.push_screen_wait(ConfirmDialog(text, verb="Quit", keep="Stay")):
                 return
         self.exit()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Tell about a flow that failed; the traceback goes to the log file, never to the screen."""
+        error = event.worker.error
+        if event.state is WorkerState.ERROR and error is not None:
+            _LOG.error("a flow failed", exc_info=error)
+            self.chat.session.say(f"That did not work: {type(error).__name__}. f2 tells more, the log file all.")
 
     async def action_quit(self) -> None:
         """Quit at once or after asking."""

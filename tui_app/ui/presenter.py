@@ -1,7 +1,7 @@
 """Turns events into widget updates: the one place that knows both."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tui_app.context.events import (
@@ -18,8 +18,7 @@ from tui_app.session.preview import Preview, StoreBodies
 from tui_app.session.store import Store
 from tui_app.session.user_view import UserView
 from tui_app.ui.chat_state import ChatState, advance
-from tui_app.ui.widgets.timeline import Timeline
-from tui_app.ui.widgets.transcript import Transcript
+from tui_app.ui.widgets.chat_pane import ChatPane
 
 
 class LateBodies:
@@ -51,21 +50,19 @@ class LateBodies:
 
 
 class Presenter:
-    """Shows one session in the transcript and the timeline, and keeps the screen's state.
+    """Shows one session in the chat pane, and keeps the screen's state.
 
     Args:
-        transcript: Where entries and the streamed answer go.
-        timeline: Where entries go as one line each.
-        show: Called with every new state.
+        pane: Holds the widgets.
     """
 
-    def __init__(self, transcript: Transcript, timeline: Timeline, show: Callable[[ChatState], None]) -> None:
+    def __init__(self, pane: ChatPane) -> None:
         self.state = ChatState()
         self.view = UserView()
         self.agent_view = AgentView()
-        self._transcript = transcript
-        self._timeline = timeline
-        self._show = show
+        self._pane = pane
+        self._transcript = pane.transcript
+        self._timeline = pane.timeline
 
     def begin(self, preview: Preview) -> None:
         """Paint a session that was read from the log."""
@@ -86,7 +83,7 @@ class Presenter:
     def update(self, state: ChatState) -> None:
         """Make a state the current one."""
         self.state = state
-        self._show(state)
+        self._pane.show(state)
 
     def _draw(self, record: Record) -> None:
         match record.data:
@@ -94,8 +91,12 @@ class Presenter:
                 self._transcript.live_start()
             case AssistantDelta(text=text, thinking=thinking):
                 self._transcript.live_append(text, thinking)
-            case AssistantMessage() | TurnEnd():
+            case AssistantMessage():
                 self._transcript.live_end()
+            case TurnEnd(prompt=prompt):
+                self._transcript.live_end()
+                if prompt:
+                    self._pane.prompt.editor.give_back(prompt)
         if record.seq:
             self._fold(record)
 

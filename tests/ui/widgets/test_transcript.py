@@ -32,7 +32,7 @@ async def test_shows_each_kind_in_its_words() -> None:
     async with app.run_test(size=(80, 30)):
         shown = "\n".join(rows(app.transcript))
         for expected in (
-            "  You" + " " * 67 + "12:00",
+            "  You" + " " * 69 + "12:00",
             '  ▸ grep "sunday" · 3 hits',
             "0.2k tok",
             "✗ failed · 2.3k tok",
@@ -115,12 +115,12 @@ async def test_new_lines_are_counted_only_while_reading_above() -> None:
         await pilot.press("pageup")
         before = rows(transcript)
         transcript.append(Entry(seq=901, kind="user", time=NOON, title="a\nb", chars=3))
-        assert transcript.unread == 3, "distance, role, and the two words in one paragraph are three or more"
+        assert transcript.unread == 4, "distance, role and two lines"
         assert rows(transcript)[:-1] == before[:-1]
-        assert "↓ 3 new lines" in rows(transcript)[-1]
+        assert "↓ 4 new lines" in rows(transcript)[-1]
         await pilot.press("end")
         assert transcript.unread == 0
-        assert [message.unread for message in app.heard] == [3, 0]
+        assert [message.unread for message in app.heard] == [4, 0]
 
 
 async def test_jump_puts_an_entry_on_top() -> None:
@@ -230,7 +230,7 @@ async def test_text_stands_out_in_every_theme(theme: str) -> None:
         for y in range(40):
             for segment in app.transcript.render_line(y):
                 if segment.text.strip() and segment.style:
-                    assert _contrast(segment.style) >= 3.9, (segment.text, segment.style)
+                    assert _contrast(segment.style) >= 4.4, (segment.text, segment.style)
 
 
 def _contrast(style) -> float:

@@ -29,7 +29,7 @@ from tui_app.context.fact_extractors.rules import (
 from tui_app.context.fact_extractors.talk import AWAITS_ANSWER, AWAITS_RESULT, decision_facts, question_facts
 from tui_app.context.fact_extractors.todos import current_todos, todo_facts
 
-_MOST_DECISIONS = 500
+_MOST_DECISIONS, _MOST_DETAILS = 500, 800
 """More than fit; which of them are taken is for weight and focus to say."""
 
 
@@ -235,7 +235,9 @@ def _details(reading: Reading, carried: Carried) -> Iterator[Candidate]:
     """Values and names by the file they belong to, some to a line."""
     known = " ".join(entry.text for entry in carried.entries(sections.DETAILS))
     yield from _kept(carried, sections.DETAILS, Tier.DETAIL, 0.5)
-    facts = (fact for fact in detail_facts(reading) if fact.text.partition(SEEN_IN)[0] not in known)
+    facts = (
+        fact for fact in detail_facts(reading, _MOST_DETAILS) if fact.text.partition(SEEN_IN)[0] not in known
+    )
     for text, part in grouped(facts):
         weight = sum(fact.weight for fact in part) / len(part)
         yield Candidate(sections.DETAILS, Tier.DETAIL, text, max(map(_key_of, part)), weight)

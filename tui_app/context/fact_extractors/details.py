@@ -15,7 +15,8 @@ from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Reading, argument_texts
 from tui_app.context.fact_extractors.words import words
 
-MAX_DETAILS = 600
+MAX_DETAILS = 250
+"""Enough to judge a summary by; a log entry that lists more is read by nobody."""
 NAMES_IN_A_LINE = 10
 LEAST_WEIGHT = 0.15
 """Names below it stood once in an old output: hardly one in thirty of them is ever needed again."""
@@ -72,19 +73,20 @@ class _Index:
             seen.place = place or seen.place
 
 
-def detail_facts(reading: Reading) -> list[Fact]:
+def detail_facts(reading: Reading, limit: int = MAX_DETAILS) -> list[Fact]:
     """Facts ``name · in path`` for names likely to be needed, and addresses, versions and measures.
 
     Args:
         reading: The history.
+        limit: Facts to return at most.
 
     Returns:
-        At most ``MAX_DETAILS`` facts, weightiest first; without names of files that have their own trail.
+        Facts, weightiest first; without names of files that have their own trail.
     """
     facts = [*_named_values(reading), *_names(reading)]
     facts = [fact for fact in facts if fact.weight >= LEAST_WEIGHT]
     facts.sort(key=_weight, reverse=True)
-    return facts[:MAX_DETAILS]
+    return facts[:limit]
 
 
 def grouped(facts: Iterable[Fact]) -> Iterator[tuple[str, list[Fact]]]:

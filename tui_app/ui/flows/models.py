@@ -45,7 +45,7 @@ async def switch_to(app: App[Any], session: ChatSession, name: str) -> None:
 
     try:
         forecast = await session.link.ask(look)
-    except Exception as error:  # noqa: BLE001 - a vendor's SDK may raise anything; the old model stays
+    except Exception as error:
         session.say(f"{name} cannot be used: {str(error).splitlines()[0] if str(error) else 'not available'}")
         return
     if forecast.fits:

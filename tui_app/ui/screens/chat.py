@@ -31,7 +31,7 @@ class ChatScreen(Screen[None]):
     BINDINGS = as_bindings("chat")
     CSS_PATH = "../styles/chat.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - Textual's own type
-    app: "PlimsollApp"  # type: ignore[assignment]
+    app: "PlimsollApp"
 
     def __init__(self, launch: Launch, session: str) -> None:
         super().__init__()
@@ -46,8 +46,7 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Open the session behind the first frame."""
-        presenter = Presenter(self.pane.transcript, self.pane.timeline, self.pane.show)
-        self.session = ChatSession(self._launch, self._wanted, presenter, self._bodies)
+        self.session = ChatSession(self._launch, self._wanted, Presenter(self.pane), self._bodies)
         self.pane.introduce(FIRST_RUN if self.session.is_first_run() else "")
         self.work(self.session.run(), group="session")
 

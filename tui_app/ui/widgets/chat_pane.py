@@ -5,6 +5,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Static
 
+from tui_app.context.usage import ContextUsage
 from tui_app.session.entries import Bodies
 from tui_app.settings import Settings
 from tui_app.ui.chat_state import ChatState
@@ -52,9 +53,8 @@ class ChatPane(Vertical):
 
     def on_mount(self) -> None:
         """Set what never changes, and focus the prompt."""
+        self.app.set_class(self._settings.plain, "-plain")
         gauge = self.query_one(ContextGauge)
-        gauge.background = self._settings.background_threshold
-        gauge.blocking = self._settings.blocking_threshold
         for widget in (gauge, *self.query(ChatHeader), *self.query(StatusRow), *self.query(HintRow)):
             widget.glyphs = self.glyphs
         self.prompt.editor.focus()
@@ -64,12 +64,14 @@ class ChatPane(Vertical):
         header, gauge = self.query_one(ChatHeader), self.query_one(ContextGauge)
         header.title, header.model = state.title, state.model
         header.policy, header.spent = state.policy, state.spent
+        gauge.background, gauge.blocking = marks(self._settings, state.usage)
         gauge.usage = state.usage
         gauge.compacting = state.background
         queue = self.query_one(QueueView)
         queue.prompts, queue.paused = state.queue, state.paused
         self.query_one(StatusRow).status = state.status
-        self.query_one(HintRow).notices = len(state.notices)
+        hints = self.query_one(HintRow)
+        hints.notices = len(state.notices)
 
     def introduce(self, text: str) -> None:
         """Show one row above the prompt; empty hides it."""
@@ -107,9 +109,15 @@ class ChatPane(Vertical):
         self.transcript.action_last()
 
     def action_timeline(self) -> None:
-        """Show or hide the timeline."""
-        self.toggle_class("-timeline")
+        """Show or hide the timeline: beside the chat, or over it where there is no room."""
+        self.toggle_class("-over" if self.screen.has_class("-narrow") else "-timeline")
 
     def action_details(self) -> None:
         """Open the row the cursor is on."""
         self.transcript.action_open()
+
+
+def marks(settings: Settings, usage: ContextUsage | None) -> tuple[float, float]:
+    """Where the gauge's two marks stand, as shares of the window: never behind the room for the answer."""
+    most = usage.window.effective / usage.window.limit if usage is not None else 1.0
+    return min(settings.background_threshold, most), min(settings.blocking_threshold, most)

@@ -4,10 +4,12 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from rich.console import Console
 from rich.style import Style
 from rich.theme import Theme
+from textual.color import Color
 
 
 class Tone(Enum):
@@ -32,6 +34,41 @@ class Tone(Enum):
     REMOVED = "transcript--removed"
     MARK = "transcript--mark"
     UNREAD = "transcript--unread"
+
+
+MIN_CONTRAST = 4.5
+"""Ratio that WCAG 2.2 (1.4.3) asks for text."""
+
+
+@lru_cache(maxsize=256)
+def legible(style: Style) -> Style:
+    """Move a text colour towards black or white until it stands out from its background.
+
+    Themes choose their accents for surfaces of their own; on the plain background some are too faint.
+    Colours of the terminal itself are left alone, nobody knows them.
+    """
+    if style.color is None or style.bgcolor is None:
+        return style
+    if style.color.triplet is None or style.bgcolor.triplet is None:
+        return style
+    ground = Color.from_rich_color(style.bgcolor)
+    colour = Color.from_rich_color(style.color)
+    goal = max(Color(0, 0, 0), Color(255, 255, 255), key=lambda pole: _contrast(pole, ground))
+    for step in range(1, 11):
+        if _contrast(colour, ground) >= MIN_CONTRAST:
+            break
+        colour = Color.from_rich_color(style.color).blend(goal, step / 10)
+    return style + Style.from_color(colour.rich_color)
+
+
+def _contrast(one: Color, other: Color) -> float:
+    dark, light = sorted((_luminance(one), _luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 @dataclass(frozen=True)

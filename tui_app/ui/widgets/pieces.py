@@ -113,7 +113,8 @@ class MarkdownPiece:
 
     def estimate(self, width: int) -> int:
         """Guess from the number of characters and newlines."""
-        return self.gap + self.source.count("\n") + 1 + len(self.source) // max(1, 3 * width)
+        text = self.source.strip()
+        return self.gap + text.count("\n") + 1 - text.count("```") + len(text) // max(1, 3 * width)
 
     def lines(self, painter: Painter) -> list[Line]:
         """Lay out the Markdown."""

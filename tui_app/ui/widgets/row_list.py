@@ -16,6 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui_app.ui.safe_text import cut_cells
+from tui_app.ui.widgets.palette import legible
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +159,16 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         return self._paint(self._row(index), width, focused=focused)
 
     def _paint(self, row: Row, width: int, *, focused: bool = False) -> Strip:
-        over = self.get_component_rich_style("row-list--cursor") if focused else Style.null()
+        over = legible(self.get_component_rich_style("row-list--cursor")) if focused else Style.null()
         right = row.right if cell_len(row.right) + 8 <= width else ""
         room = width - (cell_len(right) + 1 if right else 0)
         text = cut_cells(row.text, room)
         space = " " * (width - cell_len(text) - cell_len(right))
         base = self.rich_style
         segments = [
-            Segment(text, base + self.get_component_rich_style(row.component) + over),
+            Segment(text, base + legible(self.get_component_rich_style(row.component)) + over),
             Segment(space, base + over),
-            Segment(right, base + self.get_component_rich_style(row.right_component) + over),
+            Segment(right, base + legible(self.get_component_rich_style(row.right_component)) + over),
         ]
         return Strip(segments, width)
 

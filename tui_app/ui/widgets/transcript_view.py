@@ -17,7 +17,7 @@ from tui_app.ui.glyphs import PLAIN, Glyphs
 from tui_app.ui.widgets.blocks import Wording
 from tui_app.ui.widgets.layout import Layout
 from tui_app.ui.widgets.lines import GUTTER, Painter
-from tui_app.ui.widgets.palette import PLAIN_PALETTE, Palette, Tone
+from tui_app.ui.widgets.palette import PLAIN_PALETTE, Palette, Tone, legible
 from tui_app.ui.widgets.selecting import highlight, row_of, selected_text, whole
 from tui_app.ui.widgets.viewport import Viewport
 
@@ -62,9 +62,9 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
     }
     """
 
-    unread: reactive[int] = reactive(0)
+    unread: reactive[int] = reactive(0, init=False)
     """Lines that were added below while the person reads further up."""
-    plain: reactive[bool] = reactive(False)
+    plain: reactive[bool] = reactive(False, init=False)
     """ASCII signs and role words before every message."""
 
     class UnreadChanged(Message):
@@ -130,7 +130,7 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
     def _painter(self) -> Painter:
         self._palette_stale = False
         width = max(8, self.scrollable_content_region.width - GUTTER)
-        palette = Palette({tone: self.get_component_rich_style(tone.value) for tone in Tone})
+        palette = Palette({tone: legible(self.get_component_rich_style(tone.value)) for tone in Tone})
         return Painter(palette, self._wording.glyphs, width, plain=self.plain)
 
     def _refresh_palette(self) -> None:
@@ -185,6 +185,8 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
         painter = self._pages.painter
         base = painter.palette.style(Tone.TEXT)
         width = self.scrollable_content_region.width
+        if not self._viewport.rows:
+            return Strip.blank(width, base)
         if self.unread and y == self._viewport.rows - 1:
             return self._unread_row(width)
         spot = self._pages.spot_at(self.scroll_offset.y + y)

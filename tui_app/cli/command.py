@@ -1,0 +1,129 @@
+"""What a command is made of, and the arguments several of them share."""
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from tui_app.cli.failures import USAGE, WrongUsage
+from tui_app.cli.output import tell
+from tui_app.paths import Paths
+from tui_app.session.store import SessionNotFound, Store
+from tui_app.settings import Settings, load_settings
+from tui_app.settings_schema import POLICIES, RULES, Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Where a command runs."""
+
+    env: Mapping[str, str] = field(repr=False)
+    paths: Paths
+    cwd: Path
+
+    def settings(self, **overrides: object) -> Settings:
+        """Read the settings; flags go over file and environment, None stands for a flag not given.
+
+        Raises:
+            SettingsError: if a setting is wrong.
+        """
+        return load_settings(self.paths, self.env, overrides)
+
+    @contextmanager
+    def sessions(self, *, writing: bool = False) -> Iterator[Store]:
+        """Open the sessions file for the length of a block.
+
+        Args:
+            writing: Create what is missing; without it nothing on disk changes.
+
+        Raises:
+            SessionNotFound: if nothing is to be written and no session was ever begun.
+            sqlite3.DatabaseError: if the file cannot be used.
+        """
+        if writing:
+            self.paths.ensure()
+        elif not self.paths.database.exists():
+            raise SessionNotFound("There are no sessions yet. Start one with: plimsoll")
+        store = Store(self.paths.database, read_only=not writing)
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def folder(self, path: str | None) -> Path:
+        """The folder to work in: the one named, else the current one.
+
+        Raises:
+            WrongUsage: if it is no folder.
+        """
+        if path is None:
+            return self.cwd
+        folder = (self.cwd / Path(path).expanduser()).resolve()
+        if not folder.is_dir():
+            raise WrongUsage(f"There is no folder {path}.")
+        return folder
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that says what is wrong in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with the exit code for wrong usage."""
+        sentence = message[:1].upper() + message[1:].rstrip(".")
+        tell(f"{sentence}. See: {self.prog} --help")
+        raise SystemExit(USAGE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command: its name, what it takes and what it does."""
+
+    name: str
+    usage: str
+    """What follows the name, for the list in the help."""
+    summary: str
+    configure: Callable[[argparse.ArgumentParser], None]
+    execute: Callable[[Program, argparse.Namespace], int]
+
+
+def setting(key: str) -> Callable[[str], object]:
+    """Reader for a flag that is a setting: the same rule as in the settings file."""
+
+    def read(text: str) -> object:
+        try:
+            return RULES[key].read(text)
+        except Refused as refused:
+            raise argparse.ArgumentTypeError(f"{refused.shown}; allowed: {refused.allowed}") from None
+
+    return read
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Let a command print JSON."""
+    parser.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Let a command use another model."""
+    parser.add_argument(
+        "--model", metavar="M", type=setting("model"), help="model, such as openai:gpt-5 or offline:extractive"
+    )
+
+
+def add_window(parser: argparse.ArgumentParser) -> None:
+    """Let a command assume another window."""
+    parser.add_argument(
+        "--window", metavar="N", type=setting("window"), help="context window in tokens, over all that is known"
+    )
+
+
+def add_policy(parser: argparse.ArgumentParser) -> None:
+    """Let a command follow another policy."""
+    parser.add_argument("--policy", metavar="P", choices=POLICIES, help=f"policy: {' or '.join(POLICIES)}")
+
+
+def add_session(parser: argparse.ArgumentParser) -> None:
+    """Let a command take the id of a session."""
+    parser.add_argument("id", metavar="ID", help="id of the session, or the beginning of it")

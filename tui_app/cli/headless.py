@@ -1,0 +1,149 @@
+"""One turn without a screen: driven by the same conversation, shown as text or as JSON lines."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Protocol
+
+from tui_app.cli.failures import FAILED, OK
+from tui_app.cli.output import print_json, say, stream, tell
+from tui_app.context.events import (
+    AssistantDelta,
+    AssistantMessage,
+    CompactionComplete,
+    Error,
+    Notice,
+    Record,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+)
+from tui_app.context.tool_titles import call_title, result_note
+from tui_app.conversation.bus import Subscription
+from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.request import Opening
+from tui_app.conversation.work import Prompt
+from tui_app.session.heads import compaction_title
+
+
+class RecordView(Protocol):
+    """Shows what happens in a turn."""
+
+    def show(self, record: Record) -> None:
+        """Show one event."""
+        ...
+
+
+class JsonView:
+    """Every stored event and the end of the turn, one JSON object a line."""
+
+    def show(self, record: Record) -> None:
+        """Print one event."""
+        if record.data.STORED or isinstance(record.data, TurnEnd):
+            print_json(record.to_json())
+
+
+@dataclass(slots=True)
+class AnswerView:
+    """The answer on stdout as it is written; tools and troubles on stderr."""
+
+    _streamed: bool = False
+
+    def show(self, record: Record) -> None:
+        """Print one event."""
+        match record.data:
+            case AssistantDelta(text=text) if text:
+                self._streamed = True
+                stream(text)
+            case AssistantMessage(text=text):
+                self._answered(text)
+            case ToolCall(name=name, args=args):
+                tell(f"  {call_title(name, args)}")
+            case ToolResult(name=name, text=text, outcome=outcome):
+                tell(f"    {result_note(name, text, outcome)}")
+            case CompactionComplete() as complete:
+                tell(f"Compaction {complete.outcome}: {compaction_title(complete)}")
+            case Error(message=message, hint=hint):
+                tell(f"{message} {hint}".strip())
+            case Notice(text=text):
+                tell(text)
+            case _:
+                pass
+
+    def _answered(self, text: str) -> None:
+        """End a streamed answer with a line break; print one whole that did not stream."""
+        if not self._streamed and text:
+            say(text)
+        elif self._streamed:
+            say()
+        self._streamed = False
+
+
+@dataclass(slots=True)
+class Verdict:
+    """How a turn went, from its events."""
+
+    done: bool = False
+    troubled: bool = False
+
+    def note(self, record: Record) -> None:
+        """Take one event into account."""
+        if isinstance(record.data, TurnEnd):
+            self.done = record.data.outcome == "done"
+        elif isinstance(record.data, Error):
+            self.troubled = True
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return OK if self.done and not self.troubled else FAILED
+
+
+async def run_turn(opening: Opening, prompt: str, view: RecordView) -> int:
+    """Open a session, send one prompt, and close the session when nothing is under way any more.
+
+    Cancelling this stops the turn, shows its end, and closes the session.
+
+    Args:
+        opening: Which session.
+        prompt: What to say.
+        view: Shows what happens.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        SessionLocked: if another process writes the session.
+        BrokenPipeError: if nobody reads the output any more; the turn is stopped then.
+    """
+    opened = open_session(opening)
+    verdict = Verdict()
+    follower: asyncio.Task[None] | None = None
+    try:
+        if not opening.session:
+            _show_start(opened, view)
+        await opened.prepare()
+        follower = asyncio.create_task(_follow(opened, opened.conversation.watch(), view, verdict))
+        opened.conversation.submit(Prompt(prompt))
+        await opened.conversation.settle()
+    finally:
+        await opened.close()
+        if follower is not None:
+            await follower
+    return verdict.code
+
+
+def _show_start(opened: OpenSession, view: RecordView) -> None:
+    """A new session's first event was written before anybody could watch."""
+    start = opened.store.record(opened.conversation.session, 1)
+    if start is not None:
+        view.show(start)
+
+
+async def _follow(opened: OpenSession, watching: Subscription, view: RecordView, verdict: Verdict) -> None:
+    try:
+        async for record in watching:
+            verdict.note(record)
+            view.show(record)
+    except BrokenPipeError:
+        opened.conversation.cancel()
+        raise

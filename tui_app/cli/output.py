@@ -1,0 +1,108 @@
+"""What commands write: data to stdout, everything else to stderr, nothing that drives a terminal."""
+
+import contextlib
+import io
+import json
+import os
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+
+from tui_app.ui.safe_text import clean
+
+
+def prepare_streams() -> None:
+    """Make printing safe: closed streams swallow what is written, unknown characters become ``?``."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def flush() -> None:
+    """Write out what is buffered, while a closed pipe can still be noticed."""
+    sys.stdout.flush()
+
+
+def abandon_stdout() -> None:
+    """Point stdout nowhere, so that the interpreter does not complain at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def say(text: str = "") -> None:
+    """Print a line for a person."""
+    print(clean(text))
+
+
+def stream(text: str) -> None:
+    """Print a piece of an answer at once."""
+    sys.stdout.write(clean(text))
+    sys.stdout.flush()
+
+
+def tell(text: str) -> None:
+    """Print a line to stderr; a stderr that is gone is nobody's loss."""
+    with contextlib.suppress(OSError):
+        print(clean(text), file=sys.stderr, flush=True)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value as one line of ASCII, which no terminal can misread and no encoding can refuse."""
+    print(json.dumps(value, ensure_ascii=True, allow_nan=False), flush=True)
+
+
+def print_document(text: str) -> None:
+    """Print a whole document as UTF-8, byte for byte unless a terminal would act on it."""
+    if sys.stdout.isatty():
+        text = clean(text)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()
+
+
+def say_table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
+    """Print rows in columns two spaces apart.
+
+    Args:
+        rows: Equally long rows of cells.
+        right: Numbers of the columns that are aligned to the right, from 0.
+    """
+    cells = [[clean(cell, keep_newlines=False) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        aligned = [
+            cell.rjust(width) if number in right else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        print("  ".join(aligned).rstrip())
+
+
+def moment(seconds: float) -> str:
+    """A time as date, hour and minute of this machine's zone; empty when it has none."""
+    try:
+        return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, OSError, ValueError):
+        return ""
+
+
+def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
+    """A bar whose length stands for a share; what is not nothing shows at least one mark.
+
+    Args:
+        share: From 0 to 1; more is cut.
+        width: Cells of a full bar.
+        ascii_only: Draw it with ``#``.
+    """
+    filled = min(width, max(round(share * width), 1 if share > 0 else 0))
+    return ("#" if ascii_only else "█") * filled
+
+
+def speaks_unicode() -> bool:
+    """Whether stdout can show more than ASCII."""
+    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
