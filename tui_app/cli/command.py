@@ -108,14 +108,20 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Let a command use another model."""
     parser.add_argument(
-        "--model", metavar="M", type=setting("model"), help="model, such as openai:gpt-5 or offline:extractive"
+        "--model",
+        metavar="M",
+        type=setting("model"),
+        help="model, such as openai:gpt-5 or offline:extractive",
     )
 
 
 def add_window(parser: argparse.ArgumentParser) -> None:
     """Let a command assume another window."""
     parser.add_argument(
-        "--window", metavar="N", type=setting("window"), help="context window in tokens, over all that is known"
+        "--window",
+        metavar="N",
+        type=setting("window"),
+        help="context window in tokens, over all that is known",
     )
 
 

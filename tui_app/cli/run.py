@@ -11,7 +11,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("prompt", metavar="PROMPT", help="what to ask; - reads it from stdin")
     add_model(parser)
-    parser.add_argument("--session", metavar="ID", default="", help="go on with this session (default: a new one)")
+    parser.add_argument(
+        "--session", metavar="ID", default="", help="go on with this session (default: a new one)"
+    )
     parser.add_argument("--cwd", metavar="DIR", help="folder to work in (default: the current one)")
     add_window(parser)
     add_policy(parser)

@@ -14,7 +14,9 @@ NO_SESSIONS = "There is no session to go on with yet. Start one with: plimsoll"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the screen."""
-    parser.add_argument("path", metavar="PATH", nargs="?", help="folder to work in (default: the current one)")
+    parser.add_argument(
+        "path", metavar="PATH", nargs="?", help="folder to work in (default: the current one)"
+    )
     add_model(parser)
     add_policy(parser)
     which = parser.add_mutually_exclusive_group()
@@ -29,7 +31,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="go on with a session; without an id, choose from the list",
     )
     parser.add_argument(
-        "--plain", action="store_true", default=None, help="ASCII only and nothing that moves, for screen readers"
+        "--plain",
+        action="store_true",
+        default=None,
+        help="ASCII only and nothing that moves, for screen readers",
     )
 
 

@@ -7,6 +7,10 @@ from typing import Any
 TITLE_CHARS = 100
 """Characters of a title; a longer one is cut in its middle argument, never in its outcome."""
 _ARG_CHARS = 60
+_LONG_PATH = 32
+"""Characters from which an absolute path is shortened to its end."""
+_TELLING = ("command", "pattern", "query", "file_path", "filePath", "path", "url", "description", "prompt")
+"""Argument names of common agents' tools, the most telling first."""
 _HIT = re.compile(r"^[^\n]+?:\d+: ", re.MULTILINE)
 _NUMBERED = re.compile(r"^\d+\t", re.MULTILINE)
 _MESSAGE = re.compile(r"^#\d+ \w+:", re.MULTILINE)
@@ -49,7 +53,20 @@ def _detail(name: str, args: dict[str, Any]) -> str:
         case "ls":
             return _plain(args.get("path", "."))
         case _:
-            return " ".join(_plain(value) for value in args.values())
+            return " ".join(_plain(_short_path(value)) for value in _telling(args))
+
+
+def _telling(args: dict[str, Any]) -> list[Any]:
+    """The arguments worth a title: those every agent's tools are known by, else all that are not switches."""
+    known = [args[name] for name in _TELLING if isinstance(args.get(name), str) and args[name]]
+    return known[:2] or [value for value in args.values() if value is not None and not isinstance(value, bool)]
+
+
+def _short_path(value: Any) -> Any:
+    """The end of a long absolute path, which is what tells files apart."""
+    if not isinstance(value, str) or not value.startswith("/") or len(value) < _LONG_PATH or " " in value:
+        return value
+    return f"…/{'/'.join(value.rsplit('/', 2)[-2:])}"
 
 
 def _range(args: dict[str, Any]) -> str:

@@ -35,6 +35,8 @@ class PlimsollApp(App[int]):
     def __init__(self, launch: Launch) -> None:
         super().__init__()
         self.launch = launch
+        self.chat = ChatScreen(launch, launch.session)
+        """The chat screen, whatever stands above it."""
         self.quit_asked = float("-inf")
         self.farewell = ""
         """Printed once the terminal is restored."""
@@ -48,7 +50,7 @@ class PlimsollApp(App[int]):
         for number in _SIGNALS:
             loop.add_signal_handler(number, self.exit, 128 + number, 128 + number)
         self.set_keymap(dict(self.launch.settings.keymap))
-        self.push_screen(ChatScreen(self.launch, self.launch.session))
+        self.push_screen(self.chat)
         if self.launch.pick_session:
             self.run_worker(self._pick(), exit_on_error=False)
 
@@ -59,13 +61,9 @@ class PlimsollApp(App[int]):
     async def open_session(self, session: str) -> None:
         """Leave the present session and open another; empty begins a new one."""
         leaving = self.chat
-        await self.switch_screen(ChatScreen(self.launch, session))
+        self.chat = ChatScreen(self.launch, session)
+        await self.switch_screen(self.chat)
         await leaving.session.close()
-
-    @property
-    def chat(self) -> ChatScreen:
-        """The chat screen, whatever stands above it."""
-        return next(screen for screen in self.screen_stack if isinstance(screen, ChatScreen))
 
     def jump_to(self, seq: int) -> None:
         """Show a message in the transcript."""

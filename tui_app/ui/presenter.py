@@ -67,7 +67,7 @@ class Presenter:
     def begin(self, preview: Preview) -> None:
         """Paint a session that was read from the log."""
         self.view, self.agent_view = preview.view, preview.agent_view
-        self._transcript.set_entries(self.view.entries)
+        self._transcript.set_entries([entry for entry in self.view.entries if _is_said(entry)])
         self._timeline.set_entries(self.view.entries)
         info = preview.info
         self.update(ChatState(title=info.title, model=info.model, usage=preview.usage))
@@ -107,8 +107,14 @@ class Presenter:
         if change is None:
             return
         if change.new:
-            self._transcript.append(change.entry)
+            if _is_said(change.entry):
+                self._transcript.append(change.entry)
             self._timeline.append(change.entry)
         else:
             self._transcript.replace(change.entry)
             self._timeline.replace(change.entry)
+
+
+def _is_said(entry: Entry) -> bool:
+    """Whether a row belongs in the transcript; checkpoints stand in the timeline only."""
+    return entry.kind != "checkpoint"

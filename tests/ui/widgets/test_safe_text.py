@@ -1,0 +1,91 @@
+"""Nothing that a terminal acts on gets through."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tui_app.ui.safe_text import clean, cut_cells, one_line, without_drawing
+
+NASTY = st.text(
+    alphabet=st.one_of(
+        st.characters(),
+        st.sampled_from("\x1b\x9b\x9d\x90\x00\x07\x08\t\r\n\x7f\x85[]m;0?\\\u202e\u2066\u2028\ud800\ufeff"),
+    )
+)
+
+
+def acts_on_terminal(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs") and character != "\n"
+
+
+@given(NASTY)
+def test_cleaned_text_holds_no_control_character(text: str) -> None:
+    cleaned = clean(text)
+    assert not [character for character in cleaned if acts_on_terminal(character)]
+    assert not set(cleaned) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
+    cleaned.encode("utf-8")
+
+
+@given(NASTY)
+def test_cleaning_twice_changes_nothing(text: str) -> None:
+    assert clean(clean(text)) == clean(text)
+
+
+@given(NASTY)
+def test_without_newlines_there_are_none(text: str) -> None:
+    assert "\n" not in clean(text, keep_newlines=False)
+
+
+@given(NASTY, st.integers(0, 60))
+def test_one_line_fits_its_width(text: str, limit: int) -> None:
+    line = one_line(text, limit)
+    assert cell_len(line) <= limit
+    assert "\n" not in line
+    assert "  " not in line
+
+
+@given(st.text(alphabet=st.characters(categories=("L", "N", "P", "S"), exclude_characters="\u200b"), max_size=80))
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    assert clean(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]8;;http://evil.example\x07link\x1b]8;;\x1b\\", "link"),
+        ("\x1b]52;c;ZXZpbA==\x07after", "after"),
+        ("\x1bPq#0;2;0;0;0\x1b\\image", "image"),
+        ("\x9b2Jgone", "gone"),
+        ("\x1b(0lqk", "lqk"),
+        ("a\tb\x00c", "a    bc"),
+        ("one\r\ntwo\rthree", "one\ntwo\nthree"),
+        ("access\u202enimda", "access\ufffdnimda"),
+        ("half \ud83d pair", "half \ufffd pair"),
+    ],
+)
+def test_sequences_go_as_a_whole(text: str, expected: str) -> None:
+    assert clean(text) == expected
+
+
+def test_one_line_folds_and_cuts_by_cells() -> None:
+    assert one_line("  a \n\n b\tc ", 20) == "a b c"
+    assert one_line("日本語テキスト", 9) == "日本語テ…"
+    assert one_line("abcdef", 4) == "abc…"
+    assert one_line("x" * 1_000_000, 5) == "xxxx…"
+    assert one_line("abc", 0) == ""
+
+
+def test_cut_says_that_more_was_left_out() -> None:
+    assert cut_cells("abc", 10, force=True) == "abc…"
+    assert cut_cells("abc", 10) == "abc"
+
+
+def test_drawing_becomes_ascii_of_the_same_length() -> None:
+    art = "├── a ╔═╗ │ ⠋ ━━"
+    plain = without_drawing(art)
+    assert plain.isascii()
+    assert len(plain) == len(art)

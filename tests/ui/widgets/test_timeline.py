@@ -1,0 +1,184 @@
+"""The timeline and the list it is built on."""
+
+from datetime import UTC
+
+from textual.app import App, ComposeResult
+from tests.ui.widgets.transcript_kit import NOON, Library, Talk
+
+from tui_app.session.entries import Body, Entry
+from tui_app.ui.glyphs import UNICODE
+from tui_app.ui.widgets.row_list import Row, RowList
+from tui_app.ui.widgets.timeline import Timeline
+
+
+class Side(App[None]):
+    def __init__(self, entries: list[Entry]) -> None:
+        super().__init__()
+        self.entries = entries
+        self.jumps: list[Entry] = []
+
+    def compose(self) -> ComposeResult:
+        yield Timeline(UNICODE, tz=UTC)
+
+    def on_mount(self) -> None:
+        self.timeline.set_entries(self.entries)
+        self.timeline.focus()
+
+    @property
+    def timeline(self) -> Timeline:
+        return self.query_one(Timeline)
+
+    def on_timeline_jump(self, event: Timeline.Jump) -> None:
+        self.jumps.append(event.entry)
+
+
+def shown(timeline: RowList) -> list[str]:
+    return [timeline.render_line(y).text.rstrip() for y in range(timeline.size.height)]
+
+
+def sample() -> list[Entry]:
+    talk = Talk(Library())
+    talk.add("user", "Why does the import fail when it is Sunday?")
+    talk.add("tool", 'grep "sunday" · 3 hits', tokens=212)
+    talk.add("assistant", "", body=Body(text=""))
+    talk.add("tool", "run_command pytest", tokens=2_312, state="failed")
+    talk.add("assistant", "It is", tokens=1_100)
+    talk.add("compaction", "91.5k → 6.2k · 212 messages → 9 · 4 s · facts kept 98 %")
+    talk.add("checkpoint", "checkpoint 003  sunday-import")
+    talk.add("model", "one → two")
+    talk.add("error", "Refused.")
+    talk.add("notice", "quiet")
+    return talk.entries
+
+
+async def test_rows_read_like_a_log_book() -> None:
+    app = Side(sample())
+    async with app.run_test(size=(35, 14)):
+        assert shown(app.timeline) == [
+            "Timeline",
+            "● Why does the import fail…  12:00",
+            '│  grep "sunday"              0.2k',
+            "│  run_command pytest      ✗  2.3k",
+            "│  answer                     1.1k",
+            "⊖ Conversation compacted     12:00",
+            "│  91.5k → 6.2k · 4 s · kept 98 %",
+            "◇ checkpoint 003  sunday-import",
+            "→ one → two                  12:00",
+            "✗ Refused.                   12:00",
+            "",
+            "",
+            "",
+            "",
+        ]
+
+
+async def test_enter_and_click_ask_to_jump() -> None:
+    entries = sample()
+    app = Side(entries)
+    async with app.run_test(size=(35, 14)) as pilot:
+        await pilot.press("home", "down", "enter")
+        await pilot.click(Timeline, offset=(3, 6))
+        assert [entry.kind for entry in app.jumps] == ["tool", "compaction"]
+        await pilot.click(Timeline, offset=(3, 0))
+        await pilot.click(Timeline, offset=(3, 13))
+        assert len(app.jumps) == 2
+
+
+async def test_follows_the_end_until_scrolled() -> None:
+    talk = Talk(Library())
+    for number in range(100):
+        talk.add("user", f"prompt {number}")
+    app = Side(talk.entries)
+    async with app.run_test(size=(35, 10)) as pilot:
+        assert "prompt 99" in shown(app.timeline)[-1]
+        app.timeline.append(Entry(seq=500, kind="user", time=NOON, title="newest"))
+        await pilot.pause()
+        assert "newest" in shown(app.timeline)[-1]
+        await pilot.press("home")
+        app.timeline.append(Entry(seq=501, kind="user", time=NOON, title="unseen"))
+        await pilot.pause()
+        assert "prompt 0" in shown(app.timeline)[1]
+        await pilot.press("end")
+        assert "unseen" in shown(app.timeline)[-1]
+        app.timeline.append(Entry(seq=502, kind="user", time=NOON, title="again"))
+        await pilot.pause()
+        assert "again" in shown(app.timeline)[-1]
+
+
+async def test_replace_changes_rows_in_place() -> None:
+    talk = Talk(Library())
+    talk.add("tool", "run_command", state="running")
+    talk.add("compaction", "", state="running")
+    talk.add("user", "next")
+    app = Side(talk.entries)
+    async with app.run_test(size=(35, 10)):
+        assert shown(app.timeline)[1:4] == [
+            "│  run_command             running", "⊖ Compaction running         12:00", "● next                       12:00",
+        ]  # fmt: skip
+        app.timeline.replace(Entry(seq=1, kind="tool", time=NOON, title="run_command", tokens=8))
+        app.timeline.replace(Entry(seq=2, kind="compaction", time=NOON, title="9k → 1k"))
+        app.timeline.replace(Entry(seq=99, kind="user", time=NOON, title="unknown"))
+        assert shown(app.timeline)[1:5] == [
+            "│  run_command                   8", "⊖ Conversation compacted     12:00", "│  9k → 1k",
+            "● next                       12:00",
+        ]  # fmt: skip
+
+
+async def test_plain_rows_have_no_drawing() -> None:
+    app = Side(sample())
+    async with app.run_test(size=(35, 14)):
+        app.timeline.plain = True
+        text = "".join(shown(app.timeline))
+        assert not [c for c in text if "\u2500" <= c <= "\u257f"]
+        assert "@ Conversation compacted" in text
+
+
+class Numbers(App[None]):
+    def __init__(self) -> None:
+        super().__init__()
+        self.painted: set[int] = set()
+        self.chosen: list[int] = []
+
+    def compose(self) -> ComposeResult:
+        yield RowList(self.row)
+
+    def row(self, index: int) -> Row:
+        self.painted.add(index)
+        return Row(f"row {index}", right="x" * 6)
+
+    def on_row_list_selected(self, event: RowList.Selected) -> None:
+        self.chosen.append(event.index)
+
+
+async def test_ten_thousand_rows_paint_only_what_is_visible() -> None:
+    app = Numbers()
+    async with app.run_test(size=(30, 10)) as pilot:
+        rows = app.query_one(RowList)
+        rows.set_count(10_000)
+        rows.focus()
+        await pilot.press("up", "up", "enter", "home", "pagedown", "enter")
+        assert app.chosen == [9_998, 10]
+        assert len(app.painted) < 60
+
+
+async def test_a_shorter_list_moves_the_cursor() -> None:
+    app = Numbers()
+    async with app.run_test(size=(30, 10)) as pilot:
+        rows = app.query_one(RowList)
+        rows.set_count(20)
+        rows.focus()
+        await pilot.press("end")
+        rows.set_count(3)
+        assert rows.cursor == 2
+        rows.set_count(0)
+        await pilot.press("up", "down", "enter")
+        assert rows.cursor is None
+        assert app.chosen == []
+
+
+async def test_the_right_part_leaves_a_narrow_row_first() -> None:
+    app = Numbers()
+    async with app.run_test(size=(12, 4)):
+        rows = app.query_one(RowList)
+        rows.set_count(1)
+        assert shown(rows)[0] == "row 0"

@@ -1,0 +1,105 @@
+"""Which parts an entry is made of, and how much of a huge one is shown."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ui.widgets.transcript_kit import NOON
+from tui_app.session.entries import Body, Entry
+from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
+from tui_app.ui.widgets.blocks import Wording, distance, estimate, pieces
+from tui_app.ui.widgets.clip import clip, readable_args
+from tui_app.ui.widgets.lines import Painter
+from tui_app.ui.widgets.palette import PLAIN_PALETTE, Tone
+from tui_app.ui.widgets.pieces import PIECE_CHARS, text_pieces
+
+WORDING = Wording(glyphs=UNICODE)
+
+
+def entry(kind, **values) -> Entry:
+    return Entry(**{"seq": 1, "kind": kind, "time": NOON, "title": "title", **values})
+
+
+def texts(row: Entry, body: Body, *, width: int = 60, expanded: bool = False, before: Entry | None = None):
+    painter = Painter(PLAIN_PALETTE, UNICODE, width)
+    parts = pieces(row, before, body, WORDING, expanded=expanded)
+    return [line.text for part in parts for line in part.lines(painter)]
+
+
+@pytest.mark.parametrize("kind", ["system", "tool", "truncation", "model", "checkpoint", "clear", "notice"])
+def test_rows_stand_close_together(kind: str) -> None:
+    assert distance(entry(kind), entry("tool")) == 0
+    assert distance(entry("user"), entry(kind)) == 1
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        entry("user", chars=5), entry("assistant", chars=5), entry("tool"), entry("compaction"), entry("error"),
+        entry("model"), entry("system"), entry("notice"), entry("clear"), entry("truncation"), entry("checkpoint"),
+    ],
+    ids=lambda row: row.kind,
+)  # fmt: skip
+def test_the_estimate_of_a_short_entry_is_near(row: Entry) -> None:
+    shown = texts(row, Body(text="short\nhint" if row.kind == "error" else "short"), before=entry("user"))
+    assert abs(estimate(row, entry("user"), 60) - len(shown)) <= 1
+
+
+@pytest.mark.parametrize(("state", "word"), [("failed", "failed"), ("cancelled", "cancelled"), ("running", "running")])
+def test_a_compaction_says_how_it_ended(state, word: str) -> None:
+    first, second = texts(entry("compaction", state=state, title="no answer"), Body(text=""))
+    assert first == f"⊖ Compaction {word} · no answer"
+    assert "undoes" not in second
+
+
+def test_an_interrupted_answer_says_so() -> None:
+    assert texts(entry("assistant", state="interrupted", chars=4), Body(text="half"))[-1] == (
+        "✗ interrupted: the answer ends here"
+    )
+
+
+def test_a_narrow_row_drops_its_right_part_before_its_title() -> None:
+    row = entry("tool", title="run_command pytest", tokens=2_312, state="failed")
+    assert texts(row, Body(text=""), width=24) == ["▸ run_command pytest"]
+
+
+def test_an_open_tool_without_output_says_so() -> None:
+    assert texts(entry("tool"), Body(text=" "), expanded=True)[-1] == "    (no output)"
+    assert texts(entry("tool", state="running"), Body(text=""), expanded=True)[-1] == "    (still running)"
+
+
+def test_arguments_are_readable() -> None:
+    assert readable_args('{"path": "a.py", "content": "x\\ny", "n": 3}') == "path: a.py\ncontent: \nx\ny\nn: 3"
+    assert readable_args("not json") == "not json"
+    assert readable_args("[1]") == "[1]"
+    assert readable_args("[" * 100_000) == "[" * 100_000
+
+
+@given(st.text(alphabet="ab\n", max_size=300), st.integers(8, 100), st.one_of(st.none(), st.integers(4, 20)))
+def test_clipping_keeps_head_and_tail(text: str, chars: int, lines: int | None) -> None:
+    head, note, tail = clip(text, chars, lines)
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert len(head) + len(tail) <= max(chars, len(text) if not note else chars)
+    if lines is not None:
+        assert (head + "\n" + tail).count("\n") + (not tail) <= lines + 1
+    if not note:
+        assert head == text
+
+
+def test_the_notes_count_what_is_left_out() -> None:
+    assert clip("x" * 1_000_000, 60_000, 400)[1] == "940,000 more characters are not shown"
+    assert clip("a\n" * 999 + "a", 60_000, 400)[1] == "600 more lines are not shown"
+
+
+@given(st.lists(st.sampled_from(["a", "\n", "b" * 700, "c\n" * 90]), max_size=30).map("".join))
+def test_plain_pieces_hold_the_text_exactly(text: str) -> None:
+    parts = list(text_pieces(text, Tone.TEXT))
+    assert "".join(part.join + part.text for part in parts) == "\n" + text
+    assert all(len(part.text) <= PIECE_CHARS for part in parts)
+
+
+def test_plain_signs_are_ascii() -> None:
+    signs = [getattr(PLAIN, name) for name in Glyphs.__dataclass_fields__]
+    assert all(sign.isascii() for sign in signs)
+    assert all(getattr(UNICODE, name) for name in Glyphs.__dataclass_fields__)

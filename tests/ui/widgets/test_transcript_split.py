@@ -1,0 +1,137 @@
+"""Pieces of Markdown: independent of how the text arrived, bounded, and nothing lost."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_app.ui.glyphs import UNICODE
+from tui_app.ui.widgets.lines import GUTTER, Painter, wrap_spans
+from tui_app.ui.widgets.markdown_lines import markdown_lines
+from tui_app.ui.widgets.markdown_split import TEXT_COST, Splitter, split_markdown
+from tui_app.ui.widgets.palette import PLAIN_PALETTE
+
+PART = st.sampled_from(
+    [
+        "word ", "\n", "\n\n", "- item\n", "1. one\n", "   - sub\n", "```py\n", "```\n", "~~~\n", "| a | b |\n",
+        "|---|---|\n", "> quote\n", "# head\n", "---\n", "**bold** ", "`code` ", "[x](http://y) ", "<b>", "    code\n",
+        "![i](u)", "&#27;", "*a **b ", "long " * 80, "x" * 500, "\\", "[", "日本語", "```" * 3, "\t",
+    ]
+)  # fmt: skip
+MARKDOWN = st.lists(PART, max_size=80).map("".join)
+
+
+def painter(width: int) -> Painter:
+    return Painter(PLAIN_PALETTE, UNICODE, width)
+
+
+@given(MARKDOWN, st.lists(st.integers(1, 40), min_size=1, max_size=20))
+def test_pieces_do_not_depend_on_portions(text: str, sizes: list[int]) -> None:
+    splitter = Splitter()
+    start = 0
+    for step in range(len(text) + 1):
+        if start >= len(text):
+            break
+        size = sizes[step % len(sizes)]
+        splitter.feed(text[start : start + size])
+        start += size
+    assert splitter.pieces() == split_markdown(text)
+
+
+@given(MARKDOWN)
+def test_pieces_hold_every_word_in_order(text: str) -> None:
+    def words(part: str) -> list[str]:
+        return re.findall(r"word|item|bold|long|one|sub|quote", part)
+
+    assert words("".join(source for source, _ in split_markdown(text))) == words(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 200_000, "word " * 40_000, "word\n" * 20_000, "```py\n" + "a = 1\n" * 20_000, "- item text\n" * 9_000,
+        "|a|b|\n|-|-|\n" + "|c|d|\n" * 9_000, "*a **b " * 20_000, "[" * 90_000, "> deep\n" * 9_000,
+    ],
+    ids=["one word", "one line", "one paragraph", "one fence", "one list", "one table", "stars", "brackets", "quote"],
+)  # fmt: skip
+def test_every_piece_is_small(text: str) -> None:
+    assert max(len(source) for source, _ in split_markdown(text)) <= 2 * TEXT_COST
+
+
+def test_a_fence_goes_on_in_the_next_piece() -> None:
+    text = "```python\n" + "value = 1\n" * 300 + "```\n\nafter\n"
+    sources = [source for source, _ in split_markdown(text)]
+    assert len(sources) > 2
+    assert all(source.startswith("```python\n") for source in sources[:-1])
+    assert sum(source.count("value = 1") for source in sources) == 300
+    assert "after" in sources[-1]
+
+
+def test_a_table_keeps_its_head() -> None:
+    text = "| day | n |\n|---|---|\n" + "| Sun | 4 |\n" * 100
+    pieces = split_markdown(text)
+    assert len(pieces) > 2
+    for source, gap in pieces:
+        assert source.startswith("| day | n |\n|---|---|\n")
+        assert not gap
+    assert sum(source.count("Sun") for source, _ in pieces) == 100
+
+
+def test_items_of_one_list_stay_close() -> None:
+    text = "intro\n\n" + "- an item with some words in it\n" * 60
+    gaps = [gap for _, gap in split_markdown(text)]
+    assert len(gaps) > 2
+    assert not any(gaps[2:])
+
+
+@given(MARKDOWN, st.integers(8, 90))
+def test_lines_fit_and_never_fail(text: str, width: int) -> None:
+    for source, _ in split_markdown(text):
+        for line in markdown_lines(source, painter(width)):
+            assert line.strip.cell_length == GUTTER + width
+            assert 0 <= line.lead <= line.end <= len(line.text)
+
+
+@pytest.mark.parametrize("source", [">" * 300 + " deep", "- " * 200 + "deep", "[a]: http://b.example"])
+def test_what_layout_gives_up_on_is_shown_as_it_is(source: str) -> None:
+    shown = "".join(line.text for line in markdown_lines(source, painter(40)))
+    assert source.split()[-1] in shown
+
+
+def texts(source: str, width: int = 60) -> list[str]:
+    return [line.text for line in markdown_lines(source, painter(width))]
+
+
+def test_links_show_their_target_once() -> None:
+    assert texts("[docs](https://a.example/x) and <https://b.example>") == [
+        "docs (https://a.example/x) and https://b.example"
+    ]
+
+
+def test_html_is_text() -> None:
+    assert texts("use List<String> and <script>alert(1)</script>") == [
+        "use List<String> and <script>alert(1)</script>"
+    ]
+
+
+def test_code_keeps_its_lines_and_indent() -> None:
+    lines = markdown_lines("```py\ndef f():\n    return 1\n```", painter(40))
+    assert [line.text for line in lines] == ["    def f():", "        return 1"]
+    assert [line.copied(0, None) for line in lines] == ["def f():", "    return 1"]
+
+
+def test_wrapped_lines_know_what_was_between_them() -> None:
+    lines = markdown_lines("- one two three four five six", painter(16))
+    joined = lines[0].copied(0, None) + "".join(line.join + line.copied(0, None) for line in lines[1:])
+    assert joined.strip() == "• one two three four five six"
+    assert len(lines) > 1
+
+
+@given(st.text(alphabet=st.sampled_from("ab \n語é"), max_size=200), st.integers(1, 30))
+def test_wrapping_loses_nothing(text: str, width: int) -> None:
+    spans = list(wrap_spans(text, width))
+    rebuilt = "".join(join + text[start:stop] for start, stop, join in spans)
+    assert rebuilt.removeprefix("\n") == text or rebuilt == "\n" + text
+    wide = [text[start:stop] for start, stop, _ in spans if stop - start > width]
+    assert not wide

@@ -1,0 +1,209 @@
+"""The work of ``plimsoll compact``: the same compactor as on the screen, with trigger ``headless``."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tui_app.agent.models import UnknownModel
+from tui_app.cli.failures import FAILED, OK, CommandFailed
+from tui_app.cli.output import print_json, say, tell
+from tui_app.context.compactor import CompactionRefused
+from tui_app.context.events import CompactionComplete, Error
+from tui_app.context.planner import Plan, Refusal
+from tui_app.conversation.inspecting import inspect_session
+from tui_app.conversation.opening import OpenSession, choose_policy, open_session
+from tui_app.conversation.request import Opening
+from tui_app.conversation.work import Restate
+from tui_app.ui import format as numbers
+
+
+@asynccontextmanager
+async def _opened(opening: Opening) -> AsyncIterator[OpenSession]:
+    opened = open_session(opening)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+async def compact(opening: Opening, focus: str, *, as_json: bool) -> int:
+    """Compact a session now.
+
+    Args:
+        opening: Which session, with which model, window and policy.
+        focus: What the summary should keep above all.
+        as_json: Print JSON.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        CommandFailed: if there is nothing to compact, or the model cannot be used.
+    """
+    async with _opened(opening) as opened:
+        await _prepared(opened)
+        compactor = opened.conversation.compactor
+        try:
+            compactor.start("headless", focus)
+        except CompactionRefused as refusal:
+            raise CommandFailed(str(refusal)) from refusal
+        complete = await compactor.finish()
+    if complete is None:
+        raise CommandFailed("The compaction was cancelled. Nothing changed.")
+    if as_json:
+        print_json({"session": opened.conversation.session, **complete_json(complete)})
+    if complete.outcome != "success":
+        tell(f"Compaction {complete.outcome}: {complete.reason}. Nothing changed.")
+        return FAILED
+    if not as_json:
+        _show(complete)
+    return OK
+
+
+async def _prepared(opened: OpenSession) -> None:
+    """Build the model; without it a summary would silently be a worse one than asked for."""
+    store, session = opened.store, opened.conversation.session
+    known = store.info(session).events
+    await opened.prepare()
+    last = store.last_of(session, Error.TYPE)
+    if last is not None and last.seq > known and isinstance(last.data, Error):
+        raise CommandFailed(f"{last.data.message} {last.data.hint}".strip())
+
+
+def complete_json(complete: CompactionComplete) -> dict[str, object]:
+    """A compaction by the JSON names that scripts rely on."""
+    return {
+        "outcome": complete.outcome,
+        "reason": complete.reason,
+        "trigger": complete.trigger,
+        "policy": complete.policy,
+        "performed_by": complete.performed_by,
+        "model": complete.model,
+        "tokens_before": complete.tokens_before,
+        "tokens_after": complete.tokens_after,
+        "tokens_removed": complete.tokens_removed,
+        "messages_before": complete.messages_before,
+        "messages_after": complete.messages_after,
+        "messages_removed": complete.messages_removed,
+        "retention": complete.retention,
+        "checkpoint_path": complete.checkpoint_path,
+        "history_path": complete.history_path,
+        "duration_s": complete.duration_s,
+        "cost_usd": complete.cost_usd,
+    }
+
+
+def _show(complete: CompactionComplete) -> None:
+    say(
+        f"Compacted {numbers.tokens(complete.tokens_before)} to {numbers.tokens(complete.tokens_after)} tokens, "
+        f"{complete.messages_before:,} to {complete.messages_after:,} messages"
+    )
+    kept = "" if complete.retention is None else f", {complete.retention:.0%} of the facts kept"
+    cost = "" if complete.cost_usd is None else f", ${complete.cost_usd:.4f}"
+    say(
+        f"Summary by {complete.model or complete.performed_by} in {numbers.duration(complete.duration_s)}{cost}{kept}"
+    )
+    say(f"Checkpoint: {complete.checkpoint_path}")
+
+
+async def dry_run(opening: Opening, focus: str, *, as_json: bool) -> int:
+    """Say what a compaction would set out to do; nothing is written and no model is asked.
+
+    Raises:
+        CommandFailed: if there is nothing to compact.
+    """
+    policy = choose_policy(opening.settings)
+    try:
+        inspection = await inspect_session(opening)
+    except UnknownModel as error:
+        raise CommandFailed(str(error)) from error
+    try:
+        plan = await asyncio.to_thread(inspection.plan, policy, focus)
+    finally:
+        inspection.close()
+    if isinstance(plan, Refusal):
+        raise CommandFailed(plan.reason)
+    planned = {
+        "session": inspection.session,
+        "dry_run": True,
+        **plan_json(plan),
+        "policy": policy.name,
+        "model": inspection.model,
+    }
+    if as_json:
+        print_json(planned)
+    else:
+        _show_plan(plan)
+    return OK
+
+
+def plan_json(plan: Plan) -> dict[str, object]:
+    """A plan by the names of a compaction; what only the summary can tell is null.
+
+    Sizes afterwards are the largest that the budgets allow.
+    """
+    after = most_after(plan)
+    left = len(plan.split.old)
+    return {
+        "trigger": plan.trigger,
+        "performed_by": None,
+        "tokens_before": plan.tokens_before,
+        "tokens_after": after,
+        "tokens_removed": max(0, plan.tokens_before - after),
+        "messages_before": plan.messages_before,
+        "messages_after": plan.messages_before - left + 1,
+        "messages_removed": left - 1,
+        "retention": None,
+        "checkpoint_path": None,
+        "duration_s": None,
+        "cost_usd": None,
+    }
+
+
+def most_after(plan: Plan) -> int:
+    """Tokens the view has at most when every budget of a plan is used up."""
+    return plan.floor + plan.summary_budget + plan.prompts_budget + plan.facts_budget
+
+
+def _show_plan(plan: Plan) -> None:
+    left = len(plan.split.old)
+    say(
+        f"Would replace {left:,} messages by a summary and keep {plan.messages_before - left:,}: "
+        f"{numbers.tokens(plan.tokens_before)} to at most {numbers.tokens(most_after(plan))} tokens"
+    )
+    say("Nothing was written.")
+
+
+async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
+    """Take the newest compaction back, or let the one undone last stand again.
+
+    Raises:
+        CommandFailed: if there is none.
+    """
+    async with _opened(opening) as opened:
+        conversation = opened.conversation
+        view = conversation.history.view
+        numbered = view.compactions if undo else view.undone
+        if not numbered:
+            raise CommandFailed("Nothing to undo." if undo else "Nothing to redo.")
+        compaction = numbered[-1]
+        await opened.prepare()
+        before = conversation.usage
+        conversation.submit(Restate(undo))
+        await conversation.settle()
+        after = conversation.usage
+    if as_json:
+        print_json(
+            {
+                "session": conversation.session,
+                "undone" if undo else "redone": compaction,
+                "tokens_before": before.total,
+                "tokens_after": after.total,
+                "messages_before": before.messages,
+                "messages_after": after.messages,
+            }
+        )
+    else:
+        done = "Undone" if undo else "Redone"
+        say(f"{done}: {numbers.tokens(before.total)} to {numbers.tokens(after.total)} tokens")
+    return OK

@@ -1,0 +1,93 @@
+"""``plimsoll context``: how full a session's context is, and with what."""
+
+import argparse
+
+from tui_app.cli.command import Command, Program, add_json, add_model, add_session, add_window
+from tui_app.cli.failures import OK, CommandFailed
+from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
+from tui_app.context.usage import CATEGORIES, ContextUsage
+from tui_app.ui import format as numbers
+
+_BAR_CELLS = 30
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_session(parser)
+    add_model(parser)
+    add_window(parser)
+    add_json(parser)
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    """Measure a session and print the breakdown; the session is only read."""
+    settings = program.settings(window=args.window)
+    with program.sessions() as store:
+        session = store.info(args.id).id
+    # The agent side takes a second to load: only for those who need it.
+    from tui_app.agent.models import UnknownModel
+    from tui_app.cli.signals import run_until_signal
+    from tui_app.conversation.inspecting import inspect_session
+    from tui_app.conversation.request import Opening
+
+    opening = Opening(
+        settings=settings,
+        paths=program.paths,
+        env=program.env,
+        cwd=program.cwd,
+        session=session,
+        model=args.model or "",
+    )
+
+    async def measure() -> int:
+        try:
+            inspection = await inspect_session(opening)
+        except UnknownModel as error:
+            raise CommandFailed(str(error)) from error
+        try:
+            usage, model = inspection.usage(), inspection.model
+        finally:
+            inspection.close()
+        if inspection.unknown:
+            tell(f"{inspection.unknown} Its window is a guess.")
+        if args.json:
+            print_json({"session": session, "model": model, **usage.to_json()})
+        else:
+            show_usage(usage, session, model, plain=settings.plain or not speaks_unicode())
+        return OK
+
+    return run_until_signal(measure())
+
+
+def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = False) -> None:
+    """Print a breakdown for a person; its rows add up to the total."""
+    window = usage.window
+    about = "" if usage.exact else "~"
+    say(
+        f"{session} for {model}: {usage.utilization:.0%} of {numbers.tokens(window.limit)}, "
+        f"{about}{numbers.tokens(usage.total)} tokens in {usage.messages:,} messages"
+    )
+    say(f"The window is known from: {window.source}. Kept for the answer: {numbers.tokens(window.reserve)}.")
+    if usage.total > window.effective:
+        say(
+            f"Over by {numbers.tokens(usage.total - window.effective)}: the next request must be made smaller."
+        )
+    say()
+    parts = {name: int(getattr(usage.parts, name)) for name in CATEGORIES}
+    parts["not measured"] = usage.unmeasured
+    largest = max(1, *parts.values())
+    rows = [
+        (name.replace("_", " "), numbers.tokens(tokens), bar(tokens / largest, _BAR_CELLS, ascii_only=plain))
+        for name, tokens in parts.items()
+        if tokens
+    ]
+    say_table([*rows, ("total", numbers.tokens(usage.total), "")], right=(1,))
+
+
+COMMAND = Command(
+    name="context",
+    usage="ID",
+    summary="Show how full a session's context is, and with what.",
+    configure=configure,
+    execute=execute,
+)

@@ -1,0 +1,103 @@
+"""What ``plimsoll doctor`` looks at. Nothing is written, and only this machine is asked."""
+
+import asyncio
+import platform
+import sqlite3
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from tui_app.agent.discovery import LocalServer, discover
+from tui_app.agent.providers import KEYS
+from tui_app.cli.command import Program
+from tui_app.cli.doctor_data import check_database, check_folders, check_log, check_tokenizer
+from tui_app.cli.doctor_report import Check, fail, ok, warn
+from tui_app.cli.doctor_terminal import check_encoding, check_terminal, check_tmux
+from tui_app.settings import Endpoint, SettingsError, resolve_model
+from tui_app.version import __version__
+
+_PACKAGES = ("textual", "pydantic-ai-slim", "tiktoken", "platformdirs")
+_REINSTALL = "Install Plimsoll again, into an environment of its own."
+
+
+def run_checks(program: Program) -> list[Check]:
+    """Look at everything, in the order a person would."""
+    servers = asyncio.run(discover())
+    return [
+        ok("plimsoll", __version__),
+        check_python(),
+        check_packages(),
+        check_terminal(program.env),
+        check_encoding(program.env),
+        check_tmux(program.env),
+        check_folders(program.paths),
+        *check_settings(program, servers),
+        check_database(program.paths.database),
+        check_tokenizer(),
+        check_servers(servers),
+        check_log(program.paths.log_file),
+    ]
+
+
+def check_python() -> Check:
+    """The interpreter and its SQLite."""
+    text = f"{platform.python_version()} on {platform.system()}, SQLite {sqlite3.sqlite_version}"
+    if sys.version_info < (3, 11):
+        return fail("python", text, "Plimsoll needs Python 3.11 or newer.")
+    return ok("python", text)
+
+
+def check_packages() -> Check:
+    """The libraries that everything is built on."""
+    found: list[str] = []
+    missing: list[str] = []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        return fail("packages", f"missing: {', '.join(missing)}", _REINSTALL)
+    return ok("packages", ", ".join(found))
+
+
+def check_settings(program: Program, servers: Sequence[LocalServer]) -> list[Check]:
+    """The settings, and what they say about models."""
+    try:
+        settings = program.settings()
+    except SettingsError as error:
+        return [fail("settings", str(error), f"Correct it; the file is {program.paths.config_file}")]
+    exists = program.paths.config_file.exists()
+    where = str(program.paths.config_file) if exists else f"none in {program.paths.config_file}, all built in"
+    return [
+        ok("settings", where),
+        check_keys(program.env, settings.endpoints, local=bool(servers)),
+        ok("model", f"new sessions use {resolve_model(settings, program.env)}"),
+    ]
+
+
+def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, local: bool = False) -> Check:
+    """Names of the keys that are there, never the keys.
+
+    Args:
+        env: Where they are looked up.
+        endpoints: The user's own servers.
+        local: Whether a server on this machine makes up for missing keys.
+    """
+    own = {endpoint.key_env for endpoint in endpoints.values() if endpoint.key_env}
+    usual = {name for names in KEYS.values() for name in names}
+    present = sorted(name for name in own | usual if env.get(name, "").strip())
+    if absent := sorted(own - set(present)):
+        return warn(
+            "keys", f"missing: {', '.join(absent)}", "The endpoints in the settings name these variables."
+        )
+    if not present and not local and not endpoints:
+        hint = "Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start a local server such as Ollama."
+        return warn("keys", "none: only offline:extractive can answer", hint)
+    return ok("keys", ", ".join(present) or "none")
+
+
+def check_servers(servers: Sequence[LocalServer]) -> Check:
+    """Model servers on this machine."""
+    listed = [f"{server.name} ({len(server.models)} models)" for server in servers]
+    return ok("servers", ", ".join(listed) or "none on this machine's usual ports")

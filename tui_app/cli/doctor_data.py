@@ -1,0 +1,72 @@
+"""Checks of the files that Plimsoll keeps and ships."""
+
+import hashlib
+import os
+import sqlite3
+from contextlib import closing
+from importlib import resources
+from pathlib import Path
+
+from tui_app.cli.doctor_report import Check, fail, ok, warn
+from tui_app.paths import Paths
+from tui_app.session.migrations import MIGRATIONS
+
+_SUMS = "SHA256SUMS"
+
+
+def check_folders(paths: Paths) -> Check:
+    """Whether what is kept can be written. Missing folders are not made, their parents are looked at."""
+    refused = [
+        folder for folder in (paths.config, paths.data, paths.state, paths.cache) if not _writable(folder)
+    ]
+    if refused:
+        hint = "Give yourself write access, or set PLIMSOLL_HOME to a folder of your own."
+        return fail("folders", f"cannot write {', '.join(map(str, refused))}", hint)
+    return ok("folders", f"data in {paths.data}")
+
+
+def _writable(folder: Path) -> bool:
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+
+
+def check_database(path: Path) -> Check:
+    """Whether the sessions file is whole and of a version this program knows."""
+    name = "sessions"
+    if not path.exists():
+        return ok(name, "none yet")
+    hint = f"Put {path} aside (or bring a copy back) and start again."
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)) as db:
+            problems = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
+            schema = int(db.execute("PRAGMA user_version").fetchone()[0])
+            if problems != ["ok"]:
+                return fail(name, f"damaged: {problems[0]}", hint)
+            if schema > len(MIGRATIONS):
+                return fail(name, f"written by a newer version (schema {schema})", "Update Plimsoll.")
+            count = db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0] if schema else 0
+    except sqlite3.Error as error:
+        return fail(name, f"cannot be read: {error}", hint)
+    size = path.stat().st_size / 1_000_000
+    return ok(name, f"{count:,} in {path} ({size:.1f} MB, schema {schema})")
+
+
+def check_tokenizer() -> Check:
+    """Whether the shipped token ranks are those that were published."""
+    data = resources.files("tui_app.context.data")
+    try:
+        sums = [line.split() for line in data.joinpath(_SUMS).read_text("ascii").splitlines()]
+        digests = {name: hashlib.sha256(data.joinpath(name).read_bytes()).hexdigest() for _, name in sums}
+    except (OSError, ValueError) as error:
+        return fail("tokenizer", f"token ranks are missing: {error}", "Install Plimsoll again.")
+    wrong = [name for digest, name in sums if digests[name] != digest]
+    if wrong or not sums:
+        return fail("tokenizer", f"damaged: {', '.join(wrong) or _SUMS}", "Install Plimsoll again.")
+    return ok("tokenizer", ", ".join(name.removesuffix(".tiktoken") for _, name in sums))
+
+
+def check_log(path: Path) -> Check:
+    """Whether anything unexpected was written down."""
+    if not path.exists():
+        return ok("log", "empty")
+    return warn("log", f"something unexpected happened before: {path}", "Read it, then delete it.")

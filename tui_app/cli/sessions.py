@@ -1,0 +1,144 @@
+"""``plimsoll sessions``: list, show and delete."""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from tui_app.cli.command import Command, Program, add_json
+from tui_app.cli.failures import OK, CommandFailed, WrongUsage
+from tui_app.cli.output import moment, print_json, say, say_table, tell
+from tui_app.session.entries import Entry
+from tui_app.session.heads import Head
+from tui_app.session.lock import WriterLock
+from tui_app.session.store import SessionInfo, Store
+from tui_app.session.user_view import fold_user_view
+from tui_app.session.workspace import SessionFolder
+from tui_app.ui import format as numbers
+from tui_app.ui.safe_text import one_line
+
+_TITLE_CELLS = 60
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "action", nargs="?", choices=("list", "show", "delete"), default="list", help="default: list"
+    )
+    parser.add_argument("id", metavar="ID", nargs="?", help="id of the session, or the beginning of it")
+    parser.add_argument("--yes", action="store_true", help="delete without asking")
+    add_json(parser)
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    """Do what the action says."""
+    if args.action == "list":
+        if args.id:
+            raise WrongUsage("list takes no id. To see one session: plimsoll sessions show ID")
+        return list_sessions(program, as_json=args.json)
+    if not args.id:
+        raise WrongUsage(
+            f"Which session? plimsoll sessions {args.action} ID. To see the ids: plimsoll sessions"
+        )
+    if args.action == "show":
+        return show_session(program, args.id, as_json=args.json)
+    return delete_session(program, args.id, sure=args.yes, as_json=args.json)
+
+
+def list_sessions(program: Program, *, as_json: bool) -> int:
+    """Print all sessions, the one used last first."""
+    rows: list[tuple[SessionInfo, str]] = []
+    if program.paths.database.exists():
+        with program.sessions() as store:
+            rows = [(info, title_of(store, info)) for info in store.sessions()]
+    if as_json:
+        print_json({"sessions": [{**asdict(info), "title": title} for info, title in rows]})
+    elif not rows:
+        tell("There are no sessions yet. Start one with: plimsoll")
+    else:
+        header = ("ID", "LAST USED", "MESSAGES", "TITLE", "FOLDER")
+        say_table([header, *(_row(info, title) for info, title in rows)], right=(2,))
+    return OK
+
+
+def title_of(store: Store, info: SessionInfo) -> str:
+    """The title of a session; one that nobody named goes by its first prompt."""
+    return info.title or _first_prompt(store.heads(info.id))
+
+
+def _first_prompt(heads: Iterable[Head]) -> str:
+    return next((head.title for head in heads if head.type == "user.message"), "")
+
+
+def _row(info: SessionInfo, title: str) -> tuple[str, ...]:
+    name = one_line(title, _TITLE_CELLS) or "(nothing said)"
+    return (info.id, moment(info.updated), f"{info.messages:,}", name, info.cwd)
+
+
+def show_session(program: Program, wanted: str, *, as_json: bool) -> int:
+    """Print everything that happened in a session, one row each."""
+    with program.sessions() as store:
+        info = store.info(wanted)
+        entries = fold_user_view(store.heads(info.id)).entries
+        title = title_of(store, info)
+    if as_json:
+        print_json({**asdict(info), "title": title, "entries": [asdict(entry) for entry in entries]})
+        return OK
+    say(f"{info.id}  {one_line(title, _TITLE_CELLS)}")
+    say(f"{moment(info.created)} to {moment(info.updated)}, {info.messages:,} messages, in {info.cwd}")
+    if entries:
+        say()
+        say_table([_entry_row(entry) for entry in entries], right=(0, 4))
+    return OK
+
+
+def _entry_row(entry: Entry) -> tuple[str, ...]:
+    tokens = numbers.tokens(entry.tokens) if entry.tokens else ""
+    state = "" if entry.state == "ok" else f" ({entry.state})"
+    return (f"#{entry.seq}", moment(entry.time), entry.kind, f"{one_line(entry.title, 90)}{state}", tokens)
+
+
+def delete_session(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
+    """Delete a session and its folder for good.
+
+    Raises:
+        WrongUsage: if nobody can be asked.
+        SessionLocked: if it is open somewhere.
+    """
+    with program.sessions() as reading:
+        info = reading.info(wanted)
+        title = title_of(reading, info)
+    if not sure and not _confirmed(info, title):
+        if as_json:
+            print_json({"session": info.id, "deleted": False})
+        else:
+            tell("Kept.")
+        return OK
+    folder = SessionFolder(program.paths.sessions_dir / info.id)
+    with program.sessions(writing=True) as store, WriterLock(folder.lock_file):
+        store.delete(info.id)
+        folder.remove()
+    if folder.path.exists():
+        raise CommandFailed(f"The session is deleted, but its folder is not: {folder.path}")
+    if as_json:
+        print_json({"session": info.id, "deleted": True})
+    else:
+        say(f"Deleted {info.id}.")
+    return OK
+
+
+def _confirmed(info: SessionInfo, title: str) -> bool:
+    if not sys.stdin.isatty():
+        raise WrongUsage("Deleting cannot be undone. Without a terminal to ask in, say --yes.")
+    name = one_line(title, _TITLE_CELLS) or info.id
+    tell(f'Delete session "{name}"? {info.messages:,} messages, cannot be undone. Type y to delete:')
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+COMMAND = Command(
+    name="sessions",
+    usage="[list | show ID | delete ID]",
+    summary="List, show or delete sessions.",
+    configure=configure,
+    execute=execute,
+)

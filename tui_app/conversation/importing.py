@@ -1,0 +1,180 @@
+"""A conversation of another program becomes a session of our own, counted and complete."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+
+from tui_app.context.encodings import TextCounter, encoding_name
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Payload,
+    SessionStart,
+    SystemMessage,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.context.proposing import nonzero
+from tui_app.context.tokens import TokenCounter
+from tui_app.session.agent_view import AgentView
+from tui_app.session.heads import head_of
+from tui_app.session.importers import Imported, ImportedEvent, SkippedLine, import_file
+from tui_app.session.importers.timeline import FIRST_SEQ
+from tui_app.session.store import Store
+
+StoredEvent = tuple[Payload, str | None, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """What became of one file."""
+
+    session: str
+    """Id of the new session."""
+    format: str
+    file: str
+    title: str
+    messages: int
+    """Requests and responses; the results of one response count as one request."""
+    tool_calls: int
+    tool_results: int
+    tokens: int
+    """Of all messages together, whether or not the context still holds them; summaries not included."""
+    skipped: tuple[SkippedLine, ...]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON names that scripts rely on."""
+        return {
+            "session": self.session,
+            "format": self.format,
+            "file": self.file,
+            "title": self.title,
+            "messages": self.messages,
+            "tool_calls": self.tool_calls,
+            "tool_results": self.tool_results,
+            "tokens": self.tokens,
+            "skipped": [{"line": skipped.line, "reason": skipped.reason} for skipped in self.skipped],
+            "notes": list(self.notes),
+        }
+
+
+def import_session(
+    path: Path, *, store: Store, cwd: Path, now: float, format: str = "auto", policy: str = "plimsoll"
+) -> ImportReport:
+    """Write a new session with everything that a file holds. Blocks; reads the tokenizer the first time.
+
+    The session stores no model: names in transcripts say nothing about who serves the model here, so
+    opening it chooses one.
+
+    Args:
+        path: The file.
+        store: Where the session is written.
+        cwd: Folder of the session when the file names none.
+        now: Seconds since the epoch.
+        format: One of ``importers.FORMATS``, or ``auto``.
+        policy: Name of the policy the session starts with.
+
+    Raises:
+        ImportFormatError: if the file holds no conversation in the format.
+        OSError: if the file cannot be read.
+        sqlite3.Error: if the session cannot be written; nothing of it is left then.
+    """
+    imported = import_file(path, format)
+    events = count_events(imported.events, model=imported.model)
+    start = SessionStart(
+        cwd=imported.cwd or str(cwd),
+        model="",
+        policy=policy,
+        title=imported.title or path.stem,
+        imported_from=imported.format,
+    )
+    session = store.create(start, time=now)
+    try:
+        store.append_many(session, events)
+    except BaseException:
+        store.delete(session)
+        raise
+    return _report(session, path, imported, start.title, events)
+
+
+def count_events(events: Sequence[ImportedEvent], *, model: str = "") -> list[StoredEvent]:
+    """Fill in the tokens of every message, and the sizes that imported compactions leave open.
+
+    Args:
+        events: What was imported, in order.
+        model: The model's name as the file has it; picks the tokenizer.
+    """
+    text = TextCounter(encoding_name(model))
+    text.load()
+    counter = TokenCounter(text)
+    view = AgentView()
+    counted: list[StoredEvent] = []
+    for seq, (event, message) in enumerate(zip(events, _messages(events), strict=True), FIRST_SEQ):
+        data = event.data
+        if message is not None:
+            data = with_tokens(data, nonzero(counter.message(message)))
+        if isinstance(data, CompactionComplete):
+            data = _with_sizes(data, seq, event.time, view)
+        view.apply(head_of(seq, event.time, data))
+        counted.append((data, event.message, event.time))
+    return counted
+
+
+def _messages(events: Sequence[ImportedEvent]) -> Iterator[ModelMessage | None]:
+    """The message of each event, parsed in one go because that is much faster than one by one."""
+    texts = [event.message for event in events if event.message is not None]
+    parsed = iter(ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]"))
+    for event in events:
+        yield None if event.message is None else next(parsed)
+
+
+def with_tokens(data: Payload, tokens: dict[str, int]) -> Payload:
+    """The payload of a message with its count; other payloads as they are."""
+    match data:
+        case SystemMessage() | UserMessage() | AssistantMessage() | ToolResult() | CompactionComplete():
+            return replace(data, tokens=tokens)
+        case _:
+            return data
+
+
+def _with_sizes(data: CompactionComplete, seq: int, time: float, view: AgentView) -> CompactionComplete:
+    """Sizes of the view around a compaction; what the other program reported goes before our count."""
+    before = data.tokens_before or _size(view)
+    trial = view.copy()
+    trial.apply(head_of(seq, time, data))
+    after = data.tokens_after or _size(trial)
+    removed = data.tokens_removed or max(0, before - after)
+    return replace(data, tokens_before=before, tokens_after=after, tokens_removed=removed)
+
+
+def _size(view: AgentView) -> int:
+    return sum(weighed.tokens.total for weighed in view.weighed())
+
+
+def _report(
+    session: str, path: Path, imported: Imported, title: str, events: Sequence[StoredEvent]
+) -> ImportReport:
+    return ImportReport(
+        session=session,
+        format=imported.format,
+        file=str(path),
+        title=title,
+        messages=imported.messages,
+        tool_calls=imported.tool_calls,
+        tool_results=imported.tool_results,
+        tokens=sum(_tokens(data) for data, _, _ in events),
+        skipped=imported.skipped,
+        notes=imported.notes,
+    )
+
+
+def _tokens(data: Payload) -> int:
+    match data:
+        case SystemMessage() | UserMessage() | AssistantMessage() | ToolResult():
+            return sum(data.tokens.values())
+        case _:
+            return 0

@@ -1,0 +1,129 @@
+"""Looking at a session without opening it for writing: its view, measured for a model."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pydantic_ai.tools import ToolDefinition
+
+from tui_app.agent.instructions import system_instructions
+from tui_app.agent.models import ModelNotReady
+from tui_app.agent.shelf import ModelShelf
+from tui_app.agent.tools.toolset import build_toolset
+from tui_app.agent.tools.workspace import Workspace
+from tui_app.context.encodings import TextCounter, encoding_name
+from tui_app.context.events import Record
+from tui_app.context.items import Item
+from tui_app.context.learnt import LearntModels
+from tui_app.context.limits import Limits
+from tui_app.context.planner import Plan, Refusal, plan_compaction
+from tui_app.context.policy import Policy
+from tui_app.context.tokens import TokenCounter
+from tui_app.context.usage import Breakdown, ContextUsage
+from tui_app.context.window import resolve_window
+from tui_app.conversation.checkpointing import Archive
+from tui_app.conversation.request import Opening
+from tui_app.conversation.search import SessionSearch
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.session.store import Store
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings import resolve_model
+
+
+@dataclass(slots=True)
+class Inspection:
+    """A session that is only looked at; works while another process writes it."""
+
+    history: SessionHistory
+    store: Store
+    model: str
+    """Name of the model it is measured for."""
+    unknown: str = ""
+    """Why the model itself could not be asked for its window, as a sentence; empty when it could."""
+
+    @property
+    def session(self) -> str:
+        """Full id of the session."""
+        return self.history.session
+
+    def usage(self) -> ContextUsage:
+        """The estimate of the next request."""
+        return self.history.usage()
+
+    def plan(self, policy: Policy, focus: str = "") -> Plan | Refusal:
+        """What a compaction asked for by a script would set out to do."""
+        history = self.history
+
+        def tokens(item: Item) -> int:
+            return history.weigh(item).total
+
+        return plan_compaction(
+            history.items(), history.usage(), tokens, policy, trigger="headless", focus=focus
+        )
+
+    def close(self) -> None:
+        """Close the sessions file."""
+        self.store.close()
+
+
+async def inspect_session(opening: Opening) -> Inspection:
+    """Read a session and measure it for a model; nothing is written.
+
+    A model that lacks its key is measured for all the same, with the window that is known without it.
+
+    Args:
+        opening: Which session, for which model and in which folder.
+
+    Raises:
+        SessionNotFound: if the id fits no session.
+        UnknownModel: if there is no such model.
+        sqlite3.Error: if the sessions file cannot be read.
+    """
+    store = Store(opening.paths.database, read_only=True)
+    try:
+        info = store.info(opening.session)
+        model = opening.model or info.model or resolve_model(opening.settings, opening.env)
+        text = TextCounter(encoding_name(model))
+        await asyncio.to_thread(text.load)
+        history = SessionHistory(
+            store=store,
+            session=info.id,
+            archive=Archive(SessionFolder(opening.paths.sessions_dir / info.id)),
+            counter=TokenCounter(text),
+            publish=_nobody,
+            model=model,
+        )
+        history.load()
+        return Inspection(history, store, model, await _fix(opening, history))
+    except BaseException:
+        store.close()
+        raise
+
+
+async def _fix(opening: Opening, history: SessionHistory) -> str:
+    """Tell the history what every request carries and how large the window is."""
+    folder = SessionFolder(opening.paths.sessions_dir / history.session)
+    own = (folder.tool_outputs, folder.conversation_history)
+    tools = build_toolset(Workspace(opening.cwd, extra=own), SessionSearch(history.store, history.session))
+    carried = carried_tokens(
+        history.counter,
+        system_instructions(opening.cwd, *own),
+        [tool.tool_def for tool in tools.tools.values()],
+    )
+    limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
+    try:
+        model = await ModelShelf(opening.env, opening.settings.endpoints, limits).get(history.model)
+    except ModelNotReady as error:
+        history.fix(resolve_window(setting=opening.settings.window), carried, history.model)
+        return str(error)
+    history.fix(limits.window(model), carried, history.model, limits.factor(model))
+    return ""
+
+
+def carried_tokens(counter: TokenCounter, instructions: str, tools: Iterable[ToolDefinition]) -> Breakdown:
+    """Tokens every request carries, without any factor."""
+    return Breakdown(system=counter.instructions(instructions), tools=counter.tools(list(tools)))
+
+
+def _nobody(_record: Record) -> None:
+    """Nobody watches a session that is only looked at."""
