@@ -16,10 +16,10 @@ from pydantic_ai.exceptions import (
 )
 
 from tui_app.context.error_text import body_text, chain, full_text, provider_message, status_of, url_of
+from tui_app.context.measure import is_silent_truncation
 from tui_app.context.overflow import (
     ContextOverflow,
     detect_overflow,
-    is_silent_truncation,
     overflow_finish_reason,
 )
 

@@ -4,19 +4,26 @@
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from time import monotonic
 
-from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionStart, Trigger
-from tui_app.context.guards import Breaker, refuse_result
+from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionStart, Notice, Trigger
+from tui_app.context.guards import Breaker
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
 from tui_app.context.planner import Plan, Refusal, plan_compaction
 from tui_app.context.policy import Policy
-from tui_app.context.proposing import propose, summary_task
-from tui_app.context.summary import Summariser, Summary, SummaryFailed
+from tui_app.context.replacement import WAY_BACK
+from tui_app.context.sizes import sizes_of
+from tui_app.context.summary import Summariser
+from tui_app.context.writing import Writing
+
+NO_PROGRESS = (
+    "Automatic compaction has stopped: the last attempts freed almost nothing. "
+    "Compacting by hand, a larger model or a new conversation can help."
+)
 
 
 class State(StrEnum):
@@ -35,11 +42,15 @@ class CompactionRefused(Exception):
 class Job:
     """A running or finished job."""
 
-    id: str
-    trigger: Trigger
+    blank: CompactionComplete
+    """How it ends unless it succeeds, with everything known at its start."""
     started: float
     """Monotonic seconds."""
-    task: "asyncio.Task[Proposal | CompactionComplete]"
+    task: "asyncio.Task[Proposal | str]"
+
+    def ended(self, complete: CompactionComplete) -> CompactionComplete:
+        """Put the time it took into its last event."""
+        return replace(complete, duration_s=round(monotonic() - self.started, 3))
 
 
 @dataclass(slots=True)
@@ -57,6 +68,8 @@ class Compactor:
     """Says in one sentence, without its full stop, why a summary request failed."""
     breaker: Breaker = field(default_factory=Breaker)
     pinned: frozenset[int] = frozenset()
+    way_back: str = WAY_BACK
+    """How the model can get at messages that left; empty where it cannot."""
     _job: Job | None = None
     _count: int = 0
 
@@ -70,11 +83,11 @@ class Compactor:
     @property
     def trigger(self) -> Trigger | None:
         """Why the current job runs."""
-        return self._job.trigger if self._job else None
+        return self._job.blank.trigger if self._job else None
 
     def wanted(self, trigger: Trigger) -> bool:
         """Whether an automatic compaction may start now: none under way, and the last ones got somewhere."""
-        return self._job is None and self.breaker.allows(self.history.usage().total, self.policy, trigger)
+        return self._job is None and self.breaker.allows(self.history.usage(), self.policy, trigger)
 
     def start(self, trigger: Trigger, focus: str = "") -> None:
         """Begin a job.
@@ -84,21 +97,29 @@ class Compactor:
         """
         if self._job is not None:
             raise CompactionRefused("A compaction is already running.")
-        plan = self._plan(trigger, focus)
+        plan = self.preview(trigger, focus)
         self._count += 1
-        job_id = f"{self.history.version}-{self._count}"
-        writer = self.summariser(trigger)
-        started = monotonic()
-        task = asyncio.create_task(self._run(job_id, plan, writer, started), name=f"compaction-{job_id}")
-        self._job = Job(id=job_id, trigger=trigger, started=started, task=task)
+        writers = self._writers(trigger)
+        blank = CompactionComplete(
+            job=f"{self.history.version}-{self._count}",
+            outcome="failed",
+            trigger=trigger,
+            policy=self.policy.name,
+            focus=focus,
+            model=writers[0].model_name,
+            tokens_before=plan.tokens_before,
+            messages_before=plan.messages_before,
+        )
+        task = asyncio.create_task(self._writing(plan, blank).run(writers), name=f"compaction-{blank.job}")
+        self._job = Job(blank=blank, started=monotonic(), task=task)
         self.history.report(
             CompactionStart(
-                job=job_id,
+                job=blank.job,
                 trigger=trigger,
-                tokens_before=plan.tokens_before,
-                messages_before=plan.messages_before,
-                model=writer.model_name,
-                policy=self.policy.name,
+                tokens_before=blank.tokens_before,
+                messages_before=blank.messages_before,
+                model=blank.model,
+                policy=blank.policy,
                 focus=focus,
             )
         )
@@ -109,7 +130,18 @@ class Compactor:
         Raises:
             CompactionRefused: as ``start`` would.
         """
-        return self._plan(trigger, focus)
+        plan = plan_compaction(
+            self.history.items(),
+            self.history.usage(),
+            self._tokens,
+            self.policy,
+            trigger=trigger,
+            focus=focus,
+            pinned=self.pinned,
+        )
+        if isinstance(plan, Refusal):
+            raise CompactionRefused(plan.reason)
+        return plan
 
     async def finish(self) -> CompactionComplete | None:
         """Wait for the current job and apply it; None when there is none.
@@ -133,21 +165,21 @@ class Compactor:
             return None
         self._job = None
         if job.task.cancelled():
-            return None
+            return self._settle(job.ended(replace(job.blank, outcome="cancelled")))
         result = job.task.result()
-        if isinstance(result, CompactionComplete):
-            return self._settle(result)
-        duration = round(monotonic() - job.started, 3)
-        complete = replace(result.complete, duration_s=duration)
+        if isinstance(result, str):
+            return self._failed(job, result)
+        complete = job.ended(result.complete)
         visible = {item.key for item in self.history.items()}
         if result.version != self.history.version or not result.left <= visible:
-            return self._settle(replace(complete, outcome="discarded", reason="the conversation changed meanwhile"))
+            reason = "the conversation changed meanwhile"
+            return self._settle(replace(complete, outcome="discarded", reason=reason))
+        gained = self._gain(result)
         try:
             applied = self.history.commit(replace(result, complete=complete))
         except OSError as error:
-            reason = f"its files could not be written ({error.strerror or error})"
-            return self._settle(replace(complete, outcome="failed", reason=reason))
-        self.breaker.note(applied, self.policy)
+            return self._failed(job, f"its files could not be written ({error.strerror or error})")
+        self._note_success(applied, gained)
         return applied
 
     def cancel(self) -> CompactionComplete | None:
@@ -158,83 +190,72 @@ class Compactor:
         self._job = None
         job.task.cancel()
         job.task.add_done_callback(_swallow)
-        complete = CompactionComplete(
-            job=job.id,
-            outcome="cancelled",
-            trigger=job.trigger,
-            policy=self.policy.name,
-            duration_s=round(monotonic() - job.started, 3),
-        )
-        self.history.report(complete)
-        return complete
+        self._hold_off(job)
+        return self._settle(job.ended(replace(job.blank, outcome="cancelled")))
 
-    def _plan(self, trigger: Trigger, focus: str) -> Plan:
-        plan = plan_compaction(
-            self.history.items(),
-            self.history.usage(),
-            self._tokens,
-            self.policy,
-            trigger=trigger,
-            focus=focus,
-            pinned=self.pinned,
+    async def aclose(self) -> None:
+        """Stop the current job and wait until it has let go of its connection."""
+        job = self._job
+        self.cancel()
+        if job is not None:
+            await asyncio.wait([job.task])
+
+    def _writing(self, plan: Plan, blank: CompactionComplete) -> Writing:
+        def progress(part: int, parts: int, written: int) -> None:
+            if self._job is not None and self._job.blank is blank:
+                self.history.report(
+                    CompactionProgress(job=blank.job, part=part, parts=parts, tokens_written=written)
+                )
+
+        return Writing(
+            history=self.history,
+            plan=plan,
+            blank=blank,
+            timeout_s=self.timeout_s,
+            describe=self.describe,
+            way_back=self.way_back,
+            progress=progress,
+            version=self.history.version,
         )
-        if isinstance(plan, Refusal):
-            raise CompactionRefused(plan.reason)
-        return plan
+
+    def _writers(self, trigger: Trigger) -> Sequence[Summariser]:
+        """A person who asked for a summary decides again when it fails; a request that waits must go on."""
+        first = self.summariser(trigger)
+        if trigger == "manual" or self.fallback is None or not self.policy.heuristic_fallback:
+            return (first,)
+        return (first, self.fallback)
 
     def _tokens(self, item: Item) -> int:
         return self.history.weigh(item).total
 
+    def _gain(self, proposal: Proposal) -> int:
+        """Tokens of the estimate that a proposal frees, however the estimate changes afterwards."""
+        items = self.history.items()
+        leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
+        gained = leaves - self._tokens(Item(0, proposal.message))
+        # What the provider reports beyond our count may well stay: only a smaller scale is believed.
+        return round(gained * min(1.0, sizes_of(items, self.history.usage(), self._tokens).scale))
+
+    def _note_success(self, applied: CompactionComplete, gained: int) -> None:
+        was_tripped = self.breaker.tripped(self.policy)
+        self.breaker.succeeded(applied.tokens_before, gained, self.policy)
+        if self.breaker.tripped(self.policy) and not was_tripped:
+            self.history.report(Notice(text=NO_PROGRESS))
+
+    def _failed(self, job: Job, reason: str) -> CompactionComplete:
+        self._hold_off(job)
+        return self._settle(job.ended(replace(job.blank, reason=reason)))
+
+    def _hold_off(self, job: Job) -> None:
+        """Start nothing by itself until the view has grown."""
+        self.breaker.failed(job.blank.tokens_before, self.history.usage().window.limit)
+
     def _settle(self, complete: CompactionComplete) -> CompactionComplete:
-        self.breaker.note(complete, self.policy)
         self.history.report(complete)
         return complete
 
-    async def _run(
-        self, job_id: str, plan: Plan, writer: Summariser, started: float
-    ) -> Proposal | CompactionComplete:
-        """The job itself: ends in a proposal or in a stated failure, never in an exception."""
-        blank = CompactionComplete(
-            job=job_id,
-            outcome="failed",
-            trigger=plan.trigger,
-            policy=self.policy.name,
-            focus=plan.focus,
-            model=writer.model_name,
-            tokens_before=plan.tokens_before,
-            messages_before=plan.messages_before,
-        )
-        try:
-            summary = await self._summarise(job_id, plan, writer)
-            proposal = await propose(self.history, plan, summary, blank)
-            if reason := refuse_result(proposal.complete, plan, self.policy):
-                return replace(blank, reason=reason, duration_s=monotonic() - started)
-        except SummaryFailed as error:
-            return replace(blank, reason=str(error), duration_s=monotonic() - started)
-        except TimeoutError:
-            reason = f"the model did not finish within {self.timeout_s:.0f} s"
-            return replace(blank, reason=reason, duration_s=monotonic() - started)
-        except Exception as error:  # noqa: BLE001 - whatever a provider raises, the view must stay as it is
-            return replace(blank, reason=self.describe(error), duration_s=monotonic() - started)
-        return proposal
 
-    async def _summarise(self, job_id: str, plan: Plan, writer: Summariser) -> Summary:
-        def progress(part: int, parts: int, written: int) -> None:
-            self.history.report(CompactionProgress(job=job_id, part=part, parts=parts, tokens_written=written))
-
-        task = summary_task(plan)
-        try:
-            async with asyncio.timeout(self.timeout_s):
-                return await writer.summarise(task, progress)
-        except Exception:
-            # A person who asked for this summary decides again; a request that waits must go on.
-            may_fall_back = plan.trigger != "manual" and self.policy.heuristic_fallback
-            if self.fallback is None or not may_fall_back:
-                raise
-            return await self.fallback.summarise(task, progress)
-
-
-def _swallow(task: "asyncio.Task[Proposal | CompactionComplete]") -> None:
+def _swallow(task: "asyncio.Task[Proposal | str]") -> None:
     """Fetch the outcome of a cancelled job, so that asyncio does not complain about it."""
     if not task.cancelled():
         task.exception()

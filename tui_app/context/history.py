@@ -1,14 +1,17 @@
 """What the governor needs from whoever owns a conversation's history, and the plainest such owner."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Protocol
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from tui_app.context.events import CompactionComplete, Payload
-from tui_app.context.items import Item, is_system
+from tui_app.context.items import Item, is_system, rejoined
 from tui_app.context.measure import Tally, Weighed
+from tui_app.context.sections import sections
+from tui_app.context.sizes import sizes_of
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 
@@ -78,7 +81,11 @@ def ignore(_payload: Payload) -> None:
 
 @dataclass(slots=True)
 class ListHistory:
-    """History of any pydantic-ai agent: the list of its messages, and nothing written to disk."""
+    """History of any pydantic-ai agent: the list of its messages, and nothing written to disk.
+
+    A message is known again by its identity. The report of an answer counts only while nothing but that
+    answer and what followed it was added to the list.
+    """
 
     counter: TokenCounter
     listener: Callable[[Payload], None] = ignore
@@ -89,7 +96,11 @@ class ListHistory:
     _fixed: Breakdown = field(default_factory=Breakdown)
     _model: str = ""
     _factor: float = 1.0
-    _trusted_after: int = 0
+    _distrusted: bool = False
+    _tally: Tally = field(default_factory=Tally)
+    _counted_by_tokenizer: bool = False
+    _lengths: dict[int, int] = field(default_factory=dict)
+    """Number of parts each message of the list had, by identity: an agent may still add to its newest one."""
 
     def items(self) -> Sequence[Item]:
         """The messages as items; keys count up from 1."""
@@ -101,25 +112,32 @@ class ListHistory:
 
     def usage(self) -> ContextUsage:
         """The estimate of the next request."""
-        tally = Tally()
-        count = self.counter.message
-        weighed = (Weighed(i.key, count(i.message), i.reported, i.model) for i in self._items)
-        tally.reset(weighed, trusted_after=self._trusted_after)
-        return tally.usage(
-            self._window, self._fixed, model=self._model, factor=self._factor, counter_exact=self.counter.exact
+        if self.counter.loaded != self._counted_by_tokenizer:
+            self._recount()
+        return self._tally.usage(
+            self._window,
+            self._fixed,
+            model=self._model,
+            factor=self._factor,
+            counter_exact=self.counter.exact,
         )
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
         """Follow the agent's list: known messages keep their key, new ones get the next."""
-        known = {id(item.message): item for item in self._items}
+        known = _Known(self._items, self._lengths)
+        self._lengths = {id(message): len(message.parts) for message in messages}
+        places = [index for index, message in enumerate(messages) if known.find(message)]
+        answer = places[-1] + 1 if places else -1
         items: list[Item] = []
-        for message in messages:
-            item = known.get(id(message))
-            if item is None:
-                item = Item(self._next, message, reported_tokens(message), self._model)
-                self._next += 1
-            items.append(item)
-        self._items = items
+        for index, message in enumerate(messages):
+            items.extend(known.find(message) or self._take(message, is_answer=index == answer))
+        old, self._items = self._items, items
+        if len(items) >= len(old) and all(map(is_, old, items)):
+            for item in items[len(old) :]:
+                self._tally.add(self._weighed(item))
+            return
+        self._items = [replace(item, reported=0) if item.reported else item for item in items]
+        self._recount()
 
     def fix(self, window: ContextWindow, fixed: Breakdown, model: str, factor: float = 1.0) -> None:
         """Set what every request carries."""
@@ -127,21 +145,74 @@ class ListHistory:
 
     def distrust(self) -> None:
         """Ignore the usage of the next answer."""
-        self._trusted_after = self._next + 1
+        self._distrusted = True
 
     def commit(self, proposal: Proposal) -> CompactionComplete:
         """Put the summary in front of what stays."""
-        stays = [item for item in self._items if item.key not in proposal.left]
-        self._items = place_summary(stays, Item(self._next, proposal.message))
-        self._trusted_after = self._next
+        before, items = self.usage(), self._items
+        sizes = sizes_of(items, before, self._tokens)
+        leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
+        summary = Item(self._next, proposal.message)
+        after = before.total - sizes.of(leaves) + sizes.of(self._tokens(summary))
+        stays = [replace(item, reported=0) for item in items if item.key not in proposal.left]
+        self._items = place_summary(stays, summary)
         self._next += 1
         self.version += 1
-        self.listener(proposal.complete)
-        return proposal.complete
+        self._recount()
+        complete = replace(
+            proposal.complete,
+            tokens_before=before.total,
+            tokens_after=after,
+            tokens_removed=before.total - after,
+            messages_before=len(items),
+            messages_after=len(self._items),
+            messages_removed=len(items) - len(self._items),
+        )
+        self.listener(complete)
+        return complete
 
     def report(self, payload: Payload) -> None:
         """Hand an event to the listener."""
         self.listener(payload)
+
+    def _take(self, message: ModelMessage, *, is_answer: bool) -> list[Item]:
+        """Make items of a message that was not in the list before."""
+        reported = 0
+        if is_answer:
+            reported = 0 if self._distrusted else reported_tokens(message)
+            self._distrusted = False
+        parts = sections(message)
+        whole = message if len(parts) > 1 else None
+        items = [
+            Item(self._next + offset, part, reported, self._model, whole) for offset, part in enumerate(parts)
+        ]
+        self._next += len(items)
+        return items
+
+    def _tokens(self, item: Item) -> int:
+        return self.weigh(item).total
+
+    def _weighed(self, item: Item) -> Weighed:
+        return Weighed(item.key, self.counter.message(item.message), item.reported, item.model)
+
+    def _recount(self) -> None:
+        self._counted_by_tokenizer = self.counter.loaded
+        self._tally.reset(map(self._weighed, self._items), trusted_after=0)
+
+
+class _Known:
+    """Finds the items of messages that were in the list before."""
+
+    def __init__(self, items: Sequence[Item], lengths: Mapping[int, int]) -> None:
+        self._found = {id(message): group for message, group in rejoined(items)}
+        self._lengths = lengths
+
+    def find(self, message: ModelMessage) -> Sequence[Item]:
+        """The items of a message, none if it is new or has been given other parts since."""
+        parts = len(message.parts)
+        if self._lengths.get(id(message), parts) != parts:
+            return ()
+        return self._found.get(id(message), ())
 
 
 def place_summary(stays: Sequence[Item], summary: Item) -> list[Item]:

@@ -1,13 +1,15 @@
 """The unit the governor works on: one message of the agent view with its handle."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic_ai.messages import (
     CompactionPart,
     ModelMessage,
     ModelRequest,
+    ModelRequestPart,
     ModelResponse,
+    ModelResponsePart,
     RetryPromptPart,
     SystemPromptPart,
     ToolCallPart,
@@ -30,6 +32,17 @@ class Item:
     """Input plus output tokens the provider reported for this response; 0 when it reported nothing."""
     model: str = ""
     """Name of the model that wrote this response."""
+    whole: ModelMessage | None = None
+    """The message of an agent's own list of which this is a section; None when it is that message."""
+
+
+def answer_id(part: ModelRequestPart | ModelResponsePart) -> str | None:
+    """Id of the call a request part answers, or None when it answers none."""
+    if isinstance(part, ToolReturnPart):
+        return part.tool_call_id
+    if isinstance(part, RetryPromptPart) and part.tool_name is not None:
+        return part.tool_call_id
+    return None
 
 
 def calls_of(message: ModelMessage) -> tuple[str, ...]:
@@ -43,11 +56,7 @@ def answers_of(message: ModelMessage) -> tuple[str, ...]:
     """Ids of the tool calls a message answers, in order."""
     if not isinstance(message, ModelRequest):
         return ()
-    return tuple(
-        part.tool_call_id
-        for part in message.parts
-        if isinstance(part, ToolReturnPart) or (isinstance(part, RetryPromptPart) and part.tool_name)
-    )
+    return tuple(call_id for part in message.parts if (call_id := answer_id(part)) is not None)
 
 
 def is_prompt(message: ModelMessage) -> bool:
@@ -78,17 +87,48 @@ def latest_prompt_index(items: Sequence[Item]) -> int | None:
 
 
 def to_messages(items: Sequence[Item]) -> list[ModelMessage]:
-    """Build the request history: neighbouring tool results of one answer become one request.
+    """Build the request history.
 
-    The messages themselves are never changed; a merged request is a new object.
+    Sections of one message become that message again, results of one answer become one request. The messages
+    themselves are never changed; a merged request is a new object.
     """
     messages: list[ModelMessage] = []
-    for item in items:
-        last = messages[-1] if messages else None
-        if isinstance(last, ModelRequest) and isinstance(item.message, ModelRequest):
-            both_answers = answers_of(last) and answers_of(item.message)
-            if both_answers and not is_prompt(last) and not is_prompt(item.message):
-                messages[-1] = replace(last, parts=[*last.parts, *item.message.parts])
-                continue
-        messages.append(item.message)
+    answers: list[ModelRequest] = []
+    for message, _ in rejoined(items):
+        if isinstance(message, ModelRequest) and answers_of(message) and not is_prompt(message):
+            answers.append(message)
+            continue
+        messages.extend(_one_request(answers))
+        answers = []
+        messages.append(message)
+    messages.extend(_one_request(answers))
     return messages
+
+
+def _one_request(answers: Sequence[ModelRequest]) -> Sequence[ModelRequest]:
+    if len(answers) < 2:
+        return answers
+    return [replace(answers[0], parts=[part for answer in answers for part in answer.parts])]
+
+
+def rejoined(items: Sequence[Item]) -> Iterator[tuple[ModelMessage, tuple[Item, ...]]]:
+    """Put sections back together where all of a message are still neighbours.
+
+    Yields:
+        Each message to send with the items it consists of.
+    """
+    start = 0
+    while start < len(items):
+        end = start + 1
+        whole = items[start].whole
+        if whole is not None:
+            while end < len(items) and items[end].whole is whole:
+                end += 1
+            group = tuple(items[start:end])
+            if sum(len(item.message.parts) for item in group) == len(whole.parts):
+                yield whole, group
+                start = end
+                continue
+        for item in items[start:end]:
+            yield item.message, (item,)
+        start = end

@@ -7,10 +7,13 @@ from pydantic_ai.models import Model
 from tui_app.context.learnt import LearntModels
 from tui_app.context.overflow import ContextOverflow
 from tui_app.context.usage import ContextWindow
-from tui_app.context.window import resolve_window
+from tui_app.context.window import answer_reserve, resolve_window
 
-_BUFFER_STEP = 0.10
-_BUFFER_MAX = 0.50
+_STEP = 0.90
+"""How much smaller the next request is when an error says no more than "too long"."""
+_MARGIN = 0.95
+"""Safety below a size worked out from an error's own numbers."""
+_SMALLEST_WINDOW = 256
 
 
 class ContextTooLarge(Exception):
@@ -27,6 +30,15 @@ class ContextTooLarge(Exception):
         self.requested = requested
 
 
+@dataclass(frozen=True, slots=True)
+class _Ceiling:
+    """Size, in tokens of our estimate, above which a model has refused."""
+
+    tokens: int
+    lasting: bool
+    """Whether it is all that is known; else it only serves the retry, as the limit itself has been named."""
+
+
 @dataclass(slots=True)
 class Limits:
     """Windows and tokenizer factors by model; what is learnt is kept across sessions."""
@@ -36,7 +48,7 @@ class Limits:
     """Window the person has set, in tokens."""
     server: dict[str, int] = field(default_factory=dict)
     """Window each server listed for a model, by ``model_key``."""
-    _buffers: dict[str, float] = field(default_factory=dict)
+    _ceilings: dict[str, _Ceiling] = field(default_factory=dict)
 
     def model_key(self, model: Model) -> str:
         """Name under which knowledge is kept: provider, model and address."""
@@ -49,38 +61,60 @@ class Limits:
 
     def window(self, model: Model) -> ContextWindow:
         """Resolve the window of a model; after an overflow without numbers it is smaller than announced."""
-        key = self.model_key(model)
-        window = resolve_window(
+        window = self._announced(model)
+        ceiling = self._ceilings.get(self.model_key(model))
+        if ceiling is None or ceiling.tokens >= window.effective:
+            return window
+        # The ceiling is a size of requests, so room for the answer does not come off it again.
+        limit = ceiling.tokens + answer_reserve(ceiling.tokens)
+        return ContextWindow(limit=limit, source="learnt", reserve=limit - ceiling.tokens)
+
+    def _announced(self, model: Model) -> ContextWindow:
+        return resolve_window(
             setting=self.setting,
             learnt=self.learnt.limit(self._learnt_key(model)),
-            server=self.server.get(key),
+            server=self.server.get(self.model_key(model)),
             model=model.context_window,
         )
-        buffer = self._buffers.get(key, 0.0)
-        if not buffer:
-            return window
-        return resolve_window(learnt=max(256, int(window.limit * (1 - buffer))))
 
     def factor(self, model: Model) -> float:
         """Real tokens per counted token."""
         return self.learnt.factor(self.model_key(model))
 
     def observe(self, model: Model, counted: int, reported: int) -> float:
-        """Learn from a reported usage; both in tokens, ``counted`` without any factor."""
-        return self.learnt.observe(self.model_key(model), counted, reported)
+        """Learn from an answered request.
+
+        Args:
+            model: The model that answered.
+            counted: Tokens of the request as counted without any factor.
+            reported: Input tokens by the provider's usage; 0 when it reported none.
+        """
+        key = self.model_key(model)
+        if key in self._ceilings and not self._ceilings[key].lasting:
+            del self._ceilings[key]
+        return self.learnt.observe(key, counted, reported)
 
     def learn(self, model: Model, overflow: ContextOverflow, counted: int) -> None:
-        """Take in what an overflow says: the limit when it names one, else a larger safety buffer.
+        """Take in what an overflow says: tokenizer and limit where it gives numbers, and a smaller next try.
 
         Args:
             model: The model that refused.
             overflow: The recognised error.
             counted: Tokens of the refused request as counted without any factor.
         """
+        key = self.model_key(model)
         if overflow.input and counted:
-            self.observe(model, counted, overflow.input)
+            self.learnt.observe(key, counted, overflow.input)
         if overflow.limit:
             self.learnt.learn_limit(self._learnt_key(model), overflow.limit)
-            return
-        key = self.model_key(model)
-        self._buffers[key] = min(_BUFFER_MAX, self._buffers.get(key, 0.0) + _BUFFER_STEP)
+        believed = round(counted * self.factor(model))
+        target = self._next_size(model, overflow, believed)
+        if target < self.window(model).effective:
+            self._ceilings[key] = _Ceiling(max(_SMALLEST_WINDOW, target), lasting=not overflow.limit)
+
+    def _next_size(self, model: Model, overflow: ContextOverflow, believed: int) -> int:
+        """Largest request, in tokens of our estimate, that is worth sending after a refusal."""
+        if overflow.limit and overflow.requested and overflow.requested > overflow.limit:
+            room = self._announced(model).effective
+            return int(believed * min(1.0, room / overflow.requested) * _MARGIN)
+        return int(min(believed, self.window(model).effective) * _STEP)

@@ -1,9 +1,25 @@
 """The running tally of a view: what the next request would cost, kept up to date message by message."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow, sum_breakdowns
+
+_TRUNCATION_MIN = 2_000
+_TRUNCATION_SHARE = 0.6
+
+
+def is_silent_truncation(counted: int, reported: int) -> bool:
+    """Whether a server seems to have dropped part of a request without saying so, as Ollama does.
+
+    Ollama keeps about half of its window, so the report falls to half of the count or less. Tokenizers
+    differ by far less than that once a factor is learnt; small requests tell nothing.
+
+    Args:
+        counted: Input tokens of the request by our count, with the model's factor.
+        reported: Input tokens by the provider's usage, cached ones included; 0 when it reported none.
+    """
+    return counted >= _TRUNCATION_MIN and 0 < reported < counted * _TRUNCATION_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +39,8 @@ class Tally:
 
     The estimate of the next request is what the provider reported with the last answer plus the count of
     what came after it. A report counts only when it belongs to this view: it is dropped by ``reset``, which
-    every rewrite of the view calls, and it is not used for another model.
+    every rewrite of the view calls, it is not used for another model, and not when it is so far below the
+    count that the server must have dropped part of the request.
     """
 
     parts: Breakdown = field(default_factory=Breakdown)
@@ -35,11 +52,7 @@ class Tally:
     def add(self, weighed: Weighed) -> None:
         """Count one more message at the end of the view."""
         self.parts = self.parts + weighed.tokens
-        self.messages += 1
-        if weighed.reported > 0:
-            self._reported, self._reported_model, self._after = weighed.reported, weighed.model, 0
-        else:
-            self._after += weighed.tokens.total
+        self._note(weighed)
 
     def reset(self, view: Iterable[Weighed], *, trusted_after: int) -> None:
         """Count a rewritten view anew.
@@ -48,12 +61,18 @@ class Tally:
             view: The visible messages, oldest first.
             trusted_after: Log number of the last rewrite; reports of older answers measured another view.
         """
-        self.parts, self.messages = Breakdown(), 0
+        every = list(view)
+        self.parts, self.messages = sum_breakdowns(weighed.tokens for weighed in every), 0
         self._reported, self._reported_model, self._after = 0, "", 0
-        for weighed in view:
-            self.add(weighed)
-            if weighed.key < trusted_after:
-                self._reported = 0
+        for weighed in every:
+            self._note(weighed if weighed.key >= trusted_after else replace(weighed, reported=0))
+
+    def _note(self, weighed: Weighed) -> None:
+        self.messages += 1
+        if weighed.reported > 0:
+            self._reported, self._reported_model, self._after = weighed.reported, weighed.model, 0
+        else:
+            self._after += weighed.tokens.total
 
     def usage(
         self,
@@ -74,11 +93,12 @@ class Tally:
             counter_exact: Whether counted tokens are those of the model's own tokenizer.
         """
         parts = (self.parts + fixed).scaled(factor)
-        if self._reported <= 0 or self._reported_model != model:
+        after = round(self._after * factor)
+        if not self._trusted(model, parts.total - after):
             return ContextUsage(
                 parts=parts, window=window, messages=self.messages, is_initial=self.messages == 0
             )
-        total = self._reported + round(self._after * factor)
+        total = self._reported + after
         if parts.total > total:
             parts = parts.scaled(total / parts.total)
         return ContextUsage(
@@ -88,3 +108,9 @@ class Tally:
             exact=self._after == 0 or counter_exact,
             unmeasured=max(0, total - parts.total),
         )
+
+    def _trusted(self, model: str, counted: int) -> bool:
+        """Whether the last report describes this view, whose count up to that answer is given."""
+        if self._reported <= 0 or self._reported_model != model:
+            return False
+        return not is_silent_truncation(counted, self._reported)

@@ -20,8 +20,6 @@ from tui_app.context.overflow_signals import (
     Signal,
 )
 
-_TRUNCATION_MIN = 2_000
-_TRUNCATION_SHARE = 0.6
 _N_CTX = re.compile(r"^n_ctx: (\d+)$", re.MULTILINE)
 _N_PROMPT = re.compile(r"^n_prompt_tokens: (\d+)$", re.MULTILINE)
 _MISTRAL_INVALID = "3051"
@@ -78,19 +76,6 @@ def detect_overflow(error: BaseException) -> ContextOverflow | None:
 def overflow_finish_reason(reason: str | None) -> bool:
     """Whether an answer ended because the window was full, by the provider's own finish reason."""
     return reason is not None and reason.lower() in FINISH_REASONS
-
-
-def is_silent_truncation(counted: int, reported: int) -> bool:
-    """Whether a server seems to have dropped part of a request without saying so, as Ollama does.
-
-    Ollama keeps about half of its window, so the report falls to half of the count or less. Tokenizers
-    differ by far less than that once a factor is learnt; small requests tell nothing.
-
-    Args:
-        counted: Input tokens of the request by our count, with the model's factor.
-        reported: Input tokens by the provider's usage, cached ones included; 0 when it reported none.
-    """
-    return counted >= _TRUNCATION_MIN and 0 < reported < counted * _TRUNCATION_SHARE
 
 
 def _has_code(error: BaseException) -> bool:

@@ -1,12 +1,13 @@
 """Deciding on a compaction before anything is asked of a model: a plan, or a reason not to."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_app.context.events import Trigger
 from tui_app.context.items import Item, is_summary
 from tui_app.context.policy import Policy
 from tui_app.context.segments import Split, split_view
+from tui_app.context.sizes import Sizes, Weigh, sizes_of
 from tui_app.context.usage import ContextUsage
 
 FORCED: frozenset[Trigger] = frozenset({"manual", "overflow", "model_switch", "headless", "memory_pressure"})
@@ -15,13 +16,16 @@ FORCED: frozenset[Trigger] = frozenset({"manual", "overflow", "model_switch", "h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a compaction will do, with the budgets it must keep. All sizes in tokens."""
+    """What a compaction will do, with the budgets it must keep. All sizes in tokens of the estimate."""
 
     trigger: Trigger
     focus: str
     split: Split
+    sizes: Sizes
     tokens_before: int
     messages_before: int
+    old: int
+    """What leaves."""
     floor: int
     """What no compaction can remove: instructions, tools, pins, latest prompt, recent messages."""
     target: int
@@ -41,7 +45,7 @@ class Refusal:
 def plan_compaction(
     items: Sequence[Item],
     usage: ContextUsage,
-    weigh: Callable[[Item], int],
+    weigh: Weigh,
     policy: Policy,
     *,
     trigger: Trigger,
@@ -52,8 +56,8 @@ def plan_compaction(
 
     Args:
         items: The agent view.
-        usage: Its measured size; the share of instructions and tools is taken from it.
-        weigh: Tokens of one item.
+        usage: The estimate of the next request with that view.
+        weigh: Counted tokens of one item.
         policy: Triggers and sizes.
         trigger: Why the compaction is wanted.
         focus: What the person wants the summary to keep above all.
@@ -61,34 +65,70 @@ def plan_compaction(
     """
     if len(items) < 2:
         return Refusal("Nothing to compact yet: there are fewer than two messages.")
-    recent = policy.recent_budget(usage.window)
-    if trigger == "manual" or usage.total <= policy.background_mark(usage.window):
-        recent = min(recent, max(1, usage.total // 3))
-    split = split_view(items, recent, weigh, pinned)
-    stays = sum(weigh(item) for item in (*split.head, *split.recent))
-    floor = carried(usage) + stays
+    sizes = sizes_of(items, usage, weigh)
+
+    def tokens(item: Item) -> int:
+        return sizes.of(weigh(item))
+
+    split = split_view(items, _recent(usage, policy, trigger), tokens, pinned)
+    stays = sum(map(tokens, (*split.head, *split.recent)))
+    floor = sizes.carried + stays
     if reason := _hopeless(split, usage, floor, stays):
         return Refusal(reason)
-    return _budgeted(split, usage, weigh, policy, floor, trigger, focus, len(items))
+    old = sum(map(tokens, split.old))
+    return _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger, focus=focus)
 
 
-def carried(usage: ContextUsage) -> int:
-    """Tokens every request carries whatever the view: instructions, tools, memory."""
-    return usage.parts.system + usage.parts.tools + usage.parts.memory
+def _recent(usage: ContextUsage, policy: Policy, trigger: Trigger) -> int:
+    """Tokens of newest messages that stay; fewer in a small view, or there would be nothing to compact."""
+    recent = policy.recent_budget(usage.window)
+    if trigger == "manual" or usage.total <= policy.background_mark(usage.window):
+        return min(recent, max(1, usage.total // 3))
+    return recent
 
 
-def irreducible_floor(
-    items: Sequence[Item], usage: ContextUsage, weigh: Callable[[Item], int], policy: Policy
-) -> int:
+def _budgeted(
+    split: Split,
+    sizes: Sizes,
+    usage: ContextUsage,
+    policy: Policy,
+    *,
+    old: int,
+    floor: int,
+    trigger: Trigger,
+    focus: str,
+) -> Plan:
+    """Share the room above the floor among summary, the person's words and facts."""
+    window = usage.window
+    room = max(1, min(window.effective, policy.background_mark(window)) - floor)
+    share = min(room, max(64, old // 2))
+    return Plan(
+        trigger=trigger,
+        focus=focus,
+        split=split,
+        sizes=sizes,
+        tokens_before=usage.total,
+        messages_before=len(split.head) + len(split.old) + len(split.recent),
+        old=old,
+        floor=floor,
+        target=window.effective,
+        summary_budget=min(int(window.limit * policy.summary_share), share // 2 + 32),
+        prompts_budget=min(int(window.limit * policy.user_share), share // 4),
+        facts_budget=min(int(window.limit * policy.facts_share), share // 4),
+    )
+
+
+def irreducible_floor(items: Sequence[Item], usage: ContextUsage, weigh: Weigh, policy: Policy) -> int:
     """Tokens no compaction can remove from a view."""
-    split = split_view(items, policy.recent_budget(usage.window), weigh)
-    return carried(usage) + sum(weigh(item) for item in (*split.head, *split.recent))
+    sizes = sizes_of(items, usage, weigh)
+    split = split_view(items, policy.recent_budget(usage.window), lambda item: sizes.of(weigh(item)))
+    return sizes.carried + sum(sizes.of(weigh(item)) for item in (*split.head, *split.recent))
 
 
 def _hopeless(split: Split, usage: ContextUsage, floor: int, stays: int) -> str:
     """Why nothing can be gained; empty when something can."""
     window = usage.window
-    if not any(not is_summary(item.message) for item in split.old):
+    if all(is_summary(item.message) for item in split.old):
         kept = _messages(len(split.recent) + len(split.head))
         return f"Nothing to compact: the last {kept} are kept as they are and are {_thousands(stays)}."
     if floor >= window.effective:
@@ -97,34 +137,6 @@ def _hopeless(split: Split, usage: ContextUsage, floor: int, stays: int) -> str:
             f"{_thousands(window.limit)} with {_thousands(window.reserve)} kept for the answer."
         )
     return ""
-
-
-def _budgeted(
-    split: Split,
-    usage: ContextUsage,
-    weigh: Callable[[Item], int],
-    policy: Policy,
-    floor: int,
-    trigger: Trigger,
-    focus: str,
-    messages: int,
-) -> Plan:
-    """Share the room above the floor among summary, the person's words and facts."""
-    window = usage.window
-    room = max(1, min(window.effective, policy.background_mark(window)) - floor)
-    share = min(room, max(64, sum(weigh(item) for item in split.old) // 2))
-    return Plan(
-        trigger=trigger,
-        focus=focus,
-        split=split,
-        tokens_before=usage.total,
-        messages_before=messages,
-        floor=floor,
-        target=window.effective,
-        summary_budget=min(int(window.limit * policy.summary_share), share // 2 + 32),
-        prompts_budget=min(int(window.limit * policy.user_share), share // 4),
-        facts_budget=min(int(window.limit * policy.facts_share), share // 4),
-    )
 
 
 def _messages(count: int) -> str:

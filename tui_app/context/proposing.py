@@ -9,34 +9,37 @@ from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
 from tui_app.context.planner import Plan
 from tui_app.context.render import message_text, prompts_of
-from tui_app.context.replacement import choose_prompts, earlier_summary, key_ranges, summary_message
+from tui_app.context.replacement import (
+    Earlier,
+    Words,
+    choose_prompts,
+    earlier_summary,
+    key_ranges,
+    summary_message,
+)
 from tui_app.context.retention import judge, missing_facts
-from tui_app.context.summary import Summary, SummaryFailed, SummaryTask
+from tui_app.context.summary import Summary, SummaryTask
 from tui_app.context.usage import CATEGORIES, Breakdown
 
 
 def summary_task(plan: Plan) -> SummaryTask:
     """What the summariser is given: the messages that leave, less the summaries it is to update."""
     earlier = earlier_summary(plan.split.old)
-    fresh = tuple(item for item in plan.split.old if not _is_earlier(item))
+    fresh = tuple(item for item in plan.split.old if not earlier_summary((item,)).summary)
     return SummaryTask(
-        items=fresh, previous=earlier.summary, focus=plan.focus, budget_tokens=plan.summary_budget
+        items=fresh, previous=earlier.notes, focus=plan.focus, budget_tokens=plan.summary_budget
     )
 
 
-def _is_earlier(item: Item) -> bool:
-    return bool(earlier_summary((item,)).summary)
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    prompts: tuple[tuple[int, str], ...]
-    facts_text: str
-    facts: tuple[Fact, ...]
-    retention: float
-
-
-async def propose(history: History, plan: Plan, summary: Summary, blank: CompactionComplete) -> Proposal:
+async def propose(
+    history: History,
+    plan: Plan,
+    summary: Summary,
+    blank: CompactionComplete,
+    *,
+    version: int,
+    way_back: str,
+) -> Proposal:
     """Check a summary against what it replaces and build the replacement.
 
     Args:
@@ -44,67 +47,81 @@ async def propose(history: History, plan: Plan, summary: Summary, blank: Compact
         plan: What the job set out to do.
         summary: What was written.
         blank: The completion event with everything known before.
-
-    Raises:
-        SummaryFailed: if the summary is blank.
+        version: Version of the view the plan was made for.
+        way_back: How the model can get at what left; empty where it cannot.
     """
-    if not summary.text.strip():
-        raise SummaryFailed("the model answered nothing")
-    version = history.version
     # Facts of a long history take a while to extract; a person may cancel meanwhile.
-    draft = await asyncio.to_thread(_draft, plan, summary)
-    message = summary_message(summary.text, draft.prompts, draft.facts_text)
+    draft = await asyncio.to_thread(_draft, plan, summary, recoverable=bool(way_back))
+    message = summary_message(summary.text, draft.words, draft.missing, draft.rules, way_back)
     tokens = history.weigh(Item(0, message))
-    left = frozenset(item.key for item in plan.split.old)
-    visible = [item for item in (*plan.split.head, *plan.split.old, *plan.split.recent)]
-    visible.sort(key=_order(history))
-    stays = len(plan.split.head) + len(plan.split.recent)
-    after = plan.floor + tokens.total
-    complete = replace(
+    written = replace(
         blank,
         outcome="success",
         performed_by=summary.performed_by,
         model=summary.model or blank.model,
         title=summary.title or default_title(plan),
         summary=summary.text,
-        removed=key_ranges(visible, left),
         tokens=nonzero(tokens),
-        tokens_after=after,
-        messages_after=stays + 1,
-        tokens_removed=plan.tokens_before - after,
-        messages_removed=len(left) - 1,
         retention=round(draft.retention, 4),
         facts=draft.facts,
         input_tokens=summary.input_tokens,
         output_tokens=summary.output_tokens,
         cost_usd=summary.cost_usd,
     )
+    left = frozenset(item.key for item in plan.split.old)
+    complete = _measured(written, plan, left, plan.sizes.of(tokens.total))
     return Proposal(complete=complete, message=message, left=left, version=version)
 
 
-def _order(history: History) -> "_Position":
-    return _Position({item.key: index for index, item in enumerate(history.items())})
+def _measured(
+    complete: CompactionComplete, plan: Plan, left: frozenset[int], tokens: int
+) -> CompactionComplete:
+    """Add what leaves and how large the view will be; ``tokens`` is the size of the summary."""
+    split, after = plan.split, plan.floor + tokens
+    return replace(
+        complete,
+        removed=key_ranges((*split.head, *split.old, *split.recent), left),
+        tokens_after=after,
+        messages_after=len(split.head) + len(split.recent) + 1,
+        tokens_removed=plan.tokens_before - after,
+        messages_removed=len(left) - 1,
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Position:
-    places: dict[int, int]
+class _Draft:
+    words: Words
+    missing: str
+    rules: tuple[Fact, ...]
+    facts: tuple[Fact, ...]
+    retention: float
 
-    def __call__(self, item: Item) -> int:
-        return self.places.get(item.key, len(self.places))
 
-
-def _draft(plan: Plan, summary: Summary) -> _Draft:
+def _draft(plan: Plan, summary: Summary, *, recoverable: bool) -> _Draft:
     """The slow part, run in a thread: what was said, and which facts the summary left out."""
-    earlier = earlier_summary(plan.split.old)
-    prompts = choose_prompts(earlier.prompts, plan.split.old, plan.prompts_budget, _rough)
-    facts = extract_facts(plan.split.old)
+    split = plan.split
+    earlier = earlier_summary(split.old)
+    words = choose_prompts(earlier, split.old, plan.prompts_budget, _rough)
+    facts = _facts(earlier, split.old)
     standing = "\n".join(
-        [summary.text, *(text for _, text in prompts), *map(_text, (*plan.split.head, *plan.split.recent))]
+        [summary.text, *(text for _, text in words.prompts), *map(_text, (*split.head, *split.recent))]
     )
     missing = missing_facts(facts, standing, plan.facts_budget, _rough)
-    judged, retention = judge(facts, replacement_text=f"{standing}\n{missing}", recoverable=True)
-    return _Draft(prompts=prompts, facts_text=missing, facts=judged, retention=retention)
+    judged, retention = judge(facts, replacement_text=f"{standing}\n{missing}", recoverable=recoverable)
+    rules = tuple(fact for fact in facts if fact.kind == "rule")
+    return _Draft(words=words, missing=missing, rules=rules, facts=judged, retention=retention)
+
+
+def _facts(earlier: Earlier, old: tuple[Item, ...]) -> tuple[Fact, ...]:
+    """Facts of what leaves, and the rules of what left before; weightiest first."""
+    fresh = extract_facts(old)
+    known = {fact.text for fact in fresh if fact.kind == "rule"}
+    carried = (rule for rule in earlier.rules if rule.text not in known)
+    return tuple(sorted((*carried, *fresh), key=_weight, reverse=True))
+
+
+def _weight(fact: Fact) -> float:
+    return fact.weight
 
 
 def _text(item: Item) -> str:

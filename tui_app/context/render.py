@@ -27,7 +27,9 @@ def prompt_text(part: UserPromptPart) -> str:
     """What a person typed, with attachments named instead of shown."""
     if isinstance(part.content, str):
         return part.content
-    return "\n".join(piece if isinstance(piece, str) else f"[{type(piece).__name__}]" for piece in part.content)
+    return "\n".join(
+        piece if isinstance(piece, str) else f"[{type(piece).__name__}]" for piece in part.content
+    )
 
 
 def clip(text: str, limit: int | None) -> str:
@@ -45,6 +47,21 @@ def part_text(part: ModelRequestPart | ModelResponsePart, limit: int | None = No
         part: Any part of a request or response.
         limit: Characters of a tool result to show; None shows all.
     """
+    if (talk := _talk(part)) is not None:
+        return talk
+    match part:
+        case ToolCallPart():
+            return f"Tool call {part.tool_name}: {part.args_as_json_str()}"
+        case ToolReturnPart():
+            return f"Tool result {part.tool_name} ({part.outcome}): {clip(_result(part), limit)}"
+        case RetryPromptPart():
+            return f"Tool error {part.tool_name or ''}: {clip(part.model_response(), limit)}"
+        case _:
+            return f"[{part.part_kind}]"
+
+
+def _talk(part: ModelRequestPart | ModelResponsePart) -> str | None:
+    """Parts that are words; None for all others."""
     match part:
         case UserPromptPart():
             return f"User: {prompt_text(part)}"
@@ -52,18 +69,18 @@ def part_text(part: ModelRequestPart | ModelResponsePart, limit: int | None = No
             return f"System: {text}"
         case TextPart(content=text):
             return f"Assistant: {text}"
+        case CompactionPart(content=text):
+            return f"Summary of what came before:\n{text}" if text else ""
         case ThinkingPart():
             return ""
-        case ToolCallPart():
-            return f"Tool call {part.tool_name}: {part.args_as_json_str()}"
-        case ToolReturnPart():
-            return f"Tool result {part.tool_name} ({part.outcome}): {clip(part.model_response_str(), limit)}"
-        case RetryPromptPart():
-            return f"Tool error {part.tool_name or ''}: {clip(part.model_response(), limit)}"
-        case CompactionPart():
-            return f"Summary of what came before:\n{part.content}"
         case _:
-            return f"[{part.part_kind}]"
+            return None
+
+
+def _result(part: ToolReturnPart) -> str:
+    """What a tool answered, with files named instead of shown."""
+    files = "".join(f"\n[{type(file).__name__}]" for file in part.files)
+    return part.model_response_str() + files
 
 
 def message_text(message: ModelMessage, limit: int | None = None) -> str:
@@ -83,6 +100,8 @@ def prompts_of(items: Iterable[Item]) -> list[tuple[int, str]]:
     for item in items:
         if isinstance(item.message, ModelRequest):
             said.extend(
-                (item.key, prompt_text(part)) for part in item.message.parts if isinstance(part, UserPromptPart)
+                (item.key, prompt_text(part))
+                for part in item.message.parts
+                if isinstance(part, UserPromptPart)
             )
     return said

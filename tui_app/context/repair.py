@@ -5,10 +5,10 @@ answered exactly once in the very next request, no result stands alone, no messa
 begins with a request, and no two responses stand in a row.
 """
 
-from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from operator import is_
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -16,7 +16,6 @@ from pydantic_ai.messages import (
     ModelRequestPart,
     ModelResponse,
     ModelResponsePart,
-    RetryPromptPart,
     SystemPromptPart,
     TextPart,
     ThinkingPart,
@@ -25,10 +24,15 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from tui_app.context.items import answer_id, calls_of
+from tui_app.context.pairing import pairs
+
 INTERRUPTED = "Interrupted by user."
 """What a call is answered with when its tool never finished."""
 START = "(The conversation starts in the middle.)"
 """Stands in front of a history that would begin with a response."""
+CONTINUE = "(Go on.)"
+"""Stands at the end of a history whose last prompt is blank."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """Synthetic parts carry a fixed time, so the same history gives the same bytes on every request."""
 
@@ -47,65 +51,51 @@ def repair(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     Returns:
         A new list, empty only when nothing sendable was left.
     """
-    tidy = _merge_responses([kept for kept in map(_without_empty_parts, messages) if kept is not None])
-    answers = _pair(tidy)
+    tidy = _merge_responses([kept for kept in map(_without_blanks, messages) if kept is not None])
+    answers: _Answers = {(pair.call, pair.call_id): pair.part for pair in pairs(tidy)}
     repaired: list[ModelMessage] = []
     skip = -1
     for index, message in enumerate(tidy):
         if index == skip:
             continue
         if isinstance(message, ModelRequest):
-            kept = _without_answers(message)
-            if kept is not None:
-                repaired.append(kept)
+            repaired.extend(_without_answers(message))
             continue
         repaired.append(message)
         calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
         if calls:
             following = tidy[index + 1] if index + 1 < len(tidy) else None
-            if isinstance(following, ModelRequest):
-                skip = index + 1
-                repaired.extend(_answered(index, calls, following, answers))
-            else:
-                repaired.append(ModelRequest(parts=_returns(index, calls, answers), timestamp=_EPOCH))
+            skip = index + 1 if isinstance(following, ModelRequest) else skip
+            repaired.append(_answering(_returns(index, calls, answers), following))
     if repaired and isinstance(repaired[0], ModelResponse):
-        repaired.insert(0, ModelRequest(parts=[UserPromptPart(START, timestamp=_EPOCH)], timestamp=_EPOCH))
+        repaired.insert(0, _said(START))
     return _merge_responses(repaired)
 
 
-def _pair(messages: Sequence[ModelMessage]) -> _Answers:
-    """Give every result to the oldest open call of its id; ids may be used again later."""
-    waiting: defaultdict[str, deque[int]] = defaultdict(deque)
-    answers: _Answers = {}
-    for index, message in enumerate(messages):
-        for part in message.parts:
-            if isinstance(part, ToolCallPart):
-                waiting[part.tool_call_id].append(index)
-            elif (call_id := answer_id(part)) and waiting[call_id]:
-                answers[waiting[call_id].popleft(), call_id] = part
-    return answers
+def sendable(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Repair a history that is about to be sent: it ends with a request that says something.
+
+    A run with instructions alone, which is a single request without parts, stays as it is.
+    """
+    if len(messages) == 1 and isinstance(messages[0], ModelRequest) and not messages[0].parts:
+        return list(messages)
+    repaired = repair(messages)
+    if repaired and isinstance(repaired[-1], ModelRequest):
+        return repaired
+    return [*repaired, _said(CONTINUE)]
 
 
-def answer_id(part: ModelRequestPart | ModelResponsePart) -> str | None:
-    """Id of the call a request part answers, or None when it answers none."""
-    if isinstance(part, ToolReturnPart):
-        return part.tool_call_id
-    if isinstance(part, RetryPromptPart) and part.tool_name is not None:
-        return part.tool_call_id
-    return None
+def _said(text: str) -> ModelRequest:
+    return ModelRequest(parts=[UserPromptPart(text, timestamp=_EPOCH)], timestamp=_EPOCH)
 
 
-def _answered(
-    index: int, calls: Sequence[ToolCallPart], request: ModelRequest, answers: _Answers
-) -> list[ModelMessage]:
-    """The request that answers ``calls``, then what else the one behind them said."""
-    parts = _returns(index, calls, answers)
-    rest = [part for part in request.parts if answer_id(part) is None]
-    wanted = [*parts, *rest]
-    same = len(wanted) == len(request.parts) and all(
-        a is b for a, b in zip(wanted, request.parts, strict=True)
-    )
-    return [request if same else replace(request, parts=wanted)]
+def _answering(returns: list[ModelRequestPart], following: ModelMessage | None) -> ModelRequest:
+    """The request behind a response with calls: their results, then what else stands there."""
+    if not isinstance(following, ModelRequest):
+        return ModelRequest(parts=returns, timestamp=_EPOCH)
+    wanted = [*returns, *(part for part in following.parts if answer_id(part) is None)]
+    same = len(wanted) == len(following.parts) and all(map(is_, wanted, following.parts))
+    return following if same else replace(following, parts=wanted)
 
 
 def _returns(index: int, calls: Sequence[ToolCallPart], answers: _Answers) -> list[ModelRequestPart]:
@@ -122,15 +112,15 @@ def _interrupted(call: ToolCallPart) -> ToolReturnPart:
     )
 
 
-def _without_answers(request: ModelRequest) -> ModelRequest | None:
-    """The request less its tool results, or None when nothing else is in it."""
+def _without_answers(request: ModelRequest) -> Sequence[ModelRequest]:
+    """The request less its tool results, or nothing when nothing else is in it."""
     rest = [part for part in request.parts if answer_id(part) is None]
     if not rest:
-        return None
-    return request if len(rest) == len(request.parts) else replace(request, parts=rest)
+        return ()
+    return (request if len(rest) == len(request.parts) else replace(request, parts=rest),)
 
 
-def _without_empty_parts(message: ModelMessage) -> ModelMessage | None:
+def _without_blanks(message: ModelMessage) -> ModelMessage | None:
     """Drop blank parts and a call id used twice within one response; None when nothing is left."""
     if isinstance(message, ModelRequest):
         said = [part for part in message.parts if not _is_blank(part)]
@@ -156,8 +146,10 @@ def _is_blank(part: ModelRequestPart | ModelResponsePart) -> bool:
     match part:
         case TextPart(content=str(text)) | SystemPromptPart(content=str(text)):
             return not text.strip()
-        case UserPromptPart(content=content):
-            return not (content.strip() if isinstance(content, str) else content)
+        case UserPromptPart(content=str(text)):
+            return not text.strip()
+        case UserPromptPart(content=pieces):
+            return all(isinstance(piece, str) and not piece.strip() for piece in pieces)
         case ThinkingPart(content=text, signature=signature):
             return not signature and not text.strip()
         case _:
@@ -165,16 +157,24 @@ def _is_blank(part: ModelRequestPart | ModelResponsePart) -> bool:
 
 
 def _merge_responses(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """Join responses that stand in a row, unless the first still waits for its results."""
+    """Join responses that stand in a row, unless one of them still waits for its results."""
     merged: list[ModelMessage] = []
+    row: list[ModelResponse] = []
     for message in messages:
-        last = merged[-1] if merged else None
-        if (
-            isinstance(message, ModelResponse)
-            and isinstance(last, ModelResponse)
-            and not any(isinstance(part, ToolCallPart) for part in last.parts)
-        ):
-            merged[-1] = replace(last, parts=[*last.parts, *message.parts])
+        if isinstance(message, ModelResponse) and not (row and calls_of(row[-1])):
+            row.append(message)
             continue
-        merged.append(message)
+        merged.extend(_one_response(row))
+        row = []
+        if isinstance(message, ModelResponse):
+            row.append(message)
+        else:
+            merged.append(message)
+    merged.extend(_one_response(row))
     return merged
+
+
+def _one_response(row: Sequence[ModelResponse]) -> Sequence[ModelResponse]:
+    if len(row) < 2:
+        return row
+    return [replace(row[0], parts=[part for response in row for part in response.parts])]

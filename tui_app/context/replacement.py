@@ -1,5 +1,6 @@
 """What takes the place of compacted history: summary, the person's own words, facts, and the way back."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -7,17 +8,21 @@ from typing import Any
 
 from pydantic_ai.messages import CompactionPart, ModelRequest
 
+from tui_app.context.events import Fact
 from tui_app.context.items import Item, is_summary
 from tui_app.context.render import clip, prompts_of
 
 _KEY = "plimsoll"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_TAG = "conversation_summary"
+_TAG = re.compile(r"<(\s*/?\s*conversation_summary)", re.IGNORECASE)
 """pydantic-ai sends a summary inside this tag; the text itself must not be able to close it."""
 WAY_BACK = (
     "Everything before this point is kept. To get a message back use search_history with its number, for "
     "example `#12`, or search_history with words."
 )
+OMITTED = "- ({count} more of the user's messages are left out here)"
+Prompt = tuple[int, str]
+"""Handle and text of something the person said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,27 +30,52 @@ class Earlier:
     """What a previous summary carried, so that it is updated and never wrapped in another one."""
 
     summary: str = ""
-    prompts: tuple[tuple[int, str], ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    omitted: int = 0
+    """Prompts that had no room then."""
     facts: str = ""
+    """Lines put below the notes, because those lacked them."""
+    rules: tuple[Fact, ...] = ()
+    """The user's standing rules; they outlive the prompts they were said in."""
+
+    @property
+    def notes(self) -> str:
+        """Everything a new summary has to update, as one text."""
+        return "\n\n".join(filter(None, (self.summary, self.facts)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What the person said, as far as there is room for it."""
+
+    prompts: tuple[Prompt, ...] = ()
+    """Oldest first."""
+    omitted: int = 0
+    """How many more there were."""
 
 
 def earlier_summary(items: Sequence[Item]) -> Earlier:
     """Collect what the summaries among ``items`` carried; text of other programs' summaries counts whole."""
-    summaries: list[str] = []
-    prompts: list[tuple[int, str]] = []
-    facts: list[str] = []
-    for item in items:
-        for part in item.message.parts if is_summary(item.message) else ():
-            if isinstance(part, CompactionPart):
-                own = _own(part.metadata)
-                summaries.append(str(own.get("summary") or part.content or ""))
-                prompts.extend((int(key), str(text)) for key, text in own.get("prompts", ()))
-                facts.append(str(own.get("facts", "")))
+    owns = [
+        (_own(part.metadata), part.content or "")
+        for item in items
+        if is_summary(item.message)
+        for part in item.message.parts
+        if isinstance(part, CompactionPart)
+    ]
+    prompts = ((int(key), str(text)) for own, _ in owns for key, text in own.get("prompts", ()))
     return Earlier(
-        summary="\n\n".join(filter(None, summaries)),
-        prompts=tuple(prompts),
-        facts="\n".join(filter(None, facts)),
+        summary="\n\n".join(filter(None, (str(own.get("summary") or content) for own, content in owns))),
+        prompts=tuple(dict.fromkeys(prompts)),
+        omitted=sum(int(own.get("omitted", 0)) for own, _ in owns),
+        facts="\n".join(filter(None, (str(own.get("facts", "")) for own, _ in owns))),
+        rules=tuple(dict.fromkeys(_rule(rule) for own, _ in owns for rule in own.get("rules", ()))),
     )
+
+
+def _rule(stored: Sequence[Any]) -> Fact:
+    text, source, weight = stored
+    return Fact(kind="rule", text=str(text), source=str(source), weight=float(weight))
 
 
 def _own(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -53,72 +83,89 @@ def _own(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return own if isinstance(own, Mapping) else {}
 
 
-def choose_prompts(
-    earlier: Sequence[tuple[int, str]], old: Sequence[Item], budget: int, count: Callable[[str], int]
-) -> tuple[tuple[int, str], ...]:
+def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Callable[[str], int]) -> Words:
     """Pick what the person said, word for word: the first request, then the newest, within a budget.
 
     Args:
-        earlier: Prompts a previous summary carried.
+        earlier: What a previous summary carried.
         old: Messages that leave now.
         budget: Tokens all of them may take.
         count: Tokens of a text.
 
     Returns:
-        Handle and text, oldest first. A prompt longer than a quarter of the budget is clipped in the middle.
+        What has room. A prompt of more characters than the budget has tokens is clipped in the middle.
     """
-    said = dict(earlier)
-    said.update((key, text) for key, text in prompts_of(old) if text.strip())
-    if not said:
-        return ()
-    order = list(said)
-    ranked = [order[0], *reversed(order[1:])]
+    said = list(
+        dict.fromkeys((*earlier.prompts, *((k, text) for k, text in prompts_of(old) if text.strip())))
+    )
     longest = max(200, budget)
-    chosen: dict[int, str] = {}
+    chosen: dict[int, Prompt] = {}
     spent = 0
-    for key in ranked:
-        text = clip(said[key], longest)
-        cost = count(text) + 4
+    for place in [0, *range(len(said) - 1, 0, -1)] if said else ():
+        key, text = said[place]
+        clipped = clip(text, longest)
+        cost = count(clipped) + 4
         if spent + cost > budget and chosen:
             continue
-        chosen[key] = text
+        chosen[place] = (key, clipped)
         spent += cost
-    return tuple((key, chosen[key]) for key in order if key in chosen)
+    return Words(
+        prompts=tuple(chosen[place] for place in sorted(chosen)),
+        omitted=earlier.omitted + len(said) - len(chosen),
+    )
 
 
 def summary_message(
-    summary: str, prompts: Sequence[tuple[int, str]], facts: str, extra: str = WAY_BACK
+    summary: str, words: Words, facts: str, rules: Sequence[Fact] = (), way_back: str = WAY_BACK
 ) -> ModelRequest:
     """Build the request that stands for compacted history.
 
     The parts are also kept in the metadata, which is never sent, so that the next compaction updates them.
+
+    Args:
+        summary: The notes.
+        words: What the person said.
+        facts: What the notes left out.
+        rules: The user's standing rules so far; only kept in the metadata.
+        way_back: How the model can get at what left; empty where it cannot.
     """
     sections = [summary.strip()]
-    if prompts:
-        said = "\n".join(f"- #{key}: {text}" for key, text in prompts)
-        sections.append(f"## Said by the user, word for word\n{said}")
+    if words.prompts:
+        said = [f"- #{key}: {text}" for key, text in words.prompts]
+        if words.omitted:
+            said.append(OMITTED.format(count=words.omitted))
+        sections.append("\n".join(["## Said by the user, word for word", *said]))
     if facts.strip():
         sections.append(f"## Also worth keeping\n{facts.strip()}")
-    sections.append(extra)
-    text = "\n\n".join(sections).replace(f"</{_TAG}", f"<\\/{_TAG}").replace(f"<{_TAG}", f"<\\{_TAG}")
-    own = {"summary": summary, "prompts": [[key, said] for key, said in prompts], "facts": facts}
+    text = _TAG.sub(r"<\\\1", "\n\n".join(filter(None, [*sections, way_back])))
+    prompts = [[key, said] for key, said in words.prompts]
+    own = {
+        "summary": summary,
+        "prompts": prompts,
+        "omitted": words.omitted,
+        "facts": facts,
+        "rules": [[rule.text, rule.source, rule.weight] for rule in rules],
+    }
     return ModelRequest(parts=[CompactionPart(text, metadata={_KEY: own})], timestamp=_EPOCH)
 
 
 def key_ranges(items: Sequence[Item], left: frozenset[int]) -> tuple[tuple[int, int], ...]:
     """Describe which visible messages leave, as inclusive ranges of their numbers.
 
-    A range never spans a message that stays.
+    A range never covers the number of a message that stays, wherever in the view that stands.
     """
     ranges: list[tuple[int, int]] = []
     open_range = False
-    for item in items:
+    for item in sorted(items, key=_key):
         if item.key not in left:
             open_range = False
-            continue
-        if open_range and item.key > ranges[-1][1]:
+        elif open_range:
             ranges[-1] = (ranges[-1][0], item.key)
         else:
             ranges.append((item.key, item.key))
-        open_range = True
+            open_range = True
     return tuple(ranges)
+
+
+def _key(item: Item) -> int:
+    return item.key

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tui_app.context.items import Item, answers_of, calls_of, is_prompt, is_summary, is_system
+from tui_app.context.items import Item, is_prompt, is_summary, is_system
+from tui_app.context.pairing import pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,23 +23,27 @@ def safe_cuts(items: Sequence[Item]) -> list[bool]:
     A cut is safe when no call in front of it is answered behind it. Calls that are never answered do not
     block a cut; a result always stays with its call, also when other messages stand between them.
     """
-    waiting: dict[str, int] = {}
     blocked = [0] * (len(items) + 1)
-    for index, item in enumerate(items):
-        for call_id in answers_of(item.message):
-            opened = waiting.pop(call_id, None)
-            if opened is not None:
-                blocked[opened + 1] += 1
-                if index + 1 < len(blocked):
-                    blocked[index + 1] -= 1
-        for call_id in calls_of(item.message):
-            waiting[call_id] = index
+    for pair in pairs([item.message for item in items]):
+        blocked[pair.call + 1] += 1
+        blocked[pair.answer + 1] -= 1
     safe: list[bool] = []
     depth = 0
     for change in blocked:
         depth += change
         safe.append(depth == 0)
     return safe
+
+
+def units(items: Sequence[Item]) -> list[list[int]]:
+    """Smallest groups of neighbouring indices that keep every call with its results."""
+    safe = safe_cuts(items)
+    groups: list[list[int]] = []
+    for index in range(len(items)):
+        if safe[index]:
+            groups.append([])
+        groups[-1].append(index)
+    return groups
 
 
 def choose_boundary(items: Sequence[Item], budget: int, tokens: Callable[[Item], int]) -> int:
@@ -57,8 +62,7 @@ def choose_boundary(items: Sequence[Item], budget: int, tokens: Callable[[Item],
         An index from 0 to ``len(items) - 1``; 0 means nothing can leave.
     """
     safe = safe_cuts(items)
-    best = within = 0
-    spent = best_spent = within_spent = 0
+    turn = within = spent = turn_spent = within_spent = 0
     found = False
     for index in range(len(items) - 1, -1, -1):
         spent += tokens(items[index])
@@ -66,11 +70,10 @@ def choose_boundary(items: Sequence[Item], budget: int, tokens: Callable[[Item],
             continue
         if found and spent > budget:
             break
-        within, within_spent = index, spent
-        if is_prompt(items[index].message) or not found:
-            best, best_spent = index, spent
-        found = True
-    return best if best_spent * 2 >= within_spent else within
+        found, within, within_spent = True, index, spent
+        if is_prompt(items[index].message):
+            turn, turn_spent = index, spent
+    return turn if turn_spent * 2 >= within_spent else within
 
 
 def split_view(
@@ -85,16 +88,20 @@ def split_view(
         items: The agent view, oldest first.
         budget: Tokens the recent part may take.
         tokens: Cost of one item, in tokens.
-        pinned: Keys of messages that must stay.
+        pinned: Keys of messages that must stay; a pinned call or result keeps the whole pair.
     """
     boundary = choose_boundary(items, budget, tokens)
     latest = next((i.key for i in reversed(items) if is_prompt(i.message)), None)
     old_items = items[:boundary]
     stays = pinned | ({latest} if latest is not None else frozenset())
-    head = tuple(i for i in old_items if (is_system(i.message) or i.key in stays) and not is_summary(i.message))
-    keys = {item.key for item in head}
+    keys: set[int] = set()
+    for unit in units(old_items):
+        whole = [old_items[index] for index in unit]
+        if any(item.key in stays for item in whole):
+            keys.update(item.key for item in whole if not is_summary(item.message))
+    keys.update(item.key for item in old_items if is_system(item.message))
     return Split(
-        head=head,
+        head=tuple(item for item in old_items if item.key in keys),
         old=tuple(item for item in old_items if item.key not in keys),
         recent=tuple(items[boundary:]),
     )

@@ -10,7 +10,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from tui_app.context.encodings import TextCounter
 from tui_app.context.parts import Costs, part_costs, to_json_text
-from tui_app.context.usage import CATEGORIES, Breakdown
+from tui_app.context.usage import Breakdown, sum_breakdowns
 
 MESSAGE_OVERHEAD = 4
 """Tokens of the markup around one message on the wire, after OpenAI's published chat format."""
@@ -27,6 +27,7 @@ class _Counted:
     """One message's count; holds it weakly, so that the cache keeps no conversation alive."""
 
     message: "weakref.ref[ModelMessage]"
+    parts: int
     plain: Breakdown
     factor: float
     scaled: Breakdown
@@ -51,7 +52,13 @@ class TokenCounter:
         self._text = text
         self._loaded = text.loaded
         self._messages: dict[int, _Counted] = {}
+        self._parts: dict[int, tuple[weakref.ref[object], Costs]] = {}
         self._texts: dict[str, int] = {}
+
+    @property
+    def loaded(self) -> bool:
+        """Whether counts come from a tokenizer; those made before it was loaded are estimates."""
+        return self._text.loaded
 
     @property
     def exact(self) -> bool:
@@ -74,7 +81,7 @@ class TokenCounter:
         """
         self._refresh()
         counted = self._messages.get(id(message))
-        if counted is None or counted.message() is not message:
+        if counted is None or counted.message() is not message or counted.parts != len(message.parts):
             counted = self._count(message)
         if counted.factor != self.factor:
             counted.factor, counted.scaled = self.factor, counted.plain.scaled(self.factor)
@@ -105,13 +112,43 @@ class TokenCounter:
 
     def _count(self, message: ModelMessage) -> _Counted:
         key = id(message)
-        plain = _message_breakdown(message, self._text)
+        plain = self._breakdown(message)
         messages = self._messages
         # When the message goes, so does its entry: its id may be given to another object.
         reference = weakref.ref(message, lambda _gone: messages.pop(key, None))
-        counted = _Counted(reference, plain, self.factor, plain.scaled(self.factor))
+        counted = _Counted(reference, len(message.parts), plain, self.factor, plain.scaled(self.factor))
         messages[key] = counted
         return counted
+
+    def _breakdown(self, message: ModelMessage) -> Breakdown:
+        """Count a message by category, unscaled.
+
+        Providers take each part of a request as a message of its own, and all parts of a response as one; the
+        framing goes to the category of the part it frames.
+        """
+        tokens: Counter[str] = Counter()
+        request = isinstance(message, ModelRequest)
+        for part in message.parts:
+            costs = self._costs(part, "user" if request else "assistant")
+            if costs and (request or not tokens):
+                tokens[costs[0][0]] += MESSAGE_OVERHEAD
+            for category, cost in costs:
+                tokens[category] += cost
+        return Breakdown(**tokens)
+
+    def _costs(self, part: object, unknown: str) -> Costs:
+        """Cost of one part; parts outlive the messages that are merged and cut for single requests."""
+        known = self._parts.get(id(part))
+        if known is not None and known[0]() is part:
+            return known[1]
+        costs = part_costs(part, self._text, unknown=unknown)
+        key, parts = id(part), self._parts
+        try:
+            reference = weakref.ref(part, lambda _gone: parts.pop(key, None))
+        except TypeError:
+            return costs
+        parts[key] = (reference, costs)
+        return costs
 
     def _remembered(self, text: str) -> int:
         self._refresh()
@@ -126,30 +163,8 @@ class TokenCounter:
         if self._loaded != self._text.loaded:
             self._loaded = self._text.loaded
             self._messages.clear()
+            self._parts.clear()
             self._texts.clear()
-
-
-def sum_breakdowns(breakdowns: Iterable[Breakdown]) -> Breakdown:
-    """Add up many counts at once; much faster than adding them one by one."""
-    every = list(breakdowns)
-    return Breakdown(**{name: sum(getattr(one, name) for one in every) for name in CATEGORIES})
-
-
-def _message_breakdown(message: ModelMessage, text: TextCounter) -> Breakdown:
-    """Count a message by category, unscaled.
-
-    Providers take each part of a request as a message of its own, and all parts of a response as one; the
-    framing goes to the category of the part it frames.
-    """
-    tokens: Counter[str] = Counter()
-    request = isinstance(message, ModelRequest)
-    for part in message.parts:
-        costs: Costs = part_costs(part, text, unknown="user" if request else "assistant")
-        if costs and (request or not tokens):
-            tokens[costs[0][0]] += MESSAGE_OVERHEAD
-        for category, cost in costs:
-            tokens[category] += cost
-    return Breakdown(**tokens)
 
 
 def _wire_text(tool: ToolDefinition) -> str:

@@ -59,7 +59,9 @@ def _detail(name: str, args: dict[str, Any]) -> str:
 def _telling(args: dict[str, Any]) -> list[Any]:
     """The arguments worth a title: those every agent's tools are known by, else all that are not switches."""
     known = [args[name] for name in _TELLING if isinstance(args.get(name), str) and args[name]]
-    return known[:2] or [value for value in args.values() if value is not None and not isinstance(value, bool)]
+    return known[:2] or [
+        value for value in args.values() if value is not None and not isinstance(value, bool)
+    ]
 
 
 def _short_path(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """How full the context window is, and with what: the one number behind gauge, triggers and reports."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Self
 
@@ -42,6 +43,12 @@ class Breakdown:
 CATEGORIES: tuple[str, ...] = tuple(f.name for f in fields(Breakdown))
 
 
+def sum_breakdowns(breakdowns: Iterable[Breakdown]) -> Breakdown:
+    """Add up many counts at once; much faster than adding them one by one."""
+    every = list(breakdowns)
+    return Breakdown(**{name: sum(getattr(one, name) for one in every) for name in CATEGORIES})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextWindow:
     """The size of a model's context window and where that number comes from."""
@@ -82,7 +89,7 @@ class ContextUsage:
     @property
     def utilization(self) -> float:
         """Share of the whole window in use; above 1.0 when the view is too large."""
-        return self.total / self.window.limit
+        return self.total / max(1, self.window.limit)
 
     def to_json(self) -> dict[str, int | float | bool | str]:
         """The JSON names that scripts rely on."""

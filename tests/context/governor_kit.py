@@ -1,0 +1,228 @@
+"""A provider that behaves as scripted, and the parts of a governor around it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic_ai import Agent, RunContext
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse
+from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
+
+from tests.context.validity import complaints
+from tui_app.context.compactor import Compactor
+from tui_app.context.encodings import TextCounter
+from tui_app.context.events import CompactionComplete, Payload
+from tui_app.context.governor import ContextGovernor
+from tui_app.context.history import ListHistory
+from tui_app.context.items import Item
+from tui_app.context.learnt import LearntModels
+from tui_app.context.limits import Limits
+from tui_app.context.policy import PLIMSOLL, Policy
+from tui_app.context.summary import ModelSummariser, Progress, Summary, SummaryTask
+from tui_app.context.summary_prompt import INSTRUCTIONS
+from tui_app.context.tokens import TokenCounter
+
+P = TypeVar("P", bound=Payload)
+Delta = str | dict[int, DeltaThinkingPart] | dict[int, DeltaToolCall]
+TOO_LONG = (
+    "This model's maximum context length is {limit} tokens. However, your messages resulted in {requested} "
+    "tokens. Please reduce the length of the messages."
+)
+NOTES = "Title: Steady work\n## Intent\nGo on with the work.\n## Current state\nAll is well."
+
+
+def plain_counter() -> TokenCounter:
+    """Four characters a token: a tokenizer that never needs loading."""
+    return TokenCounter(TextCounter("o200k_base"))
+
+
+class Provider(FunctionModel):
+    """A model with a window and a tokenizer of its own. Requests that break the rules fail the test."""
+
+    def __init__(
+        self, window: int | None = 4_000, *, real_window: int | None = None, factor: float = 1.0
+    ) -> None:
+        profile = ModelProfile(context_window=window) if window else ModelProfile()
+        super().__init__(self.answer, stream_function=self.stream, model_name="scripted", profile=profile)
+        self.real_window = real_window or window or 10**9
+        self.factor = factor
+        self.sent: list[list[ModelMessage]] = []
+        self.summary_requests: list[str] = []
+        self.reply: Callable[[int], ModelResponse] = lambda number: ModelResponse(
+            [TextPart(f"answer {number}")]
+        )
+        self.deltas: Callable[[int], Sequence[Delta]] = lambda _number: [NOTES]
+        self.failures: list[Exception] = []
+        """Raised by the next turns, one each."""
+        self.summary_failures: list[Exception] = []
+        self.gate: asyncio.Event | None = None
+        """Summaries wait for it."""
+        self.asked = asyncio.Event()
+        self.reported: int | None = None
+        """Input tokens to report instead of the real ones."""
+
+    def real(self, messages: Sequence[ModelMessage], instructions: str | None = None) -> int:
+        counter = plain_counter()
+        total = sum(counter.message(message).total for message in messages)
+        return round((total + counter.instructions(instructions or "")) * self.factor)
+
+    def answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        assert complaints(messages) == []
+        real = self._measured(messages, info)
+        self.sent.append(list(messages))
+        if self.failures:
+            raise self.failures.pop(0)
+        response = self.reply(len(self.sent))
+        reported = real if self.reported is None else self.reported
+        response.usage = RequestUsage(input_tokens=reported, output_tokens=self.real([response]))
+        return response
+
+    async def stream(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Delta]:
+        assert complaints(messages) == []
+        self._measured(messages, info)
+        if info.instructions != INSTRUCTIONS:
+            self.sent.append(list(messages))
+            yield "streamed answer"
+            return
+        self.summary_requests.append(str(messages[-1].parts[-1].content))
+        self.asked.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.summary_failures:
+            raise self.summary_failures.pop(0)
+        for delta in self.deltas(len(self.summary_requests)):
+            yield delta
+
+    def _measured(self, messages: Sequence[ModelMessage], info: AgentInfo) -> int:
+        real = self.real(messages, info.instructions)
+        if real > self.real_window:
+            raise too_long(self.real_window, real)
+        return real
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,
+    ) -> AsyncGenerator[StreamedResponse]:
+        arguments = (messages, model_settings, model_request_parameters, run_context)
+        async with super().request_stream(*arguments) as response:
+            instructions = "".join(part.content for part in model_request_parameters.instruction_parts or ())
+            response._usage = RequestUsage(input_tokens=self.real(messages, instructions))
+            yield response
+
+
+def numbered(number: int) -> ModelResponse:
+    return ModelResponse([TextPart(f"answer {number}")])
+
+
+def too_long(limit: int, requested: int) -> ModelHTTPError:
+    body = {"message": TOO_LONG.format(limit=limit, requested=requested), "code": "context_length_exceeded"}
+    return ModelHTTPError.for_category(None, status_code=400, model_name="scripted", body=body)
+
+
+def rate_limited() -> ModelHTTPError:
+    body = {
+        "message": "Rate limit reached: too many tokens per minute, maximum context length is 1000 tokens"
+    }
+    return ModelHTTPError.for_category(None, status_code=429, model_name="scripted", body=body)
+
+
+@dataclass
+class Heard:
+    """Everything that was reported."""
+
+    events: list[Payload] = field(default_factory=list)
+
+    def __call__(self, payload: Payload) -> None:
+        self.events.append(payload)
+
+    def of(self, kind: type[P]) -> list[P]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def outcomes(self) -> list[str]:
+        return [event.outcome for event in self.of(CompactionComplete)]
+
+
+@dataclass
+class Rig:
+    """A governed conversation of which every part can be looked at."""
+
+    provider: Provider
+    heard: Heard
+    history: ListHistory
+    compactor: Compactor
+    limits: Limits
+    governor: ContextGovernor
+
+
+def rig(provider: Provider, policy: Policy = PLIMSOLL, *, fallback: Any = None) -> Rig:
+    heard = Heard()
+    counter = plain_counter()
+    history = ListHistory(counter, heard)
+    limits = Limits(LearntModels(None))
+    writer = ModelSummariser(
+        model=provider,
+        model_name="scripted",
+        input_budget=lambda: limits.window(provider).effective,
+        count=TextCounter("o200k_base").count,
+    )
+    compactor = Compactor(history, policy, lambda _trigger: writer, fallback=fallback)
+    governor = ContextGovernor(policy, history=history, compactor=compactor, counter=counter, limits=limits)
+    return Rig(provider, heard, history, compactor, limits, governor)
+
+
+@dataclass
+class Writer:
+    """A summariser that does as it is told."""
+
+    does: Callable[[SummaryTask], str] = lambda _task: NOTES
+    gate: asyncio.Event | None = None
+    model_name: str = "writer"
+    tasks: list[SummaryTask] = field(default_factory=list)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+        self.tasks.append(task)
+        progress(1, 1, 0)
+        self.started.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        progress(1, 1, 5)
+        return Summary(text=self.does(task), model=self.model_name)
+
+
+def tokens(item: Item) -> int:
+    return plain_counter().message(item.message).total
+
+
+def agent(made: Rig) -> Agent[None, str]:
+    return Agent(made.provider, capabilities=[made.governor])
+
+
+def sized(provider: Provider, tokens: int) -> list[ModelMessage]:
+    """A valid history of exactly so many tokens, to which the prompt "Go on." comes."""
+    history: list[ModelMessage] = []
+    for turn in range(6):
+        history.append(ModelRequest(parts=[UserPromptPart(f"prompt {turn}")]))
+        history.append(ModelResponse(parts=[TextPart(f"answer {turn}")]))
+    prompt = ModelRequest(parts=[UserPromptPart("Go on.")])
+    missing = tokens - provider.real([*history, prompt])
+    history[1] = ModelResponse(parts=[TextPart("answer 0" + " abc" * missing)])
+    assert provider.real([*history, prompt]) == tokens
+    return history
+
+
+async def run(made: Rig, history: Sequence[ModelMessage], prompt: str = "Go on.") -> list[ModelMessage]:
+    result = await agent(made).run(prompt, message_history=history)
+    return result.all_messages()

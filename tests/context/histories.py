@@ -1,0 +1,179 @@
+"""Generated histories, as bad as imports, interruptions and other programs make them."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+from pydantic_ai.messages import (
+    BinaryContent,
+    CompactionPart,
+    ImageUrl,
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ModelResponsePart,
+    RetryPromptPart,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserContent,
+    UserPromptPart,
+)
+
+from tui_app.context.items import Item
+
+IDS = ("a", "b", "c", "d")
+SIZES = (0, 1, 3, 20, 20, 80, 400, 4_000)
+"""Characters of generated text; short ones more often."""
+REQUESTS = (
+    "prompt",
+    "prompt",
+    "blank prompt",
+    "media",
+    "return",
+    "returns",
+    "retry",
+    "feedback",
+    "system",
+    "summary",
+)
+RESPONSES = ("text", "text", "call", "call", "calls", "thinking", "signed", "blank", "nothing", "mixed")
+
+
+class Namer:
+    """Gives every text a name of its own, so that it can be found again."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def text(self, what: str, size: int) -> str:
+        self.count += 1
+        name = f"{what} {self.count}."
+        return name + " lorem ipsum" * (max(0, size - len(name)) // 12)
+
+
+def retry_prompt(text: str, tool: str | None = None, call_id: str = "") -> RetryPromptPart:
+    """What older histories hold; new ones are made of other parts, so making one warns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return RetryPromptPart(text, tool_name=tool, tool_call_id=call_id)
+
+
+@st.composite
+def request_parts(draw: st.DrawFn, namer: Namer) -> list[ModelRequestPart]:  # noqa: PLR0911
+    size = draw(st.sampled_from(SIZES))
+    call_id = draw(st.sampled_from(IDS))
+    match draw(st.sampled_from(REQUESTS)):
+        case "prompt":
+            return [UserPromptPart(namer.text("prompt", size))]
+        case "blank prompt":
+            return [UserPromptPart(draw(st.sampled_from(["", "  \n", []])))]
+        case "media":
+            content: list[UserContent] = [namer.text("prompt", size), draw(media())]
+            return [UserPromptPart(content)]
+        case "return":
+            return [ToolReturnPart("read", draw(results(namer, size)), call_id)]
+        case "returns":
+            ids = draw(st.lists(st.sampled_from(IDS), min_size=1, max_size=4))
+            return [ToolReturnPart("read", draw(results(namer, size)), one) for one in ids]
+        case "retry":
+            return [retry_prompt(namer.text("wrong", size), tool="read", call_id=call_id)]
+        case "feedback":
+            return [retry_prompt(namer.text("try again", size))]
+        case "system":
+            return [SystemPromptPart(namer.text("system", size))]
+        case _:
+            return [CompactionPart(namer.text("summary", size))]
+
+
+@st.composite
+def results(draw: st.DrawFn, namer: Namer, size: int) -> Any:
+    text = namer.text("result", size)
+    return draw(st.sampled_from(["", text, {"text": text, "n": 1}, [text, None], [text, draw(media())]]))
+
+
+def media() -> st.SearchStrategy[Any]:
+    return st.sampled_from(
+        [
+            BinaryContent(b"\x89PNG" + b"x" * 5_000, media_type="image/png"),
+            BinaryContent(b"plain", media_type="text/plain"),
+            ImageUrl("https://example.com/a.png"),
+        ]
+    )
+
+
+@st.composite
+def response_parts(draw: st.DrawFn, namer: Namer) -> list[ModelResponsePart]:
+    size = draw(st.sampled_from(SIZES))
+    text = TextPart(namer.text("answer", size))
+    ids = draw(st.lists(st.sampled_from(IDS), min_size=1, max_size=4))
+    calls: list[ModelResponsePart] = [ToolCallPart("read", {"path": namer.text("p", 1)}, one) for one in ids]
+    match draw(st.sampled_from(RESPONSES)):
+        case "text":
+            return [text]
+        case "call":
+            return calls[:1]
+        case "calls":
+            return calls
+        case "thinking":
+            return [ThinkingPart(namer.text("thought", size))]
+        case "signed":
+            return [ThinkingPart("", signature="abc", provider_name="anthropic"), text]
+        case "blank":
+            return [TextPart("  "), ThinkingPart("")]
+        case "nothing":
+            return []
+        case _:
+            return [ThinkingPart(namer.text("thought", size)), text, *calls]
+
+
+@st.composite
+def messages(draw: st.DrawFn, max_size: int = 14) -> list[ModelMessage]:
+    """Any history at all: pairs are complete only by chance."""
+    namer = Namer()
+    history: list[ModelMessage] = []
+    for is_request in draw(st.lists(st.booleans(), max_size=max_size)):
+        if is_request:
+            groups = draw(st.lists(request_parts(namer), max_size=3))
+            history.append(ModelRequest(parts=[part for group in groups for part in group]))
+        else:
+            history.append(ModelResponse(parts=draw(response_parts(namer))))
+    return history
+
+
+@st.composite
+def asked(draw: st.DrawFn, max_size: int = 14) -> list[ModelMessage]:
+    """A history that a run would send: it ends with something said or done."""
+    history = draw(messages(max_size))
+    size = draw(st.sampled_from(SIZES))
+    last = UserPromptPart(Namer().text("latest", size))
+    if draw(st.booleans()):
+        return [*history, ModelRequest(parts=[last])]
+    turn: list[ModelMessage] = [*history, ModelRequest(parts=[last])]
+    for step in range(draw(st.integers(1, 3))):
+        turn.append(ModelResponse(parts=[ToolCallPart("read", {}, f"t{step}")]))
+        content = Namer().text("result", draw(st.sampled_from(SIZES)))
+        turn.append(ModelRequest(parts=[ToolReturnPart("read", content, f"t{step}")]))
+    return turn
+
+
+def as_items(history: Sequence[ModelMessage]) -> list[Item]:
+    return [Item(place, message) for place, message in enumerate(history, 1)]
+
+
+def long_conversation(turns: int, size: int = 400) -> list[ModelMessage]:
+    """A valid history of plain turns, each with one tool call; four messages a turn."""
+    history: list[ModelMessage] = []
+    for turn in range(turns):
+        text = f"turn {turn} " + "lorem ipsum " * (size // 12)
+        history += [
+            ModelRequest(parts=[UserPromptPart(f"prompt {turn}: {text}")]),
+            ModelResponse(parts=[ToolCallPart("read", {"path": f"src/file_{turn}.py"}, f"call-{turn}")]),
+            ModelRequest(parts=[ToolReturnPart("read", f"result {turn}: {text}", f"call-{turn}")]),
+            ModelResponse(parts=[TextPart(f"answer {turn}: {text}")]),
+        ]
+    return history

@@ -1,0 +1,293 @@
+"""The compaction job: one at a time, in the open, and nothing changes until it is applied."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import pytest
+from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest, UserPromptPart
+
+from tests.context.governor_kit import Heard, Writer, plain_counter
+from tests.context.histories import long_conversation
+from tests.context.validity import as_bytes, complaints
+from tui_app.context.compactor import CompactionRefused, Compactor, State
+from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionStart, Notice
+from tui_app.context.history import ListHistory, Proposal
+from tui_app.context.items import to_messages
+from tui_app.context.policy import PLIMSOLL, Policy
+from tui_app.context.repair import sendable
+from tui_app.context.summary import SummaryFailed, SummaryTask
+from tui_app.context.usage import Breakdown
+from tui_app.context.window import resolve_window
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
+
+
+@dataclass
+class Bench:
+    heard: Heard
+    history: ListHistory
+    writer: Writer
+    compactor: Compactor
+
+    @property
+    def messages(self) -> list[ModelMessage]:
+        return to_messages(self.history.items())
+
+
+def bench(turns: int = 20, *, window: int = 20_000, writer: Writer | None = None) -> Bench:
+    heard, writer = Heard(), writer or Writer()
+    history = ListHistory(plain_counter(), heard)
+    history.sync(long_conversation(turns))
+    history.fix(resolve_window(setting=window), Breakdown(), "m")
+    return Bench(heard, history, writer, Compactor(history, PLIMSOLL, lambda _trigger: writer))
+
+
+async def test_the_states_of_a_job() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    assert at.compactor.state is State.IDLE
+    at.compactor.start("manual")
+    assert at.compactor.state is State.RUNNING
+    assert at.compactor.trigger == "manual"
+    assert at.compactor.apply_ready() is None
+    assert at.writer.gate is not None
+    at.writer.gate.set()
+    await at.compactor.settled()
+    assert at.compactor.state is State.READY
+    complete = at.compactor.apply_ready()
+    assert complete is not None
+    assert complete.outcome == "success"
+    assert at.compactor.state is State.IDLE
+    kinds = [type(event) for event in at.heard.events]
+    assert kinds == [CompactionStart, CompactionProgress, CompactionProgress, CompactionComplete]
+    assert at.history.version == 1
+
+
+async def test_a_second_compaction_is_refused_while_one_runs() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    at.compactor.start("manual")
+    with pytest.raises(CompactionRefused, match="already running"):
+        at.compactor.start("manual")
+    assert not at.compactor.wanted("blocking")
+    at.compactor.cancel()
+    assert at.compactor.wanted("overflow")
+
+
+async def test_nothing_to_compact_says_so() -> None:
+    at = bench(turns=0)
+    with pytest.raises(CompactionRefused, match="fewer than two messages"):
+        at.compactor.start("manual")
+    at.history.sync([ModelRequest(parts=[UserPromptPart("a")]), *long_conversation(1)[-1:]])
+    with pytest.raises(CompactionRefused, match="Nothing to compact"):
+        at.compactor.start("manual")
+    assert at.heard.events == []
+
+
+async def test_messages_that_come_meanwhile_stay_behind_the_summary() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    at.compactor.start("background")
+    late = ModelRequest(parts=[UserPromptPart("And this?")])
+    at.history.sync([*at.messages, late])
+    assert at.writer.gate is not None
+    at.writer.gate.set()
+    complete = await at.compactor.finish()
+    assert complete is not None
+    assert at.messages[-1] is late
+    assert isinstance(at.messages[0].parts[0], CompactionPart)
+    assert complete.messages_before == 81
+    assert complete.messages_after == len(at.history.items())
+    assert complaints(sendable(at.messages)) == []
+
+
+async def test_a_result_for_another_view_is_discarded() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    at.compactor.start("background")
+    at.history.sync(at.messages[8:])
+    before = as_bytes(at.messages)
+    assert at.writer.gate is not None
+    at.writer.gate.set()
+    complete = await at.compactor.finish()
+    assert complete is not None
+    assert (complete.outcome, complete.reason) == ("discarded", "the conversation changed meanwhile")
+    assert as_bytes(at.messages) == before
+
+
+async def test_a_result_for_another_version_is_discarded() -> None:
+    at = bench()
+    at.compactor.start("background")
+    at.history.version += 1
+    complete = await at.compactor.finish()
+    assert complete is not None
+    assert complete.outcome == "discarded"
+
+
+async def test_a_cancelled_job_tells_no_more_of_its_progress() -> None:
+    @dataclass
+    class Stubborn(Writer):
+        async def summarise(self, task: SummaryTask, progress: object) -> NoReturn:  # type: ignore[override]
+            self.started.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                progress(1, 1, 99)  # type: ignore[operator]
+
+    at = bench(writer=Stubborn())
+    at.compactor.start("manual")
+    await at.writer.started.wait()
+    job = at.compactor._job
+    complete = at.compactor.cancel()
+    assert complete is not None
+    assert complete.tokens_before > 0
+    assert job is not None
+    await asyncio.wait([job.task])
+    assert at.heard.of(CompactionProgress) == []
+    assert at.heard.outcomes == ["cancelled"]
+
+
+async def test_a_job_whose_loop_was_stopped_ends_as_cancelled() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    at.compactor.start("manual")
+    assert at.compactor._job is not None
+    at.compactor._job.task.cancel()
+    complete = await at.compactor.finish()
+    assert complete is not None
+    assert complete.outcome == "cancelled"
+    assert at.compactor.state is State.IDLE
+
+
+async def test_cancelling_whoever_waits_does_not_cancel_the_job() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    at.compactor.start("blocking")
+    waiting = asyncio.create_task(at.compactor.finish())
+    await at.writer.started.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert at.writer.gate is not None
+    at.writer.gate.set()
+    assert (await at.compactor.finish()) is not None
+    assert at.heard.outcomes == ["success"]
+
+
+async def test_files_that_cannot_be_written_fail_the_job() -> None:
+    class FullDisk(ListHistory):
+        def commit(self, proposal: Proposal) -> CompactionComplete:
+            raise OSError(28, "No space left on device")
+
+    at = bench()
+    full = FullDisk(plain_counter(), at.heard)
+    full.sync(long_conversation(20))
+    full.fix(resolve_window(setting=20_000), Breakdown(), "m")
+    compactor = Compactor(full, PLIMSOLL, lambda _trigger: at.writer)
+    compactor.start("manual")
+    complete = await compactor.finish()
+    assert complete is not None
+    assert complete.reason == "its files could not be written (No space left on device)"
+    assert len(full.items()) == 80
+
+
+async def test_the_fallback_writes_when_the_model_is_no_help() -> None:
+    def fail(_task: SummaryTask) -> str:
+        raise SummaryFailed("no")
+
+    for bad in (Writer(fail), Writer(lambda _task: " "), Writer(lambda _task: "word " * 90_000)):
+        at = bench(writer=bad)
+        at.compactor.fallback = Writer(model_name="fallback")
+        at.compactor.start("blocking")
+        complete = await at.compactor.finish()
+        assert complete is not None
+        assert (complete.outcome, complete.model) == ("success", "fallback")
+
+
+async def test_a_person_who_asked_is_told_instead_of_given_the_fallback() -> None:
+    def fail(_task: SummaryTask) -> str:
+        raise SummaryFailed("the model answered nothing")
+
+    at = bench(writer=Writer(fail))
+    at.compactor.fallback = Writer(model_name="fallback")
+    at.compactor.start("manual")
+    complete = await at.compactor.finish()
+    assert complete is not None
+    assert (complete.outcome, complete.reason) == ("failed", "the model answered nothing")
+
+
+async def test_an_error_without_words_is_named() -> None:
+    def fail(_task: SummaryTask) -> str:
+        raise KeyError
+
+    at = bench(writer=Writer(fail))
+    at.compactor.start("manual")
+    complete = await at.compactor.finish()
+    assert complete is not None
+    assert complete.reason == "KeyError"
+
+
+async def test_a_timeout_of_the_wire_is_not_called_ours() -> None:
+    def fail(_task: SummaryTask) -> str:
+        raise TimeoutError("read timed out")
+
+    at = bench(writer=Writer(fail))
+    at.compactor.start("manual")
+    complete = await at.compactor.finish()
+    assert complete is not None
+    assert complete.reason == "read timed out"
+
+
+async def test_the_focus_reaches_the_writer() -> None:
+    at = bench()
+    at.compactor.start("manual", "the parser")
+    await at.compactor.finish()
+    assert [task.focus for task in at.writer.tasks] == ["the parser"]
+    assert at.heard.of(CompactionStart)[0].focus == "the parser"
+
+
+async def test_pinned_messages_stay_with_their_pair() -> None:
+    at = bench()
+    at.compactor.pinned = frozenset({6})
+    kept = [at.history.items()[index].message for index in (5, 6)]
+    at.compactor.start("manual")
+    await at.compactor.finish()
+    at.compactor.start("manual")
+    await at.compactor.finish()
+    keys = [item.key for item in at.history.items()]
+    assert 6 in keys
+    assert 7 in keys
+    assert all(any(item.message is message for item in at.history.items()) for message in kept)
+    assert complaints(sendable(at.messages)) == []
+
+
+async def test_two_compactions_without_progress_are_announced_once() -> None:
+    at = bench()
+    at.compactor.policy = Policy(minimum_gain=1.0)
+    for expected in (0, 1, 1):
+        at.history.sync([*at.messages, *long_conversation(10)])
+        at.compactor.start("manual")
+        await at.compactor.finish()
+        assert len(at.heard.of(Notice)) == expected
+    assert not at.compactor.wanted("background")
+    assert at.compactor.wanted("manual")
+
+
+async def test_a_cancelled_job_is_not_started_again_at_once() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    at.compactor.start("background")
+    at.compactor.cancel()
+    assert not at.compactor.wanted("background")
+    at.history.sync([*at.messages, *long_conversation(3)])
+    assert at.compactor.wanted("background")
+
+
+async def test_another_window_is_another_case() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    at.compactor.start("background")
+    at.compactor.cancel()
+    at.history.fix(resolve_window(setting=8_000), Breakdown(), "small")
+    assert at.compactor.wanted("blocking")
+
+
+async def test_the_plan_can_be_seen_first() -> None:
+    at = bench()
+    plan = at.compactor.preview("manual")
+    assert plan.floor + plan.old == pytest.approx(plan.tokens_before, abs=2)
+    assert at.heard.events == []
+    assert replace(plan, focus="x").split == plan.split

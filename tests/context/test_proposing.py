@@ -1,0 +1,81 @@
+"""From summary to proposal, and the summariser that needs no model."""
+
+from tests.context.facts_kit import characters
+from tests.context.governor_kit import plain_counter, tokens
+from tests.context.histories import as_items, long_conversation
+from tui_app.context.events import CompactionComplete
+from tui_app.context.heuristic import ExtractiveSummariser
+from tui_app.context.history import ListHistory, Proposal
+from tui_app.context.planner import Plan, plan_compaction
+from tui_app.context.policy import PLIMSOLL
+from tui_app.context.proposing import default_title, nonzero, propose, summary_task
+from tui_app.context.replacement import WAY_BACK
+from tui_app.context.summary import Summary, SummaryTask
+from tui_app.context.usage import Breakdown
+from tui_app.context.window import resolve_window
+
+BLANK = CompactionComplete(job="j", outcome="failed", trigger="manual", model="asked")
+
+
+def view_and_plan(turns: int = 20, window: int = 20_000) -> tuple[ListHistory, Plan]:
+    view = ListHistory(plain_counter())
+    view.sync(long_conversation(turns))
+    view.fix(resolve_window(setting=window), Breakdown(system=100), "m")
+    plan = plan_compaction(view.items(), view.usage(), tokens, PLIMSOLL, trigger="manual", focus="files")
+    assert isinstance(plan, Plan)
+    return view, plan
+
+
+async def proposed(summary: Summary, way_back: str = WAY_BACK) -> tuple[ListHistory, Plan, Proposal]:
+    view, plan = view_and_plan()
+    return view, plan, await propose(view, plan, summary, BLANK, version=view.version, way_back=way_back)
+
+
+async def test_the_numbers_of_a_proposal_add_up() -> None:
+    view, plan, proposal = await proposed(Summary(text="Notes.", title="T", input_tokens=9, cost_usd=0.1))
+    done = proposal.complete
+    assert (done.outcome, done.title, done.model, done.input_tokens, done.cost_usd) == (
+        "success", "T", "asked", 9, 0.1,
+    )  # fmt: skip
+    assert done.tokens_after == plan.floor + plain_counter().message(proposal.message).total
+    assert done.tokens_removed == plan.tokens_before - done.tokens_after
+    assert done.messages_removed == len(proposal.left) - 1
+    assert done.removed == ((1, max(proposal.left)),)
+    assert done.tokens == {"summary": plain_counter().message(proposal.message).total}
+    assert 0 <= (done.retention or 0) <= 1
+    assert len(view.items()) == 80, "nothing is applied"
+
+
+async def test_facts_are_recoverable_only_where_there_is_a_way_back() -> None:
+    view, plan = view_and_plan(turns=60, window=10_000)
+    states = []
+    for way_back in (WAY_BACK, ""):
+        proposal = await propose(view, plan, Summary(text="Notes."), BLANK, version=0, way_back=way_back)
+        states.append({fact.state for fact in proposal.complete.facts})
+    assert states == [{"kept", "recoverable"}, {"kept", "lost"}]
+
+
+def test_the_task_of_a_plan() -> None:
+    _, plan = view_and_plan()
+    task = summary_task(plan)
+    assert task.items == plan.split.old
+    assert (task.focus, task.previous, task.budget_tokens) == ("files", "", plan.summary_budget)
+    assert default_title(plan).startswith("prompt ")
+    assert nonzero(Breakdown(user=3)) == {"user": 3}
+
+
+async def test_extraction_needs_no_model() -> None:
+    seen: list[tuple[int, int, int]] = []
+    task = SummaryTask(items=tuple(as_items(long_conversation(5))), budget_tokens=400)
+    summary = await ExtractiveSummariser(characters).summarise(task, lambda *step: seen.append(step))
+    assert summary.performed_by == "heuristic"
+    assert characters(summary.text) <= 400
+    assert "src/file_" in summary.text
+    assert len(seen) == 2
+
+
+async def test_the_last_resort_is_a_marker() -> None:
+    task = SummaryTask(items=tuple(as_items(long_conversation(5))), budget_tokens=1)
+    summary = await ExtractiveSummariser(characters).summarise(task, lambda *_step: None)
+    assert summary.performed_by == "marker"
+    assert "20 earlier messages were removed" in summary.text

@@ -1,0 +1,84 @@
+"""Events: what they are called, and that they come back from the log as they went in."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tui_app.context import events
+from tui_app.context.events import (
+    BY_TYPE,
+    PAYLOADS,
+    AssistantMessage,
+    CompactionComplete,
+    Error,
+    Fact,
+    Payload,
+    QueueChanged,
+    Record,
+    SessionStart,
+    UsageInfo,
+    UserMessage,
+    payload_from_json,
+    payload_to_json,
+)
+
+FULL: list[Payload] = [
+    UserMessage(text="hi", tokens={"user": 3}, attachments=("a.png",)),
+    AssistantMessage(text="ho", call_ids=("1", "2"), cost_usd=0.5),
+    QueueChanged(prompts=("a", "b"), paused=True),
+    UsageInfo(usage={"total": 5}),
+    Error(kind="network", message="No answer.", limit=None),
+    CompactionComplete(
+        job="1-1",
+        outcome="success",
+        trigger="manual",
+        removed=((1, 4), (7, 9)),
+        facts=(Fact(kind="rule", text="never push", source="#1", state="kept", weight=2.0),),
+    ),
+]
+
+
+@pytest.mark.parametrize("payload", FULL, ids=lambda payload: payload.TYPE)
+def test_a_payload_comes_back_from_json(payload: Payload) -> None:
+    stored = json.loads(json.dumps(payload_to_json(payload)))
+    assert payload_from_json(payload.TYPE, stored) == payload
+
+
+def test_every_payload_has_a_type_of_its_own() -> None:
+    assert len(BY_TYPE) == len(PAYLOADS) == 25
+    assert all(payload.TYPE for payload in PAYLOADS)
+    public = [vars(events)[name] for name in events.__all__]
+    kinds = {one for one in public if isinstance(one, type) and issubclass(one, Payload)}
+    assert kinds == {Payload, *PAYLOADS}
+
+
+def test_what_newer_versions_add_is_ignored_and_unknown_types_are_not() -> None:
+    assert payload_from_json("user.message", {"text": "hi", "mood": "good"}) == UserMessage(text="hi")
+    with pytest.raises(KeyError):
+        payload_from_json("user.thought", {})
+
+
+def test_the_envelope() -> None:
+    record = Record(seq=3, time=1.5, session="s", data=SessionStart(cwd="/home", model="m"))
+    data = record.to_json()
+    assert {key: data[key] for key in ("type", "session", "seq", "time", "version")} == {
+        "type": "session.start",
+        "session": "s",
+        "seq": 3,
+        "time": 1.5,
+        "version": 1,
+    }
+    assert data["data"]["policy"] == "plimsoll"
+
+
+def test_everything_public_is_where_it_is_looked_for() -> None:
+    assert all(hasattr(events, name) for name in events.__all__)
+    assert {payload.__name__ for payload in PAYLOADS} <= set(events.__all__)
+
+
+def test_events_wait_for_no_agent_library() -> None:
+    code = "import sys, tui_app.context.events; print('pydantic_ai' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

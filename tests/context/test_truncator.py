@@ -1,0 +1,137 @@
+"""Fitting one request: what goes first, and what never goes."""
+
+from pydantic_ai.messages import (
+    BinaryContent,
+    CompactionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from tests.context.histories import as_items, retry_prompt
+from tui_app.context.truncator import Truncated, truncate
+
+
+def weigh(message: ModelMessage) -> int:
+    """Ten tokens a message; results and errors a token a character."""
+    long = [part for part in message.parts if part.part_kind in {"tool-return", "retry-prompt"}]
+    files = sum(1_000 for part in long if isinstance(part, ToolReturnPart) for _file in part.files)
+    return files + (sum(len(part.model_response_str()) for part in long) if long else 10)  # type: ignore[union-attr]
+
+
+def said(text: str = "x") -> ModelRequest:
+    return ModelRequest(parts=[UserPromptPart(text)])
+
+
+def called(call_id: str) -> ModelResponse:
+    return ModelResponse(parts=[ToolCallPart("read", {}, call_id)])
+
+
+def returned(call_id: str, size: int = 10) -> ModelRequest:
+    return ModelRequest(parts=[ToolReturnPart("read", "r" * size, call_id)])
+
+
+WORDS = ModelResponse(parts=[TextPart("w")])
+VIEW: list[ModelMessage] = [
+    ModelRequest(parts=[SystemPromptPart("s")]),  # 1
+    ModelRequest(parts=[CompactionPart("c")]),  # 2
+    said(),  # 3
+    called("a"),  # 4
+    returned("a"),  # 5
+    WORDS,  # 6
+    said(),  # 7: the latest prompt
+    called("b"),  # 8
+    returned("b"),  # 9
+    called("c"),  # 10
+    returned("c"),  # 11
+]
+
+
+def keys(budget: int, pinned: frozenset[int] = frozenset()) -> list[int]:
+    return [item.key for item in truncate(as_items(VIEW), budget, weigh, pinned).items]
+
+
+def test_what_goes_in_which_order() -> None:
+    assert keys(110) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+    assert keys(109) == [1, 2, 3, 6, 7, 8, 9, 10, 11]
+    assert keys(89) == [1, 2, 3, 7, 8, 9, 10, 11]
+    assert keys(79) == [1, 2, 7, 8, 9, 10, 11]
+    assert keys(69) == [1, 2, 7, 10, 11]
+    assert keys(49) == [1, 7, 10, 11]
+    assert keys(0) == [1, 7, 10, 11], "system, latest prompt and the newest pair never go"
+
+
+def test_pins_go_last() -> None:
+    assert keys(79, frozenset({4})) == [1, 2, 4, 5, 7, 10, 11]
+    assert keys(69, frozenset({4})) == [1, 4, 5, 7, 10, 11]
+    assert keys(59, frozenset({4})) == [1, 7, 10, 11]
+
+
+def test_a_view_without_any_prompt_keeps_its_newest_message() -> None:
+    cut = truncate(as_items([called("a"), returned("a"), called("b"), returned("b")]), 20, weigh)
+    assert [item.key for item in cut.items] == [3, 4]
+    assert cut.fits
+
+
+def cut_result(message: ModelRequest, budget: int) -> Truncated:
+    return truncate(as_items([said(), called("a"), message]), budget, weigh)
+
+
+def test_long_results_are_cut_at_the_end_and_say_so() -> None:
+    cut = cut_result(returned("a", 5_000), 700)
+    part = cut.items[-1].message.parts[0]
+    assert isinstance(part, ToolReturnPart)
+    assert str(part.content).startswith("rrr")
+    assert "cut to fit this request: 5000 characters in all" in str(part.content)
+    assert (part.tool_call_id, part.tool_name, part.outcome) == ("a", "read", "success")
+    assert cut.fits
+    assert cut.tokens <= 700
+
+
+def test_the_longest_result_is_cut_first() -> None:
+    both = ModelRequest(parts=[*returned("a", 4_000).parts, *returned("b", 300).parts])
+    calls = ModelResponse(parts=[ToolCallPart("read", {}, "a"), ToolCallPart("read", {}, "b")])
+    view = [said(), calls, both]
+    cut = truncate(as_items(view), 1_400, weigh)
+    assert str(cut.items[-1].message.parts[1].content) == "r" * 300
+
+
+def test_a_result_is_never_cut_to_nothing() -> None:
+    cut = cut_result(returned("a", 5_000), 30)
+    assert not cut.fits
+    assert 150 <= len(str(cut.items[-1].message.parts[0].content)) <= 200
+
+
+def test_files_in_results_go_with_a_mark() -> None:
+    picture = BinaryContent(b"x", media_type="image/png")
+    message = ModelRequest(parts=[ToolReturnPart("shot", ["caption", picture, picture], "a")])
+    cut = cut_result(message, 300)
+    part = cut.items[-1].message.parts[0]
+    assert isinstance(part, ToolReturnPart)
+    assert part.files == []
+    assert "caption" in str(part.content)
+    assert "files left out of this request: 2" in str(part.content)
+
+
+def test_long_errors_of_tools_are_cut_too() -> None:
+    message = ModelRequest(parts=[retry_prompt("e" * 5_000, "read", "a")])
+
+    def flat(message: ModelMessage) -> int:
+        return sum(len(str(part.content)) for part in message.parts if hasattr(part, "content"))
+
+    cut = truncate(as_items([said(), called("a"), message]), 1_000, flat)
+    part = cut.items[-1].message.parts[0]
+    assert isinstance(part, ToolReturnPart)
+    assert (part.outcome, part.tool_call_id) == ("retried", "a")
+    assert cut.fits
+
+
+def test_the_view_itself_is_not_changed() -> None:
+    message = returned("a", 5_000)
+    cut_result(message, 100)
+    assert len(str(message.parts[0].content)) == 5_000

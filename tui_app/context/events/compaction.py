@@ -1,0 +1,134 @@
+"""Events of the context window: its size, cuts for one request, and compactions."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from tui_app.context.events.base import FactState, Outcome, Payload, Trigger
+from tui_app.context.usage import ContextUsage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageInfo(Payload):
+    """The measured context of a request: the payload is ``ContextUsage.to_json()``."""
+
+    TYPE: ClassVar[str] = "session.usage_info"
+    usage: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaugeChanged(Payload):
+    """The estimate of the next request after any change of the view, model or tokenizer."""
+
+    TYPE: ClassVar[str] = "session.gauge"
+    STORED: ClassVar[bool] = False
+    usage: ContextUsage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncation(Payload):
+    """One request was cut to fit; the view itself did not change, and replay ignores this."""
+
+    TYPE: ClassVar[str] = "session.truncation"
+    tokens_before: int
+    tokens_after: int
+    messages_before: int
+    messages_after: int
+    tokens_removed: int
+    messages_removed: int
+    performed_by: str = "truncator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionStart(Payload):
+    """A compaction job began."""
+
+    TYPE: ClassVar[str] = "session.compaction_start"
+    job: str
+    trigger: Trigger
+    tokens_before: int
+    messages_before: int
+    model: str
+    policy: str = "plimsoll"
+    focus: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionProgress(Payload):
+    """How far a running job is."""
+
+    TYPE: ClassVar[str] = "session.compaction_progress"
+    STORED: ClassVar[bool] = False
+    job: str
+    part: int
+    parts: int
+    tokens_written: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """Something the dropped history held, and what became of it."""
+
+    kind: Literal["rule", "request", "file", "command", "error", "decision", "todo", "question", "detail"]
+    text: str
+    """What a person reads, for example ``import.py · edited 3×``."""
+    source: str = ""
+    """Handle of the message it comes from, for example ``#142``."""
+    state: FactState = "kept"
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionComplete(Payload):
+    """A compaction ended. With outcome ``success`` it changes the agent view; else nothing changed."""
+
+    TYPE: ClassVar[str] = "session.compaction_complete"
+    job: str
+    outcome: Outcome
+    trigger: Trigger
+    policy: str = "plimsoll"
+    performed_by: str = "model"
+    """``model``, ``heuristic``, ``marker`` or ``provider``."""
+    model: str = ""
+    reason: str = ""
+    """Why it failed, in one sentence; empty on success."""
+    focus: str = ""
+    title: str = ""
+    summary: str = ""
+    removed: tuple[tuple[int, int], ...] = ()
+    """Inclusive ranges of log numbers that left the agent view."""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens of the summary message, by category."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    messages_before: int = 0
+    messages_after: int = 0
+    tokens_removed: int = 0
+    messages_removed: int = 0
+    retention: float | None = None
+    facts: tuple[Fact, ...] = ()
+    checkpoint_path: str = ""
+    history_path: str = ""
+    duration_s: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionUndone(Payload):
+    """The view from before a compaction is back; ``compaction`` is its log number."""
+
+    TYPE: ClassVar[str] = "session.compaction_undone"
+    compaction: int
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionRedone(Payload):
+    """An undone compaction stands again."""
+
+    TYPE: ClassVar[str] = "session.compaction_redone"
+    compaction: int
+    tokens_before: int = 0
+    tokens_after: int = 0

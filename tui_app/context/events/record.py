@@ -1,0 +1,98 @@
+"""An event with its place in the log, and both as JSON."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tui_app.context.events.base import Payload
+from tui_app.context.events.compaction import (
+    CompactionComplete,
+    CompactionProgress,
+    CompactionRedone,
+    CompactionStart,
+    CompactionUndone,
+    Fact,
+    GaugeChanged,
+    Truncation,
+    UsageInfo,
+)
+from tui_app.context.events.messages import (
+    AssistantDelta,
+    AssistantMessage,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    UserMessage,
+)
+from tui_app.context.events.session import (
+    CheckpointCreated,
+    Error,
+    ModelChange,
+    Notice,
+    QueueChanged,
+    SessionClear,
+    SessionEnd,
+    SessionRewind,
+    SessionStart,
+)
+
+SCHEMA_VERSION = 1
+"""Version of the envelope; it grows when a field changes its meaning."""
+PAYLOADS: tuple[type[Payload], ...] = (
+    SessionStart, SystemMessage, UserMessage, AssistantMessage, ToolCall, ToolResult, UsageInfo, Truncation,
+    CompactionStart, CompactionProgress, CompactionComplete, CompactionUndone, CompactionRedone, ModelChange,
+    SessionClear, SessionRewind, CheckpointCreated, Error, SessionEnd, TurnStart, AssistantDelta, TurnEnd,
+    QueueChanged, GaugeChanged, Notice,
+)  # fmt: skip
+BY_TYPE: dict[str, type[Payload]] = {payload.TYPE: payload for payload in PAYLOADS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One event with its place in the log."""
+
+    seq: int
+    """Number in the session's log, from 1; 0 for live-only events."""
+    time: float
+    """Seconds since the epoch."""
+    session: str
+    data: Payload
+
+    def to_json(self) -> dict[str, Any]:
+        """The public envelope of an event."""
+        return {
+            "type": self.data.TYPE,
+            "session": self.session,
+            "seq": self.seq,
+            "time": self.time,
+            "version": SCHEMA_VERSION,
+            "data": payload_to_json(self.data),
+        }
+
+
+def payload_to_json(payload: Payload) -> dict[str, Any]:
+    """Flatten a payload to JSON values; usage events carry their figures at the top."""
+    if isinstance(payload, UsageInfo):
+        return dict(payload.usage)
+    return asdict(payload)
+
+
+def payload_from_json(kind: str, data: dict[str, Any]) -> Payload:
+    """Rebuild a payload from the log; unknown keys of newer versions are ignored.
+
+    Raises:
+        KeyError: if ``kind`` is not a known event type.
+    """
+    cls = BY_TYPE[kind]
+    if cls is UsageInfo:
+        return UsageInfo(usage=data)
+    known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+    for name in ("call_ids", "attachments", "prompts"):
+        if name in known:
+            known[name] = tuple(known[name])
+    if "removed" in known:
+        known["removed"] = tuple((int(a), int(b)) for a, b in known["removed"])
+    if "facts" in known:
+        known["facts"] = tuple(Fact(**fact) for fact in known["facts"])
+    return cls(**known)

@@ -1,0 +1,163 @@
+"""What happens around every model request of one conversation, in order."""
+
+from dataclasses import dataclass, field, replace
+
+from pydantic_ai import RunContext
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import Model, ModelRequestContext
+
+from tui_app.context.compactor import CompactionRefused, Compactor, State
+from tui_app.context.events import Notice, Trigger, UsageInfo
+from tui_app.context.history import History
+from tui_app.context.items import to_messages
+from tui_app.context.limits import ContextTooLarge, Limits
+from tui_app.context.measure import is_silent_truncation
+from tui_app.context.outgoing import build
+from tui_app.context.overflow import ContextOverflow
+from tui_app.context.policy import Policy
+from tui_app.context.tokens import TokenCounter
+from tui_app.context.usage import Breakdown
+
+SILENT_TRUNCATION = (
+    "The server reports far fewer tokens than were sent: it probably dropped the beginning of the request. "
+    "Set the window to what it really holds."
+)
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """Measures, relieves and builds the requests of one conversation, one after the other."""
+
+    policy: Policy
+    history: History
+    compactor: Compactor | None
+    """Runs the compactions of that view; None guards without compacting."""
+    counter: TokenCounter
+    limits: Limits
+    model: Model | None = field(default=None, init=False)
+    """The model of the newest request."""
+    _counted: int = field(default=0, init=False)
+    """Tokens of the newest request as counted without any factor."""
+    _recovered: bool = field(default=False, init=False)
+    """Whether the present request has already been refused once as too long."""
+    _warned: bool = field(default=False, init=False)
+    _refusal: str = field(default="", init=False)
+    """The last reason why nothing could be compacted; said once, not with every request."""
+
+    async def first(self, ctx: RunContext[object], request: ModelRequestContext) -> ModelRequestContext:
+        """Measure the view, apply or start what is due, and build the request."""
+        self._recovered = False
+        version = self.history.version
+        self.history.sync(request.messages)
+        self._fix(request)
+        await self._relieve()
+        self._persist(ctx, version)
+        return self._outgoing(request)
+
+    def again(self, request: ModelRequestContext) -> ModelRequestContext:
+        """Build another attempt from the view as it is now, or for another model."""
+        self._fix(request)
+        return self._outgoing(request)
+
+    def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
+        """Learn how the model's own tokenizer compares with the count."""
+        if response.state != "complete":
+            return
+        reported = response.usage.input_tokens
+        if is_silent_truncation(round(self._counted * self.limits.factor(request.model)), reported):
+            if not self._warned:
+                self.history.report(Notice(text=SILENT_TRUNCATION))
+            self._warned = True
+            return
+        self.limits.observe(request.model, self._counted, reported)
+
+    async def refused(
+        self, ctx: RunContext[object], request: ModelRequestContext, overflow: ContextOverflow
+    ) -> None:
+        """Learn from "too long" and make the view smaller, once for each request.
+
+        Raises:
+            ContextTooLarge: if the request was refused before.
+        """
+        self.limits.learn(request.model, overflow, self._counted)
+        version = self.history.version
+        self._fix(request)
+        if self._recovered:
+            window = self.history.usage().window
+            raise ContextTooLarge(
+                overflow.limit or window.limit, overflow.requested or self.history.usage().total
+            )
+        self._recovered = True
+        await self._compact("overflow")
+        self._persist(ctx, version)
+
+    def _persist(self, ctx: RunContext[object], version: int) -> None:
+        """Make a rewritten view the run's own history."""
+        if self.history.version != version:
+            ctx.messages[:] = to_messages(self.history.items())
+
+    def _fix(self, request: ModelRequestContext) -> None:
+        """Tell the history what every request to this model carries."""
+        model = self.model = request.model
+        window, factor = self.limits.window(model), self.limits.factor(model)
+        self.history.fix(window, self._carried(request), model.model_name, factor)
+
+    def _carried(self, request: ModelRequestContext) -> Breakdown:
+        """Tokens of instructions and tools, without any factor."""
+        parameters = request.model_request_parameters
+        instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
+        tools = [*parameters.function_tools, *parameters.output_tools]
+        plain = self.counter.unscaled
+        return Breakdown(
+            system=plain(self.counter.instructions(instructions)), tools=plain(self.counter.tools(tools))
+        )
+
+    async def _relieve(self) -> None:
+        """Apply what is ready, start what is due, and wait where the window is nearly full."""
+        if self.compactor is None:
+            return
+        self.compactor.apply_ready()
+        match self.policy.pressure(self.history.usage()):
+            case "background":
+                self._start(self.compactor, "background")
+            case "blocking":
+                await self._compact("blocking")
+
+    async def _compact(self, trigger: Trigger) -> None:
+        """Wait for the running job, then run another one if the view is still too full."""
+        compactor = self.compactor
+        if compactor is None:
+            return
+        if compactor.state is not State.IDLE:
+            ended = await compactor.finish()
+            helped = ended is not None and ended.outcome == "success"
+            if helped and self.policy.pressure(self.history.usage()) != "blocking":
+                return
+        if self._start(compactor, trigger):
+            await compactor.finish()
+
+    def _start(self, compactor: Compactor, trigger: Trigger) -> bool:
+        if not compactor.wanted(trigger):
+            return False
+        try:
+            compactor.start(trigger)
+        except CompactionRefused as refusal:
+            # No model was asked, so this is no failed attempt: with the next message it may help.
+            if trigger != "background" and str(refusal) != self._refusal:
+                self._refusal = str(refusal)
+                self.history.report(Notice(text=self._refusal))
+            return False
+        self._refusal = ""
+        return True
+
+    def _outgoing(self, request: ModelRequestContext) -> ModelRequestContext:
+        """The request as it is sent: whole if it fits, else cut for this time only."""
+        pinned = self.compactor.pinned if self.compactor is not None else frozenset[int]()
+        out = build(self.history, request.messages, self.policy, pinned)
+        if out.truncation is not None:
+            self.history.distrust()
+            self.history.report(out.truncation)
+        self.history.report(UsageInfo(usage=self.history.usage().to_json()))
+        counted = sum(self.counter.message(message).total for message in out.messages)
+        self._counted = self.counter.unscaled(counted) + self._carried(request).total
+        return replace(request, messages=out.messages)
