@@ -1,0 +1,1 @@
+"""Models, turns and tools: whoever answers, and what it may look at."""

@@ -24,6 +24,7 @@ from pydantic_ai.exceptions import (
 )
 
 from tui_app.agent import error_wording as say
+from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.context.error_text import chain, full_text, status_of
 from tui_app.context.events import Error
 from tui_app.context.limits import ContextTooLarge
@@ -174,6 +175,11 @@ def _bad_answer(error: BaseException, model: str) -> Error:
     )
 
 
+def _no_model(error: BaseException, _model: str) -> Error:
+    """The sentence was made for a person already."""
+    return Error(kind="auth" if isinstance(error, ModelNotReady) else "input", message=say.plain(str(error)))
+
+
 _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Wording], ...] = (
     (ModelQuotaExceededError, say.out_of_credit),
     (ModelRateLimitError, say.rate_limited),
@@ -186,6 +192,7 @@ _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Word
     (UsageLimitExceeded, _limit_reached),
     (ContentFilterError, _filtered),
     (UnexpectedModelBehavior, _bad_answer),
+    (UnknownModel, _no_model),
     (UserError, _misconfigured),
     (ImportError, _not_installed),
     ((ConnectionError, socket.gaierror, ssl.SSLError), say.unreachable),

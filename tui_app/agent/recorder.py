@@ -1,5 +1,6 @@
 """Writes what happens during a turn into the session's log, before anyone is shown it."""
 
+from dataclasses import replace
 from time import monotonic
 from typing import Any, Protocol
 
@@ -113,7 +114,8 @@ class Recorder(AbstractCapability[Any]):
             duration_s=round(monotonic() - self._asked, 3),
             cost_usd=_cost(response),
         )
-        self.journal.append(message, response)
+        # A copy: the run goes on writing into its own.
+        self.journal.append(message, replace(response))
 
     def result(self, part: ToolReturnPart | RetryPromptPart) -> None:
         """Write a tool's answer down, success and failure alike."""

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 from pydantic_ai.models import Model
 
-from tui_app.agent.models import build_model, server_window
+from tui_app.agent.errors import describe_error
+from tui_app.agent.models import ModelNotReady, UnknownModel, build_model, server_window
+from tui_app.context.events import Error, ErrorKind
 from tui_app.context.limits import Limits
 from tui_app.settings import Endpoint
 
@@ -19,27 +21,60 @@ class ModelShelf:
     endpoints: Mapping[str, Endpoint]
     limits: Limits
     _models: dict[str, Model] = field(default_factory=dict)
+    _building: dict[str, "asyncio.Task[Model]"] = field(default_factory=dict)
 
     async def get(self, name: str) -> Model:
         """Return the model of that name, asking its server for the window the first time.
+
+        Who asks while it is being built waits for the same one; giving up waiting does not stop the others.
 
         Raises:
             UnknownModel: if there is no such model.
             Exception: whatever the vendor's SDK raises for a missing key.
         """
         model = self._models.get(name)
-        if model is None:
-            model = await asyncio.to_thread(build_model, name, endpoints=self.endpoints, env=self.env)
-            window = self._configured(name) or await server_window(model)
-            if window:
-                self.limits.server[self.limits.model_key(model)] = window
-            self._models[name] = model
-        return model
+        if model is not None:
+            return model
+        building = self._building.get(name)
+        if building is None:
+            building = self._building[name] = asyncio.create_task(self._build(name), name=f"model {name}")
+            building.add_done_callback(_seen)
+        return await asyncio.shield(building)
 
     def built(self, name: str) -> Model | None:
         """The model of that name if it was built before."""
         return self._models.get(name)
 
+    async def _build(self, name: str) -> Model:
+        try:
+            model = await asyncio.to_thread(build_model, name, endpoints=self.endpoints, env=self.env)
+            window = self._configured(name) or await server_window(model)
+            if window:
+                self.limits.server[self.limits.model_key(model)] = window
+            self._models[name] = model
+            return model
+        finally:
+            del self._building[name]
+
     def _configured(self, name: str) -> int | None:
         endpoint = self.endpoints.get(name.partition(":")[0])
         return endpoint.window if endpoint else None
+
+
+def why_unavailable(error: Exception, *, model: str) -> Error:
+    """Say for a person why a model could not be built.
+
+    Args:
+        error: What building it raised.
+        model: Its name.
+    """
+    if not isinstance(error, UnknownModel):
+        return describe_error(error, model=model)
+    kind: ErrorKind = "auth" if isinstance(error, ModelNotReady) else "input"
+    return Error(kind=kind, message=str(error), hint="Choose another model with /model.")
+
+
+def _seen(building: "asyncio.Task[Model]") -> None:
+    """Fetch the outcome also when nobody waits any more, so that asyncio does not complain about it."""
+    if not building.cancelled():
+        building.exception()

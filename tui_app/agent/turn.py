@@ -11,6 +11,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.usage import UsageLimits
 
 from tui_app.agent.recorder import Recorder
+from tui_app.context.items import answers_of
 from tui_app.context.repair import INTERRUPTED
 
 MAX_REQUESTS = 200
@@ -68,7 +69,7 @@ class TurnRunner:
         except RunCancelled as cancelled:
             self._keep_partial(history, cancelled.all_messages())
             return TurnResult(cancelled=True)
-        except Exception as error:  # noqa: BLE001 - every failure of a turn becomes an error a person reads
+        except Exception as error:  # every failure of a turn becomes an error a person reads
             return TurnResult(error=error)
         finally:
             self._token = None
@@ -103,7 +104,6 @@ def open_calls(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
         if isinstance(message, ModelResponse):
             open_now = {part.tool_call_id: part for part in message.parts if isinstance(part, ToolCallPart)}
             continue
-        for part in message.parts:
-            if not isinstance(part, ToolCallPart):
-                open_now.pop(getattr(part, "tool_call_id", ""), None)
+        for call_id in answers_of(message):
+            open_now.pop(call_id, None)
     return list(open_now.values())

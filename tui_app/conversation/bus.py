@@ -1,10 +1,11 @@
 """Handing events to everyone who watches a conversation."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
 from dataclasses import dataclass, field
+from typing import Self
 
-from tui_app.context.events import Record
+from tui_app.context.events import Payload, Record
 
 
 @dataclass(slots=True)
@@ -18,6 +19,10 @@ class EventBus:
         """Give a record to all subscribers; never waits."""
         for queue in self._queues:
             queue.put_nowait(record)
+
+    def tell(self, session: str, payload: Payload) -> None:
+        """Publish something that no log keeps."""
+        self.publish(Record(seq=0, time=time.time(), session=session, data=payload))
 
     def subscribe(self) -> "Subscription":
         """Start listening; nothing published from now on is missed."""
@@ -41,17 +46,25 @@ class EventBus:
 
 @dataclass(slots=True)
 class Subscription:
-    """An async iterator over records; ends when the conversation closes."""
+    """An async iterator over records; ends when the conversation closes.
+
+    Whoever stops iterating may go on later: what is published meanwhile is kept until ``close``.
+    """
 
     _bus: EventBus
     _queue: "asyncio.Queue[Record | None]"
 
-    async def __aiter__(self) -> AsyncIterator[Record]:
-        try:
-            while (record := await self._queue.get()) is not None:
-                yield record
-        finally:
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Record:
+        record = await self._queue.get()
+        if record is None:
             self.close()
+            # Whoever asks again hears the same.
+            self._queue.put_nowait(None)
+            raise StopAsyncIteration
+        return record
 
     def close(self) -> None:
         """Stop listening."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
@@ -11,9 +12,19 @@ from tui_app.context.history import Proposal
 from tui_app.context.items import Item, to_messages
 from tui_app.context.proposing import nonzero
 from tui_app.context.render import transcript_lines
-from tui_app.context.usage import Breakdown, ContextUsage
+from tui_app.context.usage import Breakdown
 from tui_app.session.heads import Head
 from tui_app.session.workspace import Checkpoint, SessionFolder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """What a compaction changes, in tokens."""
+
+    before: int
+    after: int
+    summary: Breakdown
+    """Tokens of the summary message, without any factor."""
 
 
 @dataclass(slots=True)
@@ -23,66 +34,64 @@ class Archive:
     folder: SessionFolder
     compactions: int = 0
     """Compactions in the log, undone ones included: numbers are never used twice."""
-    _checkpoints: list[Checkpoint] = field(default_factory=list)
-
-    @property
-    def checkpoints(self) -> Sequence[Checkpoint]:
-        """Checkpoints written so far, oldest first."""
-        return tuple(self._checkpoints)
+    _latest: int = 0
+    _checkpoints: dict[int, Checkpoint] = field(default_factory=dict)
 
     def note(self, head: Head) -> None:
         """Follow the log."""
-        if head.type == "session.compaction_complete" and head.state == "success":
+        if head.type == CompactionComplete.TYPE and head.state == "success":
             self.compactions += 1
+            self._latest = head.seq
         elif head.type == CheckpointCreated.TYPE:
-            file = head.model
             title = head.title.partition("  ")[2]
-            self._checkpoints.append(
-                Checkpoint(number=len(self._checkpoints) + 1, title=title, file=file, time=head.time)
+            self._checkpoints[self._latest] = Checkpoint(
+                number=head.ref, title=title, file=head.model, time=head.time
             )
 
+    def standing(self, compactions: Sequence[int]) -> list[Checkpoint]:
+        """Checkpoints of the given compactions (log numbers), oldest first."""
+        return [self._checkpoints[seq] for seq in compactions if seq in self._checkpoints]
+
+    def sync(self, compactions: Sequence[int]) -> None:
+        """Let the index list the compactions that stand: after an undo, a redo, or a crash.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        checkpoints = self.standing(compactions)
+        if self.folder.listed() not in (None, len(checkpoints)):
+            self.folder.write_index(checkpoints)
+
     def write(
-        self,
-        proposal: Proposal,
-        items: Sequence[Item],
-        usage: ContextUsage,
-        tokens_after: int,
-        summary: Breakdown,
-        time: float,
+        self, proposal: Proposal, items: Sequence[Item], sizes: Sizes, time: float, standing: Sequence[int]
     ) -> tuple[CompactionComplete, CheckpointCreated]:
         """Write history and checkpoint, and complete the event with paths and final numbers.
 
         Args:
             proposal: What is about to be applied.
             items: The view before it.
-            usage: Its size.
-            tokens_after: Size of the view afterwards.
-            summary: Tokens of the summary message, without any factor.
+            sizes: What it changes.
             time: Seconds since the epoch.
+            standing: Log numbers of the compactions that stand.
 
         Raises:
             OSError: if the disk refuses.
         """
         number = self.compactions + 1
-        messages = ModelMessagesTypeAdapter.dump_python(to_messages(items), mode="json")
-        readable = "\n\n".join(transcript_lines(items, limit=None))
-        history = self.folder.write_history(
-            number, json.dumps(messages, ensure_ascii=True, indent=1), f"{readable}\n"
-        )
-        done = proposal.complete
-        title = done.title or "conversation"
+        title = proposal.complete.title or "conversation"
+        history = self._write_history(number, items)
         checkpoint = self.folder.write_checkpoint(
-            number, title, done.summary, time=time, earlier=self.checkpoints
+            number, title, proposal.complete.summary, time=time, earlier=self.standing(standing)
         )
         path = str(self.folder.checkpoints / checkpoint.file)
         left = len(proposal.left)
         complete = replace(
-            done,
+            proposal.complete,
             title=title,
-            tokens=nonzero(summary),
-            tokens_before=usage.total,
-            tokens_after=tokens_after,
-            tokens_removed=usage.total - tokens_after,
+            tokens=nonzero(sizes.summary),
+            tokens_before=sizes.before,
+            tokens_after=sizes.after,
+            tokens_removed=sizes.before - sizes.after,
             messages_before=len(items),
             messages_after=len(items) - left + 1,
             messages_removed=left - 1,
@@ -90,3 +99,10 @@ class Archive:
             history_path=str(history),
         )
         return complete, CheckpointCreated(number=number, title=title, path=path)
+
+    def _write_history(self, number: int, items: Sequence[Item]) -> Path:
+        messages = ModelMessagesTypeAdapter.dump_python(to_messages(items), mode="json")
+        readable = "\n\n".join(transcript_lines(items, limit=None))
+        return self.folder.write_history(
+            number, json.dumps(messages, ensure_ascii=True, indent=1), f"{readable}\n"
+        )

@@ -1,11 +1,12 @@
 """Compactions a person starts or takes back, and background ones that end while nothing else runs."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tui_app.agent.turn import TurnRunner
 from tui_app.context.compactor import CompactionRefused, Compactor, State
 from tui_app.context.events import CompactionComplete, Notice, Trigger
+from tui_app.context.planner import irreducible_floor
 from tui_app.conversation.session_history import SessionHistory
 
 
@@ -15,8 +16,8 @@ class Compactions:
 
     history: SessionHistory
     compactor: Compactor
-    idle: Callable[[], bool]
-    """Whether no turn runs; a background result is applied at once then, else by the next request."""
+    runner: TurnRunner
+    """While it runs a turn, a background result is applied by the turn's next request."""
     _watcher: "asyncio.Task[None] | None" = field(default=None)
 
     async def run(self, trigger: Trigger, focus: str = "") -> CompactionComplete | None:
@@ -25,8 +26,10 @@ class Compactions:
         Returns:
             How it ended; None when it was cancelled, or refused with a notice.
         """
-        if self.compactor.state is State.READY:
-            self.compactor.apply_ready()
+        self.compactor.apply_ready()
+        if trigger == "model_switch":
+            # A job in the background was planned for another window.
+            self.cancel()
         try:
             self.compactor.start(trigger, focus)
         except CompactionRefused as refusal:
@@ -50,18 +53,40 @@ class Compactions:
         self.history.restate(numbers[-1], undo=undo)
         return True
 
+    def floor(self) -> int:
+        """Tokens no compaction can remove from the view."""
+        history = self.history
+        return irreducible_floor(
+            history.items(), history.usage(), lambda item: history.weigh(item).total, self.compactor.policy
+        )
+
+    def stop_automatic(self, *, stop: bool) -> None:
+        """Leave requests to be cut, because a person chose that, or go back to compacting by itself."""
+        self.compactor.breaker.without_progress = self.compactor.policy.breaker_after if stop else 0
+
     def cancel(self) -> bool:
         """Stop a running job; whether there was one."""
         return self.compactor.state is not State.IDLE and self.compactor.cancel() is not None
+
+    def cancel_awaited(self) -> None:
+        """Stop the job that a request waits for; one in the background goes on."""
+        if self.compactor.trigger in ("blocking", "overflow"):
+            self.cancel()
 
     def follow_background(self) -> None:
         """See to it that a job started during a turn is applied when it ends after the turn."""
         if self.compactor.state is not State.IDLE and (self._watcher is None or self._watcher.done()):
             self._watcher = asyncio.create_task(self._apply_when_done())
 
+    async def settle(self) -> None:
+        """Wait for a job under way and apply it."""
+        await self.compactor.finish()
+        if self._watcher is not None:
+            await asyncio.wait([self._watcher])
+
     async def _apply_when_done(self) -> None:
         await self.compactor.settled()
-        if self.idle():
+        if not self.runner.running:
             self.compactor.apply_ready()
 
     async def close(self) -> None:

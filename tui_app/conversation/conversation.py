@@ -1,29 +1,22 @@
 """One session being driven: the object that the screen, the commands and other programs hold."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+import logging
+from collections.abc import AsyncGenerator
 
 from tui_app.agent.errors import describe_error
-from tui_app.agent.shelf import ModelShelf
+from tui_app.agent.shelf import why_unavailable
 from tui_app.context.compactor import Compactor
-from tui_app.context.events import (
-    ModelChange,
-    Notice,
-    QueueChanged,
-    Record,
-    SessionClear,
-    SessionEnd,
-    TurnEnd,
-)
-from tui_app.context.planner import irreducible_floor
-from tui_app.context.usage import Breakdown, ContextUsage
+from tui_app.context.events import QueueChanged, Record, SessionClear, SessionEnd, TurnEnd, TurnStart
+from tui_app.context.usage import ContextUsage
 from tui_app.conversation.bus import EventBus, Subscription
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.switching import SwitchForecast, fits, forecast
+from tui_app.conversation.switching import LoadingCancelled, ModelSwitch, SwitchForecast
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch, Work, WorkQueue
+
+_log = logging.getLogger(__name__)
 
 
 class Conversation:
@@ -32,10 +25,9 @@ class Conversation:
     Args:
         history: The session's view and log.
         turns: Runs prompts.
-        compactor: Runs compactions.
-        shelf: Builds models by name.
+        compactions: Runs compactions.
+        models: Loads and changes the model.
         bus: Where events are published.
-        carried: Tokens of instructions and tool definitions, which every request carries.
     """
 
     def __init__(
@@ -43,20 +35,23 @@ class Conversation:
         *,
         history: SessionHistory,
         turns: Turns,
-        compactor: Compactor,
-        shelf: ModelShelf,
+        compactions: Compactions,
+        models: ModelSwitch,
         bus: EventBus,
-        carried: Breakdown,
     ) -> None:
         self.history = history
-        self.compactor = compactor
         self._turns = turns
-        self._shelf = shelf
+        self._compactions = compactions
+        self._models = models
         self._bus = bus
-        self._carried = carried
         self._queue = WorkQueue()
         self._driver: asyncio.Task[None] | None = None
-        self._compactions = Compactions(history, compactor, idle=lambda: not turns.runner.running)
+        self._ends: dict[int, Record | None] = {}
+
+    @property
+    def compactor(self) -> Compactor:
+        """Runs the compactions, one at a time."""
+        return self._compactions.compactor
 
     @property
     def session(self) -> str:
@@ -82,36 +77,36 @@ class Conversation:
         """Listen to everything that happens from now on."""
         return self._bus.subscribe()
 
-    async def send(self, text: str) -> AsyncIterator[Record]:
-        """Send a prompt and yield everything that happens until its turn ends.
+    async def send(self, text: str) -> AsyncGenerator[Record]:
+        """Send a prompt and yield everything that happens until its own turn ends.
 
-        Closing the iterator early cancels the turn.
+        Closing the iterator early cancels the turn, or takes the prompt out of the queue.
         """
-        subscription = self._bus.subscribe()
-        self.submit(Prompt(text))
-        finished = False
+        subscription, prompt = self._bus.subscribe(), Prompt(text)
+        self._ends[id(prompt)] = None
+        self.submit(prompt)
         try:
-            async with aclosing(aiter(subscription)) as records:  # type: ignore[type-var]
-                async for record in records:
-                    finished = isinstance(record.data, TurnEnd)
-                    yield record
-                    if finished:
-                        return
+            async for record in subscription:
+                yield record
+                if record is self._ends[id(prompt)]:
+                    return
         finally:
-            if not finished:
-                self.cancel()
+            subscription.close()
+            if self._ends.pop(id(prompt)) is None:
+                if not self._queue.remove(prompt):
+                    self.cancel()
+                self._show_queue()
 
     def submit(self, work: Work) -> None:
         """Do something as soon as what was asked for before is done."""
         self._queue.add(work)
-        self._queue.paused = False
-        self._wake()
-        self._show_queue()
+        self.resume_queue()
 
     def resume_queue(self) -> None:
         """Go on with what waits after a cancelled turn."""
         self._queue.paused = False
-        self._wake()
+        if not self.busy:
+            self._driver = asyncio.create_task(self._drive(), name="conversation")
         self._show_queue()
 
     def take_back(self) -> str:
@@ -123,9 +118,9 @@ class Conversation:
     def cancel(self) -> None:
         """Stop the turn or compaction under way at once; what waits stays, paused."""
         self._queue.pause()
+        self._models.cancel()
         if self._turns.runner.running:
-            if self.compactor.trigger in ("blocking", "overflow"):
-                self._compactions.cancel()
+            self._compactions.cancel_awaited()
             self._turns.runner.cancel()
         else:
             self._compactions.cancel()
@@ -137,31 +132,21 @@ class Conversation:
         Raises:
             Exception: if the model is unknown or its key is missing.
         """
-        target = await self._shelf.get(model)
-        window = self._shelf.limits.window(target)
-        return forecast(self.history, window, target=model, summary_model=self.model)
+        return await self._models.forecast(model)
 
     def floor(self) -> int:
         """Tokens no compaction can remove from the view."""
-        history, policy = self.history, self.compactor.policy
-        return irreducible_floor(history.items(), self.usage, lambda item: history.weigh(item).total, policy)
+        return self._compactions.floor()
 
     async def prepare(self) -> None:
         """Build the current model and measure the view against its window."""
-        try:
-            model = await self._shelf.get(self.model)
-        except Exception as error:  # noqa: BLE001 - an SDK may raise anything; the person is told and can choose another
-            self.history.append(describe_error(error, model=self.model))
-            return
-        limits = self._shelf.limits
-        self.history.fix(limits.window(model), self._carried, self.model, limits.factor(model))
+        await self._models.prepare()
 
     async def settle(self) -> None:
         """Wait until nothing is under way and nothing waits, background compactions included."""
         while self.busy and self._driver is not None:
             await asyncio.wait([self._driver])
-        if await self.compactor.finish() is not None:
-            await asyncio.sleep(0)
+        await self._compactions.settle()
 
     async def close(self) -> None:
         """Stop everything and end the session's log; the conversation cannot be used afterwards."""
@@ -172,62 +157,64 @@ class Conversation:
         self.history.append(SessionEnd())
         self._bus.close()
 
-    def _wake(self) -> None:
-        if not self.busy:
-            self._driver = asyncio.create_task(self._drive(), name="conversation")
-
     def _show_queue(self) -> None:
         self.history.append(QueueChanged(prompts=self._queue.labels, paused=self._queue.paused))
 
     async def _drive(self) -> None:
         while (work := self._queue.next()) is not None:
             self._show_queue()
-            match work:
-                case Prompt(text):
-                    await self._turn(text)
-                case Compact(focus):
-                    await self._compactions.run("manual", focus)
-                case Restate(undo):
-                    self._compactions.restate(undo=undo)
-                case Clear():
-                    self._compactions.cancel()
-                    self.history.append(SessionClear())
-                case Switch():
-                    await self._switch(work)
+            try:
+                await self._do(work)
+            except Exception as error:  # a full disk, a defect: said once, and what waits is kept
+                _log.exception("%s failed", type(work).__name__)
+                self._queue.pause()
+                self._give_up(work, error)
 
-    async def _turn(self, text: str) -> None:
-        try:
-            model = await self._shelf.get(self.model)
-        except Exception as error:  # noqa: BLE001 - an SDK may raise anything; the prompt goes back to the editor
-            self.history.append(describe_error(error, model=self.model))
-            self.history.append(TurnEnd(outcome="failed", prompt=text))
-            return
-        end = await self._turns.run(text, model)
+    async def _do(self, work: Work) -> None:
+        match work:
+            case Prompt():
+                await self._turn(work)
+            case Compact(focus):
+                if await self._models.ready():
+                    await self._compactions.run("manual", focus)
+            case Restate(undo):
+                self._compactions.restate(undo=undo)
+            case Clear():
+                self._compactions.cancel()
+                self.history.append(SessionClear())
+            case Switch():
+                await self._models.switch(work)
+
+    async def _turn(self, prompt: Prompt) -> None:
+        self.history.append(TurnStart(text=prompt.text))
+        end = await self._answered(prompt.text)
         if end.outcome != "done":
             self._queue.pause()
             self._show_queue()
         self._compactions.follow_background()
-        self.history.append(end)
+        self._end(prompt, end)
 
-    async def _switch(self, work: Switch) -> None:
-        """Change the model; a compaction that fails or is cancelled leaves the old one."""
-        history, limits, old = self.history, self._shelf.limits, self.model
+    async def _answered(self, text: str) -> TurnEnd:
         try:
-            target = await self._shelf.get(work.model)
-        except Exception as error:  # noqa: BLE001 - an SDK may raise anything; the old model stays
-            history.append(describe_error(error, model=work.model))
-            return
-        window = limits.window(target)
-        if work.way == "compact" and not fits(self.usage, window):
-            before = self.usage.window
-            history.fix(window, self._carried, old)
-            complete = await self._compactions.run("model_switch")
-            if complete is None or complete.outcome != "success" or not fits(self.usage, window):
-                history.fix(before, self._carried, old)
-                history.append(Notice(text=f"Stayed on {old}: the conversation does not fit {work.model}."))
-                return
-        history.model = work.model
-        history.append(ModelChange(old=old, new=work.model, limit=window.limit))
-        history.store.set_model(self.session, work.model)
-        history.fix(window, self._carried, work.model, limits.factor(target))
-        history.show_gauge()
+            model = await self._models.current()
+        except LoadingCancelled:
+            return TurnEnd(outcome="cancelled", prompt=text)
+        except Exception as error:  # an SDK may raise anything; the prompt goes back to the editor
+            self.history.append(why_unavailable(error, model=self.model))
+            return TurnEnd(outcome="failed", prompt=text)
+        try:
+            return await self._turns.run(text, model)
+        finally:
+            self._models.measure()
+
+    def _end(self, prompt: Prompt, end: TurnEnd) -> None:
+        record = self.history.append(end)
+        if id(prompt) in self._ends:
+            self._ends[id(prompt)] = record
+
+    def _give_up(self, work: Work, error: Exception) -> None:
+        """Show an error that may be the log's own, so it is not written there."""
+        self._bus.tell(self.session, describe_error(error, model=self.model))
+        self._show_queue()
+        if isinstance(work, Prompt):
+            self._end(work, TurnEnd(outcome="failed", prompt=work.text))

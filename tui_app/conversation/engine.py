@@ -5,9 +5,10 @@ happen here, on an event loop in a second thread; the screen sends requests and 
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, TypeVar
 
 from tui_app.context.events import Record
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tui_app.conversation.opening import OpenSession
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class EngineStopped(Exception):
@@ -36,7 +38,12 @@ class Engine:
         self._deliver = deliver
         self._loop = asyncio.new_event_loop()
         self._opened: Future[OpenSession] = Future()
+        # Nobody who waits for the session may cancel it for the others.
+        self._opened.set_running_or_notify_cancel()
         self._stopping = asyncio.Event()
+        self._closing = threading.Lock()
+        self._over = False
+        self._unwanted = threading.Event()
         self._thread = threading.Thread(target=self._run, name="plimsoll-engine", daemon=True)
 
     def start(self) -> "Future[OpenSession]":
@@ -51,21 +58,38 @@ class Engine:
             request: Called with the open session.
 
         Returns:
-            A future for the outcome; it fails with what opening the session failed with.
+            A future for the outcome; it fails with what opening the session failed with, and with
+            :class:`EngineStopped` when the session is closed first.
         """
 
         async def serve() -> T:
-            return await request(await asyncio.wrap_future(self._opened))
+            try:
+                return await request(await asyncio.shield(asyncio.wrap_future(self._opened)))
+            except asyncio.CancelledError:
+                if self._stopping.is_set():
+                    raise EngineStopped from None
+                raise
 
-        return asyncio.run_coroutine_threadsafe(serve(), self._loop)
+        with self._closing:
+            if not self._over:
+                return asyncio.run_coroutine_threadsafe(serve(), self._loop)
+        refused: Future[T] = Future()
+        refused.set_exception(EngineStopped())
+        return refused
 
     def tell(self, request: "Callable[[OpenSession], object]") -> None:
-        """Run a function with the open session on the engine's loop; nothing is sent back."""
+        """Run a function with the open session on the engine's loop; nothing is sent back.
+
+        What it raises is written to the program's log.
+        """
 
         async def serve(opened: "OpenSession") -> None:
-            request(opened)
+            try:
+                request(opened)
+            except Exception:  # nobody waits for the outcome, and the next request must still be served
+                _log.exception("a request to the session failed")
 
-        self.ask(serve)
+        self.ask(serve).add_done_callback(_seen)
 
     async def stop(self, timeout_s: float = 3.0) -> None:
         """Close the session and end the thread.
@@ -73,16 +97,27 @@ class Engine:
         Args:
             timeout_s: Seconds to wait; the thread is a daemon and cannot keep the process alive.
         """
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stopping.set)
-            await asyncio.to_thread(self._thread.join, timeout_s)
+        self._unwanted.set()
+        if self._thread.ident is None:
+            self._over = True
+            self._loop.close()
+            return
+        with self._closing:
+            if not self._over:
+                self._loop.call_soon_threadsafe(self._stopping.set)
+        await asyncio.to_thread(self._thread.join, timeout_s)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_until_complete(self._live())
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        except Exception:  # the session could not be closed in order; its log holds everything anyway
+            _log.exception("closing the session failed")
         finally:
+            with self._closing:
+                self._over = True
+            self._loop.run_until_complete(self._refuse_waiting())
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
 
     async def _live(self) -> None:
@@ -90,10 +125,14 @@ class Engine:
         try:
             from tui_app.conversation.opening import open_session
 
-            opened = open_session(self._opening)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the screen must be told, not the thread
+            # Loading cannot be interrupted; whoever left meanwhile does not wait for what would follow.
+            opened = None if self._unwanted.is_set() else open_session(self._opening)
+        except Exception as error:  # whatever it is, the screen must be told, not the thread
             self._opened.set_exception(error)
             await self._stopping.wait()
+            return
+        if opened is None:
+            self._opened.set_exception(EngineStopped())
             return
         subscription = opened.conversation.watch()
         forwarding = asyncio.create_task(self._forward(aiter(subscription)))
@@ -108,3 +147,18 @@ class Engine:
     async def _forward(self, records: AsyncIterator[Record]) -> None:
         async for record in records:
             self._deliver(record)
+
+    async def _refuse_waiting(self) -> None:
+        """End requests that came too late, and what else still runs."""
+        late = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+
+def _seen(done: "Future[None]") -> None:
+    """Whoever opened the session hears why it failed, and a stopped engine serves nobody: no more to say."""
+    if not done.cancelled():
+        error = done.exception()
+        if error is not None and not isinstance(error, EngineStopped | CancelledError):
+            _log.debug("a request was not served: %s", error)

@@ -41,7 +41,7 @@ def agent_messages(store: Store, session: str) -> list[str]:
 
 
 def agent_records(store: Store, session: str) -> list[Record]:
-    """The events behind the agent view in the order their messages are sent, tool calls behind their answer."""
+    """The events behind the agent view in the order they are sent, tool calls behind their answer."""
     visible = [head.seq for head in fold_agent_view(store.heads(session)).visible()]
     groups: dict[int, list[Record]] = {seq: [] for seq in visible}
     owners: dict[str, int] = {}

@@ -11,6 +11,7 @@ from tui_app.context.encodings import TextCounter, encoding_name
 from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
+    CompactionUndone,
     Payload,
     SessionStart,
     SystemMessage,
@@ -26,6 +27,10 @@ from tui_app.session.importers.timeline import FIRST_SEQ
 from tui_app.session.store import Store
 
 StoredEvent = tuple[Payload, str | None, float]
+_UNDONE = (
+    "{count} compaction(s) of the other program were taken back: the whole history is in view; "
+    "redo applies them again."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +90,7 @@ def import_session(
     """
     imported = import_file(path, format)
     events = count_events(imported.events, model=imported.model)
+    taken_back = undo_compactions(events, now)
     start = SessionStart(
         cwd=imported.cwd or str(cwd),
         model="",
@@ -94,11 +100,25 @@ def import_session(
     )
     session = store.create(start, time=now)
     try:
-        store.append_many(session, events)
+        store.append_many(session, [*events, *taken_back])
     except BaseException:
         store.delete(session)
         raise
-    return _report(session, path, imported, start.title, events)
+    notes = (*imported.notes, _UNDONE.format(count=len(taken_back))) if taken_back else imported.notes
+    return _report(session, path, replace(imported, notes=notes), start.title, events)
+
+
+def undo_compactions(events: Sequence[StoredEvent], now: float) -> list[StoredEvent]:
+    """Take the other program's compactions back, newest first, so that the whole history is in view again.
+
+    Each stays in the timeline and can be applied again; what this program compacts, it checks.
+    """
+    numbers = [
+        seq
+        for seq, (data, _, _) in enumerate(events, FIRST_SEQ)
+        if isinstance(data, CompactionComplete) and data.outcome == "success"
+    ]
+    return [(CompactionUndone(compaction=seq), None, now) for seq in reversed(numbers)]
 
 
 def count_events(events: Sequence[ImportedEvent], *, model: str = "") -> list[StoredEvent]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pydantic_ai.tools import ToolDefinition
 
+from tui_app.agent.catalogue import list_models
 from tui_app.agent.instructions import system_instructions
 from tui_app.agent.models import ModelNotReady
 from tui_app.agent.shelf import ModelShelf
@@ -114,10 +115,20 @@ async def _fix(opening: Opening, history: SessionHistory) -> str:
     try:
         model = await ModelShelf(opening.env, opening.settings.endpoints, limits).get(history.model)
     except ModelNotReady as error:
-        history.fix(resolve_window(setting=opening.settings.window), carried, history.model)
+        listed = await _listed_window(opening, history.model)
+        history.fix(resolve_window(setting=limits.setting, model=listed), carried, history.model)
         return str(error)
     history.fix(limits.window(model), carried, history.model, limits.factor(model))
     return ""
+
+
+async def _listed_window(opening: Opening, model: str) -> int | None:
+    """Window of a model as price lists know it, for one that cannot be built."""
+    settings = opening.settings
+    choices = await list_models(
+        env=opening.env, endpoints=settings.endpoints, discover=False, everything=True
+    )
+    return next((choice.window for choice in choices if choice.name == model), None)
 
 
 def carried_tokens(counter: TokenCounter, instructions: str, tools: Iterable[ToolDefinition]) -> Breakdown:

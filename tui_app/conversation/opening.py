@@ -1,11 +1,9 @@
 """Putting a conversation together: session, view, model, tools, governor."""
 
-import asyncio
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from pydantic_ai import Agent
-from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions import system_instructions
@@ -22,13 +20,14 @@ from tui_app.context.learnt import LearntModels
 from tui_app.context.limits import Limits
 from tui_app.context.policy import PRESETS, Policy
 from tui_app.context.tokens import TokenCounter
-from tui_app.context.usage import Breakdown
 from tui_app.conversation.bus import EventBus
 from tui_app.conversation.checkpointing import Archive
+from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.switching import Carried, ModelSwitch
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SummaryWriters
 from tui_app.session.lock import WriterLock
@@ -44,24 +43,25 @@ class OpenSession:
     conversation: Conversation
     store: Store
     folder: SessionFolder
-    text: TextCounter
     lock: WriterLock
-    bus: EventBus = field(repr=False)
+    writers: SummaryWriters
 
     async def prepare(self) -> None:
-        """Load tokenizer and model; the first prompt waits for this, the screen does not."""
-        await asyncio.to_thread(self.text.load)
+        """Load tokenizer and models; a prompt waits for what it needs of this, the screen does not."""
         await self.conversation.prepare()
+        await self.writers.prepare()
 
     async def close(self) -> None:
         """End the session; one in which nothing was ever said leaves no trace."""
-        await self.conversation.close()
-        session = self.conversation.session
-        if self.store.info(session).messages == 0:
-            self.store.delete(session)
-            self.folder.remove()
-        self.lock.release()
-        self.store.close()
+        try:
+            await self.conversation.close()
+            session = self.conversation.session
+            if self.store.info(session).messages == 0:
+                self.store.delete(session)
+                self.folder.remove()
+        finally:
+            self.lock.release()
+            self.store.close()
 
 
 def open_session(opening: Opening) -> OpenSession:
@@ -90,24 +90,31 @@ def open_session(opening: Opening) -> OpenSession:
     except BaseException:
         store.close()
         raise
-    return _assemble(opening, policy, store, session, folder, lock, model)
+    return _assemble(opening, policy, _Place(store, session, folder, lock, model))
 
 
-def _assemble(
-    opening: Opening,
-    policy: Policy,
-    store: Store,
-    session: str,
-    folder: SessionFolder,
-    lock: WriterLock,
-    model: str,
-) -> OpenSession:
-    bus, text = EventBus(), TextCounter(encoding_name(model))
-    counter = TokenCounter(text)
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A session that is ours to write."""
+
+    store: Store
+    session: str
+    folder: SessionFolder
+    lock: WriterLock
+    model: str
+
+
+def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
+    bus, text = EventBus(), TextCounter(encoding_name(place.model))
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     shelf = ModelShelf(opening.env, opening.settings.endpoints, limits)
     history = SessionHistory(
-        store=store, session=session, archive=Archive(folder), counter=counter, publish=bus.publish, model=model
+        store=place.store,
+        session=place.session,
+        archive=Archive(place.folder),
+        counter=TokenCounter(text),
+        publish=bus.publish,
+        model=place.model,
     )
     history.load()
     writers = SummaryWriters(history, shelf, text, opening.settings.summarization_model)
@@ -119,29 +126,38 @@ def _assemble(
         timeout_s=opening.settings.summary_timeout_s,
         describe=lambda error: describe_error(error, model=history.model).message.rstrip("."),
     )
-    governor = ContextGovernor(policy, history=history, compactor=compactor, counter=counter, limits=limits)
-    instructions = system_instructions(opening.cwd, folder.tool_outputs, folder.conversation_history)
-    workspace = Workspace(opening.cwd, extra=(folder.tool_outputs, folder.conversation_history))
-    tools = build_toolset(workspace, SessionSearch(store, session))
+    runner, carried = _runner(opening, place, history, compactor, limits)
+    turns = Turns(history, runner)
+    # What a killed process left: calls without results, an index that counts a checkpoint never applied.
+    turns.close_open_calls()
+    history.sync_files()
+    compactions = Compactions(history, compactor, runner)
+    conversation = Conversation(
+        history=history,
+        turns=turns,
+        compactions=compactions,
+        models=ModelSwitch(history, shelf, text, compactions, carried),
+        bus=bus,
+    )
+    return OpenSession(conversation, place.store, place.folder, place.lock, writers)
+
+
+def _runner(
+    opening: Opening, place: _Place, history: SessionHistory, compactor: Compactor, limits: Limits
+) -> tuple[TurnRunner, Carried]:
+    """The agent with its tools and its governor, and what it adds to every request."""
+    own = (place.folder.tool_outputs, place.folder.conversation_history)
+    instructions = system_instructions(opening.cwd, *own)
+    tools = build_toolset(Workspace(opening.cwd, extra=own), SessionSearch(place.store, place.session))
     recorder = Recorder(history)
+    governor = ContextGovernor(
+        compactor.policy, history=history, compactor=compactor, counter=history.counter, limits=limits
+    )
     agent: Agent[None, str] = Agent(
         None, instructions=instructions, toolsets=[tools], capabilities=[governor, recorder], retries=2
     )
-    conversation = Conversation(
-        history=history,
-        turns=Turns(history, TurnRunner(agent, recorder)),
-        compactor=compactor,
-        shelf=shelf,
-        bus=bus,
-        carried=_carried(counter, instructions, tools),
-    )
-    return OpenSession(conversation, store, folder, text, lock, bus)
-
-
-def _carried(counter: TokenCounter, instructions: str, tools: FunctionToolset[object]) -> Breakdown:
-    """Tokens every request carries, without any factor."""
     definitions = [tool.tool_def for tool in tools.tools.values()]
-    return Breakdown(system=counter.instructions(instructions), tools=counter.tools(definitions))
+    return TurnRunner(agent, recorder), Carried(instructions, definitions)
 
 
 def choose_policy(settings: Settings) -> Policy:
@@ -157,4 +173,3 @@ def choose_policy(settings: Settings) -> Policy:
         background_threshold=settings.background_threshold,
         blocking_threshold=settings.blocking_threshold,
     )
-

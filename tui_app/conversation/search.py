@@ -9,6 +9,7 @@ from tui_app.context.events import AssistantMessage, CompactionComplete, Payload
 from tui_app.session.store import Store
 
 _WORD = re.compile(r"\w{2,}")
+_MAX_WORDS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,12 @@ class SessionSearch:
     session: str
 
     def search(self, words: str, limit: int = 8) -> Sequence[HistoryHit]:
-        """Messages that hold most of the words, the newest first among equals."""
-        wanted = {word.lower() for word in _WORD.findall(words)}
+        """Messages that hold most of the words, the newest first among equals.
+
+        Only the first words of a long question count, and the log's index of words picks the candidates, so
+        the length of the conversation hardly matters.
+        """
+        wanted = set(list(dict.fromkeys(word.lower() for word in _WORD.findall(words)))[:_MAX_WORDS])
         scored: list[tuple[int, int, HistoryHit]] = []
         for seq, payload in self.store.matching(self.session, wanted):
             hit = hit_of(seq, payload)

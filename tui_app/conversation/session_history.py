@@ -1,12 +1,16 @@
 """The agent view of one session, read from and written to its log: what the governor works on."""
 
+import json
+import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+from pydantic_core import PydanticSerializationError
 
 from tui_app.context.events import (
+    AssistantMessage,
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
@@ -17,17 +21,31 @@ from tui_app.context.events import (
 from tui_app.context.history import Proposal
 from tui_app.context.items import Item
 from tui_app.context.measure import Tally
+from tui_app.context.proposing import nonzero
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.conversation.checkpointing import Archive
+from tui_app.conversation.checkpointing import Archive, Sizes
 from tui_app.session.agent_view import MESSAGES, AgentView, weighed
 from tui_app.session.heads import Head, head_of
 from tui_app.session.store import Store
 
+_log = logging.getLogger(__name__)
+_LATER = 2**62
+"""A log number behind all others, for an event that is only tried."""
 
-def to_json_text(message: ModelMessage) -> str:
-    """A message as the log stores it."""
-    return ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1]
+
+def storable(message: ModelMessage) -> tuple[str, ModelMessage]:
+    """A message as the log stores it, and as it is when it is read again.
+
+    Half surrogate pairs, which no JSON text can hold and providers refuse, become U+FFFD; any other message
+    comes back as the same object.
+    """
+    try:
+        return ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1], message
+    except PydanticSerializationError:
+        data = json.dumps(ModelMessagesTypeAdapter.dump_python([message], mode="json"), ensure_ascii=False)
+        text = data.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text[1:-1], ModelMessagesTypeAdapter.validate_json(text)[0]
 
 
 @dataclass(slots=True)
@@ -61,10 +79,23 @@ class SessionHistory:
             self.archive.note(head)
         self._rewritten()
 
+    def newest(self) -> Sequence[ModelMessage]:
+        """The visible messages from the last answer on; loads no others."""
+        heads = self.view.visible()
+        answers = [place for place, head in enumerate(heads) if head.type == AssistantMessage.TYPE]
+        tail = heads[answers[-1] :] if answers else []
+        self._load_bodies([head.seq for head in tail])
+        return [self._bodies[head.seq] for head in tail]
+
     @property
     def version(self) -> int:
         """Log number of the last rewrite of the view."""
         return self.view.version
+
+    @property
+    def factor(self) -> float:
+        """Real tokens of the current model per counted token."""
+        return self._factor
 
     def items(self) -> Sequence[Item]:
         """The visible messages, loaded from the log when first needed."""
@@ -113,7 +144,9 @@ class SessionHistory:
         if not payload.STORED:
             record = Record(seq=0, time=now, session=self.session, data=payload)
         else:
-            text = to_json_text(message) if message is not None else None
+            text = None
+            if message is not None:
+                text, message = storable(message)
             record = self.store.append(self.session, payload, text, time=now)
             self._fold(head_of(record.seq, record.time, payload), message)
         self.publish(record)
@@ -128,16 +161,24 @@ class SessionHistory:
             OSError: if a file could not be written; the view is unchanged then.
         """
         now = time.time()
-        complete, checkpoint = self.archive.write(
-            proposal, self.items(), self.usage(), self._after(proposal), self.counter.message(proposal.message), now
+        tokens = self.counter.message(proposal.message)
+        trial = Head(
+            seq=_LATER,
+            type=CompactionComplete.TYPE,
+            state="success",
+            tokens=nonzero(tokens),
+            removed=proposal.complete.removed,
         )
+        sizes = Sizes(before=self.usage().total, after=self._after(trial), summary=tokens)
+        complete, checkpoint = self.archive.write(proposal, self.items(), sizes, now, self.view.compactions)
+        text, message = storable(proposal.message)
         events: list[tuple[Payload, str | None, float]] = [
-            (complete, to_json_text(proposal.message), now),
+            (complete, text, now),
             (checkpoint, None, now),
         ]
         records = self.store.append_many(self.session, events)
-        for record, message in zip(records, (proposal.message, None), strict=True):
-            self._fold(head_of(record.seq, record.time, record.data), message)
+        for record, body in zip(records, (message, None), strict=True):
+            self._fold(head_of(record.seq, record.time, record.data), body)
             self.publish(record)
         self.show_gauge()
         return complete
@@ -146,12 +187,17 @@ class SessionHistory:
         """Undo a compaction that stands, or let an undone one stand again; one event."""
         kind = CompactionUndone if undo else CompactionRedone
         before = self.usage().total
-        trial = self.view.copy()
-        trial.apply(Head(seq=-1, type=kind.TYPE, ref=compaction))
-        tally = Tally()
-        tally.reset(trial.weighed(), trusted_after=2**62)
-        after = tally.usage(self._window, self._fixed, model=self.model, factor=self._factor).total
-        return self.append(kind(compaction=compaction, tokens_before=before, tokens_after=after))
+        after = self._after(Head(seq=_LATER, type=kind.TYPE, ref=compaction))
+        record = self.append(kind(compaction=compaction, tokens_before=before, tokens_after=after))
+        self.sync_files()
+        return record
+
+    def sync_files(self) -> None:
+        """Let the session's files follow the view; the log is right even where the disk refuses."""
+        try:
+            self.archive.sync(self.view.compactions)
+        except OSError as error:
+            _log.warning("Could not bring the checkpoint index of %s up to date: %s", self.session, error)
 
     def show_gauge(self) -> None:
         """Tell everyone the estimate of the next request."""
@@ -159,11 +205,13 @@ class SessionHistory:
             Record(seq=0, time=time.time(), session=self.session, data=GaugeChanged(usage=self.usage()))
         )
 
-    def _after(self, proposal: Proposal) -> int:
-        """Tokens the view will have once a proposal is applied."""
-        leaves = sum(self.weigh(item).total for item in self.items() if item.key in proposal.left)
-        stays = (self._tally.parts + self._fixed).scaled(self._factor).total - leaves
-        return stays + self.weigh(Item(0, proposal.message)).total
+    def _after(self, head: Head) -> int:
+        """Tokens the next request will have once an event has rewritten the view."""
+        trial = self.view.copy()
+        trial.apply(head)
+        tally = Tally()
+        tally.reset(trial.weighed(), trusted_after=head.seq)
+        return tally.usage(self._window, self._fixed, model=self.model, factor=self._factor).total
 
     def _fold(self, head: Head, message: ModelMessage | None) -> None:
         if message is not None:
@@ -181,7 +229,8 @@ class SessionHistory:
         self._tally.reset(self.view.weighed(), trusted_after=self.view.version)
 
     def _item(self, head: Head) -> Item:
-        return Item(head.seq, self._bodies[head.seq], head.reported, head.model)
+        # A copy: a run writes its own ids into the messages it sends, and the log's must not change.
+        return Item(head.seq, replace(self._bodies[head.seq]), head.reported, head.model)
 
     def _load_bodies(self, seqs: Sequence[int]) -> None:
         missing = [seq for seq in seqs if seq not in self._bodies]
@@ -189,6 +238,3 @@ class SessionHistory:
         if missing:
             loaded = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]")
             self._bodies.update(zip(missing, loaded, strict=True))
-
-
-

@@ -1,11 +1,28 @@
-"""Changing the model of a conversation: what a smaller window means, in numbers."""
+"""Changing the model of a conversation: what a smaller window means, in numbers, and the change itself."""
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from tui_app.context.items import is_prompt
+from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai.models import Model
+from pydantic_ai.tools import ToolDefinition
+
+from tui_app.agent.shelf import ModelShelf, why_unavailable
+from tui_app.context.encodings import TextCounter
+from tui_app.context.events import ModelChange, Notice
+from tui_app.context.items import Item, is_prompt
+from tui_app.context.policy import Policy
+from tui_app.context.tokens import TokenCounter
 from tui_app.context.truncator import truncate
-from tui_app.context.usage import ContextUsage, ContextWindow
+from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.work import Switch
+
+
+class LoadingCancelled(Exception):
+    """The wait for a model was given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,29 +45,156 @@ class SwitchForecast:
     """Prompts still in a request that is cut."""
 
 
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What every request of a conversation carries beside its messages."""
+
+    instructions: str
+    tools: Sequence[ToolDefinition]
+
+    def tokens(self, counter: TokenCounter) -> Breakdown:
+        """Its size, without any factor."""
+        return Breakdown(system=counter.instructions(self.instructions), tools=counter.tools(self.tools))
+
+
+@dataclass(slots=True)
+class ModelSwitch:
+    """The model of one conversation: loaded when it is first needed, measured, and changed."""
+
+    history: SessionHistory
+    shelf: ModelShelf
+    text: TextCounter
+    compactions: Compactions
+    carried: Carried
+    _loading: "asyncio.Task[Model] | None" = field(default=None)
+
+    async def prepare(self) -> None:
+        """Load tokenizer and model and measure the view; a model that cannot be built is reported."""
+        try:
+            await self._load(self.history.model)
+        except Exception as error:  # an SDK may raise anything; the person is told and can choose another
+            self.history.append(why_unavailable(error, model=self.history.model))
+        self.measure()
+
+    async def current(self) -> Model:
+        """The model that answers; what is counted from now on is counted by a real tokenizer.
+
+        Raises:
+            LoadingCancelled: if a person gave up waiting.
+            Exception: whatever the vendor's SDK raises, for example for a missing key.
+        """
+        model = await self._cancellable(self.history.model)
+        self.measure()
+        return model
+
+    async def ready(self) -> bool:
+        """Prepare, unless a person gives up waiting; then False."""
+        try:
+            await self.current()
+        except LoadingCancelled:
+            return False
+        except Exception as error:  # as in ``prepare``
+            self.history.append(why_unavailable(error, model=self.history.model))
+        return True
+
+    def cancel(self) -> None:
+        """Stop waiting for a model."""
+        if self._loading is not None:
+            self._loading.cancel()
+
+    def measure(self) -> None:
+        """Compare the view with what is known by now about the model's window and tokenizer."""
+        model, limits, history = self.shelf.built(self.history.model), self.shelf.limits, self.history
+        if model is not None:
+            carried = self.carried.tokens(history.counter)
+            history.fix(limits.window(model), carried, history.model, limits.factor(model))
+
+    async def forecast(self, model: str) -> SwitchForecast:
+        """What changing to another model would mean; nothing is changed.
+
+        Raises:
+            Exception: if the model is unknown or its key is missing.
+        """
+        window = self.shelf.limits.window(await self.shelf.get(model))
+        return forecast(self.history, window, self.compactions.compactor.policy, target=model)
+
+    async def switch(self, work: Switch) -> None:
+        """Change the model; a compaction that fails or is cancelled leaves the old one."""
+        history, old = self.history, self.history.model
+        try:
+            target = await self._cancellable(work.model)
+        except LoadingCancelled:
+            return
+        except Exception as error:  # an SDK may raise anything; the old model stays
+            history.append(why_unavailable(error, model=work.model))
+            return
+        window = self.shelf.limits.window(target)
+        if work.way == "compact" and not await self._compacted(target, window):
+            history.append(Notice(text=f"Stayed on {old}: the conversation does not fit {work.model}."))
+            return
+        history.model = work.model
+        history.append(ModelChange(old=old, new=work.model, limit=window.limit))
+        history.store.set_model(history.session, work.model)
+        self.compactions.stop_automatic(stop=work.way == "anyway")
+        self.measure()
+        history.show_gauge()
+
+    async def _compacted(self, target: Model, window: ContextWindow) -> bool:
+        """Make the conversation fit another window; when that fails everything is as it was."""
+        history, before, factor = self.history, self.history.usage().window, self.history.factor
+        if fits(history.usage(), window):
+            return True
+        carried = self.carried.tokens(history.counter)
+        history.fix(window, carried, history.model, max(factor, self.shelf.limits.factor(target)))
+        complete = await self.compactions.run("model_switch")
+        done = complete is not None and complete.outcome == "success"
+        if done and fits(history.usage(), window):
+            return True
+        if done:
+            self.compactions.restate(undo=True)
+        history.fix(before, carried, history.model, factor)
+        return False
+
+    async def _load(self, name: str) -> Model:
+        if not self.text.loaded:
+            await asyncio.to_thread(self.text.load)
+        return await self.shelf.get(name)
+
+    async def _cancellable(self, name: str) -> Model:
+        loading = self._loading = asyncio.create_task(self._load(name))
+        try:
+            await asyncio.wait([loading])
+        finally:
+            self._loading = None
+        if loading.cancelled():
+            raise LoadingCancelled
+        return loading.result()
+
+
 def forecast(
-    history: SessionHistory, window: ContextWindow, *, target: str, summary_model: str
+    history: SessionHistory, window: ContextWindow, policy: Policy, *, target: str
 ) -> SwitchForecast:
     """Compare the conversation with another window; nothing is changed."""
     usage = history.usage()
     carried = usage.parts.system + usage.parts.tools + usage.parts.memory
-    items = history.items()
-    cut = truncate(items, int(window.effective * 0.95) - carried, lambda m: history.counter.message(m).total)
-    recent = min(int(window.limit * 0.2), usage.total)
+    # What goes depends on what is said next: the answers so far count less than a new prompt.
+    items = [*history.items(), Item(0, ModelRequest(parts=[UserPromptPart("?")]))]
+    safe = min(window.effective, int(window.limit * (1 - policy.safety_margin)))
+    cut = truncate(items, safe - carried, lambda message: history.weigh(Item(0, message)).total)
+    recent = min(policy.recent_budget(window), usage.total)
     return SwitchForecast(
         target=target,
         window=window,
         tokens=usage.total,
         fits=fits(usage, window),
         after_compaction=min(usage.total, carried + recent + int(window.limit * 0.1)),
-        summary_model=summary_model,
+        summary_model=history.model,
         can_truncate=cut.fits,
         drops=max(0, usage.total - cut.tokens - carried),
-        keeps_turns=sum(is_prompt(item.message) for item in cut.items),
+        keeps_turns=sum(is_prompt(item.message) for item in cut.items) - 1,
     )
 
 
 def fits(usage: ContextUsage, window: ContextWindow) -> bool:
     """Whether the whole conversation fits another window."""
     return usage.total <= window.effective
-

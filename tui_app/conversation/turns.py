@@ -8,9 +8,10 @@ from pydantic_ai.models import Model
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.turn import TurnRunner, open_calls
-from tui_app.context.events import Error, SessionRewind, TurnEnd, TurnStart, UserMessage
+from tui_app.context.events import Error, SessionRewind, TurnEnd, UserMessage
 from tui_app.context.items import Item, to_messages
 from tui_app.context.proposing import nonzero
+from tui_app.context.usage import ContextWindow
 from tui_app.conversation.session_history import SessionHistory
 
 
@@ -28,26 +29,37 @@ class Turns:
         """
         started = monotonic()
         history = self.history
-        history.append(TurnStart(text=text))
+        # What was said of a request that then failed says nothing about the next one.
+        history.take_distrust()
         request = ModelRequest(parts=[UserPromptPart(text)])
         if (error := self._too_large(request)) is not None:
             history.append(error)
-            return self._end("failed", started, prompt=text)
+            return TurnEnd(outcome="failed", prompt=text)
         tokens = nonzero(history.counter.message(request))
         prompt = history.append(UserMessage(text=text, tokens=tokens), request)
         result = await self.runner.run(to_messages(history.items()), model)
-        self.runner.close_calls(open_calls([item.message for item in history.items()]))
-        if result.error is not None:
-            return self._failed(result.error, text, prompt.seq, started)
-        return self._end("cancelled" if result.cancelled else "done", started)
+        self.close_open_calls()
+        duration = round(monotonic() - started, 3)
+        if result.error is None:
+            return TurnEnd(outcome="cancelled" if result.cancelled else "done", duration_s=duration)
+        back = self._failed(result.error, text, prompt.seq)
+        return TurnEnd(outcome="failed", duration_s=duration, prompt=back)
 
-    def _failed(self, error: Exception, text: str, prompt: int, started: float) -> TurnEnd:
+    def close_open_calls(self) -> None:
+        """Answer the calls of the newest answer whose tools never finished; also after a killed process."""
+        self.runner.close_calls(open_calls(self.history.newest()))
+
+    def _failed(self, error: Exception, text: str, prompt: int) -> str:
+        """Report a failure.
+
+        Returns:
+            The text to give back to the editor: the prompt when it got no answer at all, else nothing.
+        """
         self.history.append(describe_error(error, model=self.history.model))
-        answered = any(item.key > prompt and item.model for item in self.history.items())
-        if answered:
-            return self._end("failed", started)
+        if any(item.key > prompt and item.model for item in self.history.items()):
+            return ""
         self.history.append(SessionRewind(to=prompt, failed=True))
-        return self._end("failed", started, prompt=text)
+        return text
 
     def _too_large(self, request: ModelRequest) -> Error | None:
         """Refuse, before anything is sent, a prompt that cannot fit even alone."""
@@ -55,27 +67,16 @@ class Turns:
         needed = self.history.weigh(Item(0, request)).total + usage.parts.system + usage.parts.tools
         if needed <= usage.window.effective:
             return None
-        return too_large(usage.window.limit, needed)
-
-    def _end(self, outcome: str, started: float, prompt: str = "") -> TurnEnd:
-        duration = round(monotonic() - started, 3)
-        match outcome:
-            case "done":
-                return TurnEnd(outcome="done", duration_s=duration)
-            case "cancelled":
-                return TurnEnd(outcome="cancelled", duration_s=duration)
-            case _:
-                return TurnEnd(outcome="failed", duration_s=duration, prompt=prompt)
+        return too_large(usage.window, needed)
 
 
-def too_large(limit: int, requested: int) -> Error:
+def too_large(window: ContextWindow, requested: int) -> Error:
     """The error for a request that cannot fit, with both numbers."""
+    kept = f", {window.reserve:,} of them for the answer" if window.reserve else ""
     return Error(
         kind="context_overflow",
-        message=f"This needs {requested:,} tokens and the model takes {limit:,}.",
+        message=f"This needs {requested:,} tokens and the model takes {window.limit:,}{kept}.",
         hint="Shorten the prompt, compact with ctrl+g, or choose a larger model with /model.",
-        limit=limit,
+        limit=window.limit,
         requested=requested,
     )
-
-

@@ -90,6 +90,14 @@ class WorkQueue:
         """Take the oldest, unless paused or empty."""
         return self._waiting.popleft() if self._waiting and not self.paused else None
 
+    def remove(self, work: Work) -> bool:
+        """Take out this very piece of work; whether it still waited."""
+        waiting = [each for each in self._waiting if each is not work]
+        found = len(waiting) < len(self._waiting)
+        self._waiting = deque(waiting)
+        self.paused = self.paused and bool(waiting)
+        return found
+
     def take_last(self) -> Work | None:
         """Take the newest back."""
         if not self._waiting:

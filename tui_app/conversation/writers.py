@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from pydantic_ai.models import Model
 
-from tui_app.agent.shelf import ModelShelf
+from tui_app.agent.shelf import ModelShelf, why_unavailable
 from tui_app.context.encodings import TextCounter
-from tui_app.context.events import Trigger
+from tui_app.context.events import Notice, Trigger
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import ListHistory
@@ -30,14 +30,30 @@ class SummaryWriters:
     """Model for compactions nobody asked for; empty is the conversation's own."""
     _writers: dict[str, ModelSummariser] = field(default_factory=dict)
 
+    async def prepare(self) -> None:
+        """Build the model for automatic summaries; where that fails the conversation's own writes them."""
+        if not self.automatic_model:
+            return
+        try:
+            await self.shelf.get(self.automatic_model)
+        except Exception as error:  # an SDK may raise anything; there is another model to do it
+            said = why_unavailable(error, model=self.automatic_model)
+            self.history.append(
+                Notice(text=f"{said.message} Automatic summaries are written by {self.history.model}.")
+            )
+
     def choose(self, trigger: Trigger) -> Summariser:
         """The conversation's model where a person asked, else the one set for automatic summaries."""
         own = self.history.model
         name = own if trigger in _BY_HAND else self.automatic_model or own
-        model = self.shelf.built(name) or self.shelf.built(own)
+        if self.shelf.built(name) is None:
+            name = own
+        model = self.shelf.built(name)
         if model is None or model.system == "offline":
             return self.extractive()
-        return self._writers.setdefault(name, self._writer(name, model))
+        if name not in self._writers:
+            self._writers[name] = self._writer(name, model)
+        return self._writers[name]
 
     def extractive(self) -> ExtractiveSummariser:
         """The one that always works."""

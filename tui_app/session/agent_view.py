@@ -66,6 +66,7 @@ class AgentView:
                 self.undone = [seq for seq in self.undone if seq != head.ref]
             case "session.clear":
                 self._hide_from(0, head.seq)
+                self.compactions.clear()
             case "session.rewind" if head.state == "failed":
                 self._hide(head.ref, head.seq, MESSAGES)
             case "session.rewind":
@@ -124,8 +125,6 @@ class AgentView:
     def _hide_from(self, first: int, by: int) -> None:
         """Hide everything visible from number ``first`` on, summaries included."""
         self._hide(first, by, MESSAGES | {"session.compaction_complete"})
-        hidden = {item.head.seq for item in self._items if not item.visible}
-        self.compactions = [seq for seq in self.compactions if seq not in hidden]
         self.undone.clear()
 
     def _hide(self, first: int, by: int, types: frozenset[str]) -> None:

@@ -4,6 +4,17 @@ import os
 from pathlib import Path
 
 
+def make_private(folder: Path) -> None:
+    """Create a folder, missing parents included, that only its owner may enter.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
 def write_atomic(path: Path, text: str) -> None:
     """Replace a file's content; owner-only rights, on disk when this returns.
 
@@ -14,7 +25,7 @@ def write_atomic(path: Path, text: str) -> None:
     Raises:
         OSError: if the disk refuses.
     """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     data = text.encode("utf-8", "backslashreplace")
     try:

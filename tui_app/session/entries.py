@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 EntryKind = Literal[
-    "system", "user", "assistant", "tool", "compaction", "truncation", "model", "checkpoint", "clear", "error",
-    "notice",
+    "system", "user", "assistant", "tool", "compaction", "truncation", "model", "checkpoint", "clear",
+    "error", "notice",
 ]  # fmt: skip
 EntryState = Literal["running", "ok", "failed", "cancelled", "undone", "interrupted"]
 

@@ -50,7 +50,8 @@ class Head:
     model: str = ""
     """Model of an answer or a change; file name of a checkpoint."""
     ref: int = 0
-    """Log number another event points to: the compaction undone, the message rewound to."""
+    """Log number another event points to: the compaction undone, the message rewound to. Of a checkpoint
+    its own number."""
     removed: tuple[tuple[int, int], ...] = ()
 
     def to_text(self) -> str:
@@ -144,11 +145,15 @@ def _events(base: Head, payload: Payload) -> Head | None:
             return _with(base, title=f"{payload.old} → {payload.new}", model=payload.new)
         case CheckpointCreated():
             title = f"checkpoint {payload.number:03d}  {payload.title}"
-            return _with(base, title=title, model=PurePath(payload.path).name)
+            return _with(base, title=title, model=PurePath(payload.path).name, ref=payload.number)
         case Error():
-            return _with(base, title=first_line(f"{payload.message} {payload.hint}"), chars=len(payload.detail))
+            return _with(
+                base, title=first_line(f"{payload.message} {payload.hint}"), chars=len(payload.detail)
+            )
         case Truncation():
-            return _with(base, title=f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}")
+            return _with(
+                base, title=f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
+            )
         case _:
             return None
 

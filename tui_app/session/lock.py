@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Self
 
+from tui_app.session.atomic import make_private
+
 
 class SessionLocked(Exception):
     """Another living process writes this session; the message names it where it is known."""
@@ -21,14 +23,14 @@ class WriterLock:
     """
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(path.parent)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         if not _try_lock(self._file):
-            holder = os.pread(self._file, 32, 0).decode("ascii", "replace").strip()
+            holder = os.read(self._file, 32).decode("ascii", "replace").strip()
             os.close(self._file)
             raise SessionLocked(f"process {holder}" if holder.isdigit() else "another process")
         os.ftruncate(self._file, 0)
-        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+        os.write(self._file, str(os.getpid()).encode())
 
     def release(self) -> None:
         """Let others write; releasing twice is harmless."""
@@ -47,10 +49,14 @@ if sys.platform == "win32":
     import msvcrt
 
     def _try_lock(file: int) -> bool:
+        # Windows locks bytes against reading too: one far behind the number that others want to read.
+        os.lseek(file, 4096, os.SEEK_SET)
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         except OSError:
             return False
+        finally:
+            os.lseek(file, 0, os.SEEK_SET)
         return True
 
 else:

@@ -3,8 +3,17 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_app.context.events import AssistantMessage, CompactionComplete, Error, ToolCall, ToolResult, UsageInfo
-from tui_app.context.events import Record, SystemMessage, UserMessage
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Error,
+    Record,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UsageInfo,
+    UserMessage,
+)
 from tui_app.context.measure import Tally
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.window import resolve_window

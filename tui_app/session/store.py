@@ -4,7 +4,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tui_app.context.events import (
     payload_from_json,
     payload_to_json,
 )
+from tui_app.session.atomic import make_private
 from tui_app.session.heads import Head, first_line, head_of
 from tui_app.session.migrations import migrate
 
@@ -57,7 +58,7 @@ class Store:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         if not read_only:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(path.parent)
             path.touch(mode=0o600, exist_ok=True)
         uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
         self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
@@ -78,11 +79,12 @@ class Store:
             Its id, eight hexadecimal digits.
         """
         session = secrets.token_hex(4)
-        self._db.execute(
-            "INSERT INTO sessions (id, title, cwd, model, created, updated) VALUES (?, ?, ?, ?, ?, ?)",
-            (session, start.title, start.cwd, start.model, time, time),
-        )
-        self.append(session, start, None, time=time)
+        with self._transaction():
+            self._db.execute(
+                "INSERT INTO sessions (id, title, cwd, model, created, updated) VALUES (?, ?, ?, ?, ?, ?)",
+                (session, _plain(start.title), _plain(start.cwd), start.model, time, time),
+            )
+            self._write(session, [(start, None, time)])
         return session
 
     def append(self, session: str, payload: Payload, message: str | None, *, time: float) -> Record:
@@ -98,23 +100,35 @@ class Store:
 
     def append_many(self, session: str, events: Sequence[tuple[Payload, str | None, float]]) -> list[Record]:
         """Write several events in one transaction: all of them or none."""
+        with self._transaction():
+            return self._write(session, events)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All of the block or nothing; the writer of another process is waited for."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            row = self._db.execute("SELECT MAX(seq) FROM events WHERE session = ?", (session,)).fetchone()
-            first = (row[0] or 0) + 1
-            records = [
-                Record(seq=first + offset, time=time, session=session, data=payload)
-                for offset, (payload, _, time) in enumerate(events)
-            ]
-            self._db.executemany(
-                "INSERT INTO events (session, seq, type, time, head, data, message) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [_row(record, event[1]) for record, event in zip(records, events, strict=True)],
-            )
-            self._touch(session, records)
+            yield
             self._db.execute("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            # A full disk has rolled back by itself already.
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
             raise
+
+    def _write(self, session: str, events: Sequence[tuple[Payload, str | None, float]]) -> list[Record]:
+        row = self._db.execute("SELECT MAX(seq) FROM events WHERE session = ?", (session,)).fetchone()
+        first = (row[0] or 0) + 1
+        records = [
+            Record(seq=first + offset, time=time, session=session, data=payload)
+            for offset, (payload, _, time) in enumerate(events)
+        ]
+        self._db.executemany(
+            "INSERT INTO events (session, seq, type, time, head, data, message) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [_row(record, event[1]) for record, event in zip(records, events, strict=True)],
+        )
+        if records:
+            self._touch(session, records)
         return records
 
     def _touch(self, session: str, records: Sequence[Record]) -> None:
@@ -124,14 +138,14 @@ class Store:
         self._db.execute(
             "UPDATE sessions SET updated = ?, messages = messages + ?,"
             " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
-            (records[-1].time, messages, first_line(next(prompts, "")), session),
+            (records[-1].time, messages, _plain(first_line(next(prompts, ""))), session),
         )
         for usage in (record.data.usage for record in records if isinstance(record.data, UsageInfo)):
             self._db.execute("UPDATE sessions SET tokens = ? WHERE id = ?", (usage["total"], session))
 
     def set_title(self, session: str, title: str) -> None:
         """Name a session; the list shows it."""
-        self._db.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session))
+        self._db.execute("UPDATE sessions SET title = ? WHERE id = ?", (_plain(title), session))
 
     def set_model(self, session: str, model: str) -> None:
         """Note which model a session goes on with."""
@@ -161,10 +175,9 @@ class Store:
 
     def delete(self, session: str) -> None:
         """Delete a session for good; only ever on a person's own request."""
-        self._db.execute("BEGIN IMMEDIATE")
-        self._db.execute("DELETE FROM events WHERE session = ?", (session,))
-        self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
-        self._db.execute("COMMIT")
+        with self._transaction():
+            self._db.execute("DELETE FROM events WHERE session = ?", (session,))
+            self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
 
     def heads(self, session: str, after: int = 0) -> Iterator[Head]:
         """Light rows of a session, in order."""
@@ -192,31 +205,37 @@ class Store:
         row = self._db.execute(query, (session, seq)).fetchone()
         return row[0] if row else None
 
-    def matching(self, session: str, words: Iterable[str]) -> Iterator[tuple[int, Payload]]:
-        """Conversation events whose text holds at least one of the words, newest first.
+    def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
+        """Messages and summaries that hold a word, or a longer one beginning with it; the best fits first.
 
         Args:
             session: Which session.
-            words: Lower-case words; SQLite compares without regard to ASCII case.
+            words: Letters, digits and underscores; case does not matter.
+            limit: Events to return at most.
         """
-        patterns = [f"%{word}%" for word in words]
-        if not patterns:
-            return
-        either = " OR ".join(["data LIKE ?"] * len(patterns))
+        wanted = " OR ".join(f'"{word}"*' for word in words)
+        if not wanted:
+            return []
         query = (
-            "SELECT seq, type, data FROM events WHERE session = ? AND type IN"
-            " ('user.message', 'assistant.message', 'tool.result', 'session.compaction_complete')"
-            f" AND ({either}) ORDER BY seq DESC"
+            "SELECT seq, type, data FROM said JOIN events ON events.rowid = said.rowid"
+            " WHERE said MATCH ? ORDER BY bm25(said, 0.0, 1.0) LIMIT ?"
         )
-        with closing(self._db.execute(query, (session, *patterns))) as rows:
-            for seq, kind, data in rows:
-                yield seq, payload_from_json(kind, json.loads(data))
+        rows = self._db.execute(query, (f'session : "{session}" AND text : ({wanted})', limit))
+        return [(seq, payload_from_json(kind, json.loads(data))) for seq, kind, data in rows]
 
     def last_of(self, session: str, kind: str) -> Record | None:
         """The newest event of a type."""
-        query = "SELECT seq, type, time, data FROM events WHERE session = ? AND type = ? ORDER BY seq DESC LIMIT 1"
+        query = (
+            "SELECT seq, type, time, data FROM events WHERE session = ? AND type = ?"
+            " ORDER BY seq DESC LIMIT 1"
+        )
         row = self._db.execute(query, (session, kind)).fetchone()
         return _record(session, row) if row else None
+
+
+def _plain(text: str) -> str:
+    """Text that SQLite can hold: half a surrogate pair (a pasted half character) becomes an escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _row(record: Record, message: str | None) -> tuple[object, ...]:

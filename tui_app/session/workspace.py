@@ -44,6 +44,11 @@ class SessionFolder:
         return self.path / "conversation_history"
 
     @property
+    def workspace_file(self) -> Path:
+        """Counts the checkpoints and names the latest."""
+        return self.path / "workspace.yaml"
+
+    @property
     def lock_file(self) -> Path:
         """Held by the one process that may write."""
         return self.path / "writer.lock"
@@ -93,9 +98,16 @@ class SessionFolder:
         lines = [f"- [{c.number:03d} {_plain(c.title)}]({c.file}) · {_stamp(c.time)}" for c in checkpoints]
         write_atomic(self.checkpoints / "index.md", "\n".join(["# Checkpoints", "", *lines, ""]))
         latest = json.dumps(checkpoints[-1].file) if checkpoints else "null"
-        write_atomic(
-            self.path / "workspace.yaml", f"summary_count: {len(checkpoints)}\nlatest_checkpoint: {latest}\n"
-        )
+        write_atomic(self.workspace_file, f"summary_count: {len(checkpoints)}\nlatest_checkpoint: {latest}\n")
+
+    def listed(self) -> int | None:
+        """How many checkpoints ``workspace.yaml`` counts; None when there is none, or it is not ours."""
+        try:
+            first = self.workspace_file.read_text("utf-8").partition("\n")[0]
+        except (OSError, UnicodeDecodeError):
+            return None
+        number = first.removeprefix("summary_count: ")
+        return int(number) if number.isdecimal() else None
 
     def remove(self) -> None:
         """Delete the folder; only with its session, on a person's own request."""

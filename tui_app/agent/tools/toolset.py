@@ -2,12 +2,14 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import anyio.to_thread
 from pydantic_ai import ModelRetry
 from pydantic_ai.toolsets import FunctionToolset
 
-from tui_app.agent.tools import files, history
+from tui_app.agent.tools import files
+from tui_app.agent.tools.history import HistorySearch, search_history
 from tui_app.agent.tools.stop import Stop
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 
@@ -15,13 +17,17 @@ MAX_RETRIES = 8
 """Times a model may get one tool wrong in a row before the turn fails; looking for a file can take some."""
 
 
-def build_toolset(ws: Workspace, search: history.HistorySearch) -> FunctionToolset[object]:
-    """Build the read-only tools over a workspace and a conversation.
+@dataclass(frozen=True, slots=True)
+class ReadTools:
+    """Read-only tools over a workspace and a conversation; their docstrings are what the model reads.
 
     Blocking work runs on a thread that is told to stop when the turn is cancelled.
     """
 
-    async def read_file(path: str, start: int = 1, lines: int = 400) -> str:
+    workspace: Workspace
+    history: HistorySearch
+
+    async def read_file(self, path: str, start: int = 1, lines: int = 400) -> str:
         """Read a text file as numbered lines.
 
         Args:
@@ -29,25 +35,25 @@ def build_toolset(ws: Workspace, search: history.HistorySearch) -> FunctionTools
             start: First line, counted from 1.
             lines: How many lines, at most 2000.
         """
-        return await _on_thread(lambda stop: files.read_file(ws, path, start, lines, stop=stop))
+        return await _on_thread(lambda stop: files.read_file(self.workspace, path, start, lines, stop=stop))
 
-    async def ls(path: str = ".") -> str:
+    async def ls(self, path: str = ".") -> str:
         """List a folder; names of folders end in a slash.
 
         Args:
             path: Folder relative to the workspace.
         """
-        return await _on_thread(lambda _: files.ls(ws, path))
+        return await _on_thread(lambda _: files.ls(self.workspace, path))
 
-    async def glob(pattern: str) -> str:
+    async def glob(self, pattern: str) -> str:
         """Find files by name. Files that git ignores are left out.
 
         Args:
             pattern: Such as `*.py` (any depth), `src/**/*.ts` or `docs/*.{md,rst}`.
         """
-        return await _on_thread(lambda stop: files.glob(ws, pattern, stop=stop))
+        return await _on_thread(lambda stop: files.glob(self.workspace, pattern, stop=stop))
 
-    async def grep(pattern: str, path: str = ".", ignore_case: bool = False, limit: int = 200) -> str:
+    async def grep(self, pattern: str, path: str = ".", ignore_case: bool = False, limit: int = 200) -> str:
         """Search text files line by line; hits come as `path:line: text`. Skips what git ignores.
 
         Args:
@@ -56,19 +62,27 @@ def build_toolset(ws: Workspace, search: history.HistorySearch) -> FunctionTools
             ignore_case: Whether upper and lower case are the same.
             limit: Hits to return at most.
         """
-        return await _on_thread(lambda stop: files.grep(ws, pattern, path, ignore_case, limit, stop=stop))
+        return await _on_thread(
+            lambda stop: files.grep(self.workspace, pattern, path, ignore_case, limit, stop=stop)
+        )
 
-    async def search_history(query: str, limit: int = 8) -> str:
+    async def search_history(self, query: str, limit: int = 8) -> str:
         """Search this whole conversation, also what is no longer in your context.
 
         Args:
             query: Words to look for, or a handle such as `#142` to get that message back whole.
             limit: Hits to return at most.
         """
-        return history.search_history(search, query, limit)
+        return search_history(self.history, query, limit)
 
+
+def build_toolset(ws: Workspace, search: HistorySearch) -> FunctionToolset[object]:
+    """Build the read-only tools over a workspace and a conversation."""
+    tools = ReadTools(ws, search)
     return FunctionToolset(
-        [read_file, ls, glob, grep, search_history], max_retries=MAX_RETRIES, docstring_format="google"
+        [tools.read_file, tools.ls, tools.glob, tools.grep, tools.search_history],
+        max_retries=MAX_RETRIES,
+        docstring_format="google",
     )
 
 

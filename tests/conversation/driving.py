@@ -1,0 +1,114 @@
+"""Driving real conversations in tests: open one against a server, follow a turn, wait for a state."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+from tui_app.context.events import Payload, Record
+from tui_app.context.items import to_messages
+from tui_app.context.repair import repair
+from tui_app.conversation.bus import Subscription
+from tui_app.conversation.conversation import Conversation
+from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.request import Opening
+from tui_app.conversation.work import Work
+from tui_app.paths import Paths
+from tui_app.settings import Endpoint, Settings
+
+IDLE_S = 0.1
+"""After a cancel everything has to be idle within this time."""
+
+
+@dataclass
+class Desk:
+    """Everything a test needs to open sessions: a home, a workspace and named servers."""
+
+    home: Path
+    cwd: Path
+    endpoints: dict[str, Endpoint] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+
+    def server(self, name: str, base_url: str, window: int | None = None) -> None:
+        """Add a server that speaks OpenAI's chat protocol."""
+        self.endpoints[name] = Endpoint(name=name, base_url=base_url, window=window)
+
+    def opening(self, *, session: str = "", model: str = "local:scripted", **settings: object) -> Opening:
+        """What is needed to open a session."""
+        return Opening(
+            settings=Settings(endpoints=self.endpoints, **settings),  # type: ignore[arg-type]
+            paths=Paths.from_env({"PLIMSOLL_HOME": str(self.home)}),
+            env=self.env,
+            cwd=self.cwd,
+            session=session,
+            model=model,
+        )
+
+    @asynccontextmanager
+    async def session(
+        self, *, session: str = "", model: str = "local:scripted", **settings: object
+    ) -> AsyncIterator[OpenSession]:
+        """An open, prepared session that is closed behind the block."""
+        opened = open_session(self.opening(session=session, model=model, **settings))
+        try:
+            await opened.prepare()
+            yield opened
+        finally:
+            await opened.close()
+
+
+async def turn(conversation: Conversation, text: str) -> list[Record]:
+    """Send a prompt and return everything that happened."""
+    return [record async for record in conversation.send(text)]
+
+
+async def done(conversation: Conversation, *work: Work) -> None:
+    """Have something done."""
+    for each in work:
+        conversation.submit(each)
+    await conversation.settle()
+
+
+def of(records: list[Record], *kinds: type[Payload]) -> list[Payload]:
+    """Payloads of the given kinds."""
+    return [record.data for record in records if isinstance(record.data, kinds)]
+
+
+async def until(subscription: Subscription, wanted: Callable[[Payload], bool]) -> Record:
+    """Follow what happens up to something."""
+    async for record in subscription:
+        if wanted(record.data):
+            return record
+    raise AssertionError("the conversation ended before it happened")
+
+
+async def cancelled_within(conversation: Conversation, limit_s: float = IDLE_S) -> None:
+    """Cancel, and see that nothing is under way any more in time."""
+    started = time.monotonic()
+    conversation.cancel()
+    async with asyncio.timeout(20):
+        await conversation.settle()
+    took = time.monotonic() - started
+    assert not conversation.busy
+    assert took < limit_s, f"idle only after {took * 1000:.0f} ms"
+
+
+def assert_valid(conversation: Conversation) -> None:
+    """Every call is answered once and nothing is empty: repairing moves results at most."""
+    messages = to_messages(conversation.history.items())
+    mended = repair(messages)
+    assert [sorted(map(repr, m.parts)) for m in mended] == [sorted(map(repr, m.parts)) for m in messages]
+
+
+def view_bytes(conversation: Conversation) -> bytes:
+    """The agent view as it would be sent, byte for byte."""
+    history = conversation.history
+    texts = [history.store.message(history.session, head.seq) for head in history.view.visible()]
+    parts = [item.message.parts for item in history.items()]
+    loaded = ModelMessagesTypeAdapter.validate_json(f"[{','.join(map(str, texts))}]")
+    assert parts == [message.parts for message in loaded], "the view is what its log says"
+    return "\n".join(map(str, texts)).encode()

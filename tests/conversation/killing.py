@@ -1,0 +1,174 @@
+"""A program that kills conversations: ``killing.py HOME CWD ROUNDS SEED``.
+
+Everything is imported once; each round forks a child that drives a session and dies by SIGKILL, at a random
+event it has shown or at a random step of writing files, and then another that opens what is left. Prints one
+JSON object a round; a round that finds something wrong ends the program with a traceback.
+"""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.conversation.driving import Desk, assert_valid, done, of, turn
+from tui_app.context.events import TurnEnd
+from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.work import Compact, Restate
+from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.store import Store
+from tui_app.session.user_view import fold_user_view
+
+OFFLINE = "offline:extractive"
+STEPS = ("fsync", "replace", "commit", "committed", "append")
+"""Where a child may die by itself, beside dying at an event it has shown."""
+
+
+def forked(work: Callable[[], None]) -> int:
+    """Run something in a child; returns its process number."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        work()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def arm(step: str, countdown: int) -> None:
+    """Let this process die in front of (or right behind) the nth time it does something."""
+    left = [countdown]
+
+    def due() -> bool:
+        left[0] -= 1
+        return left[0] < 0
+
+    fsync, replace, append_many = os.fsync, Path.replace, Store.append_many
+
+    def dying_fsync(file: Any) -> None:
+        if step == "fsync" and due():
+            die()
+        fsync(file)
+
+    def dying_replace(self: Path, target: Any) -> Path:
+        if step == "replace" and due():
+            die()
+        return replace(self, target)
+
+    def dying_append(self: Store, session: str, events: Any) -> Any:
+        commit = len(events) > 1
+        if (step == "commit" and commit and due()) or (step == "append" and due()):
+            die()
+        records = append_many(self, session, events)
+        if step == "committed" and commit and due():
+            die()
+        return records
+
+    os.fsync, Path.replace, Store.append_many = dying_fsync, dying_replace, dying_append  # type: ignore[assignment, method-assign]
+
+
+async def drive(desk: Desk, session: str, show: Callable[[str], None]) -> None:
+    """Talk, compact and undo for ever, showing each event once it is delivered."""
+    async with desk.session(session=session, model=OFFLINE) as opened:
+        conversation = opened.conversation
+        watching = conversation.watch()
+
+        async def follow() -> None:
+            async for record in watching:
+                if record.seq:
+                    show(f"{record.seq} {record.data.TYPE}\n")
+
+        following = asyncio.create_task(follow())
+        while not following.done():
+            for number in range(3):
+                await turn(conversation, f"what does README.md say about the sea? {number}")
+            await done(conversation, Compact())
+            await done(conversation, Restate(undo=True), Restate(undo=False))
+
+
+def check(desk: Desk, session: str, shown: list[str]) -> None:
+    """Everything shown is there, the history is valid, nobody holds the lock, and it goes on."""
+
+    async def look() -> None:
+        opened = open_session(desk.opening(session=session, model=OFFLINE))
+        kept = {f"{record.seq} {record.data.TYPE}" for record, _ in opened.store.records(session)}
+        assert set(shown) <= kept, f"lost: {set(shown) - kept}"
+        verify(opened)
+        await opened.prepare()
+        ends = of(await turn(opened.conversation, "what does README.md say about the sky?"), TurnEnd)
+        assert [end.outcome for end in ends if isinstance(end, TurnEnd)] == ["done"]
+        verify(opened)
+        await opened.close()
+
+    asyncio.run(look())
+
+
+def verify(opened: OpenSession) -> None:
+    assert_valid(opened.conversation)
+    heads = list(opened.store.heads(opened.conversation.session))
+    view = opened.conversation.history.view
+    assert [head.seq for head in heads] == list(range(1, len(heads) + 1))
+    assert fold_agent_view(heads) == view
+    assert not [row for row in fold_user_view(heads).entries if row.state == "running"]
+    assert opened.folder.listed() in (None, len(view.compactions))
+    for path in opened.folder.path.rglob("*"):
+        assert path.is_dir() or path.name.startswith(".") or path.stat().st_size > 0, path
+
+
+def killed(desk: Desk, session: str, step: str, countdown: int) -> list[str]:
+    """Drive in a child until it is dead; returns what it has shown."""
+    reading, writing = os.pipe()
+
+    def work() -> None:
+        os.close(reading)
+        if step != "shown":
+            arm(step, countdown)
+        asyncio.run(drive(desk, session, lambda line: (os.write(writing, line.encode()), None)[1]))
+
+    child = forked(work)
+    os.close(writing)
+    shown: list[str] = []
+    with os.fdopen(reading) as lines:
+        for line in lines:
+            shown.append(line.strip())
+            if step == "shown" and len(shown) > countdown:
+                os.kill(child, signal.SIGKILL)
+                break
+        shown += [line.strip() for line in lines if line.endswith("\n")]
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFSIGNALED(status), f"the child ended by itself with {status}"
+    assert os.WTERMSIG(status) == signal.SIGKILL
+    return shown
+
+
+def main(home: Path, cwd: Path, rounds: int, seed: int) -> None:
+    chance, desk = random.Random(seed), Desk(home, cwd)
+
+    async def begin() -> str:
+        async with desk.session(model=OFFLINE) as opened:
+            await turn(opened.conversation, "what is in README.md?")
+            return opened.conversation.session
+
+    session = asyncio.run(begin())
+    for number in range(rounds):
+        step = chance.choice(("shown", "shown", *STEPS))
+        countdown = chance.randrange(2 if step in ("commit", "committed") else 14)
+        shown = killed(desk, session, step, countdown)
+        checking = forked(lambda shown=shown: check(desk, session, shown))  # type: ignore[misc]
+        assert os.waitpid(checking, 0)[1] == 0, f"round {number}: {step} {countdown}, shown {shown[-5:]}"
+        print(json.dumps({"round": number, "step": step, "shown": len(shown)}), flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

@@ -1,0 +1,134 @@
+"""What waits: its order, pausing after a cancelled turn, taking back, and following one's own turn."""
+
+import asyncio
+
+import pytest
+
+from tests.conversation.driving import Desk, cancelled_within, done, of, turn, until
+from tests.servers.behaviours import HangBeforeHeaders, Text, error
+from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.signals import Signal
+from tui_app.context.events import QueueChanged, Record, TurnEnd, TurnStart, UserMessage
+from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch, Work, WorkQueue
+
+
+@pytest.fixture
+def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    return fake_openai
+
+
+def prompts(records: list[Record]) -> list[str]:
+    return [each.text for each in of(records, UserMessage) if isinstance(each, UserMessage)]
+
+
+async def test_prompts_run_in_order_one_a_turn(desk: Desk, server: FakeOpenAI) -> None:
+    release = Signal()
+    server.add(Text("One two three", hold=release), Text("Second."), Text("Third."))
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        watching = conversation.watch()
+        for text in ("first", "second", "third"):
+            conversation.submit(Prompt(text))
+        await (await server.request(1)).paused.wait()
+        assert conversation.busy
+        await until(watching, lambda data: data == QueueChanged(prompts=("second", "third")))
+        release.set()
+        await conversation.settle()
+        stored = [record for record, _ in opened.store.records(conversation.session)]
+        assert prompts(stored) == ["first", "second", "third"]
+    assert [body["messages"][-1]["content"] for body in server.journal] == ["first", "second", "third"]
+
+
+async def test_cancel_pauses_what_waits_until_something_is_sent(desk: Desk, server: FakeOpenAI) -> None:
+    server.add(HangBeforeHeaders(), Text("Second."), Text("Third."), Text("Fourth."))
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        for text in ("first", "second", "third"):
+            conversation.submit(Prompt(text))
+        await (await server.request(1)).paused.wait()
+        watching = conversation.watch()
+        await cancelled_within(conversation)
+        await until(watching, lambda data: data == QueueChanged(prompts=("second", "third"), paused=True))
+        assert len(server.journal) == 1
+        assert conversation.take_back() == "third"
+        conversation.resume_queue()
+        await conversation.settle()
+        assert [body["messages"][-1]["content"] for body in server.journal[1:]] == ["second"]
+        await turn(conversation, "fourth")
+        assert len(server.journal) == 3
+
+
+async def test_failed_turn_pauses_too(desk: Desk, server: FakeOpenAI) -> None:
+    server.add(error(500, "down"), Text("Second."))
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        await done(conversation, Prompt("first"), Prompt("second"))
+        assert len(server.journal) == 1
+        conversation.resume_queue()
+        await conversation.settle()
+        assert len(server.journal) == 2
+
+
+async def test_sending_follows_its_own_turn(desk: Desk, server: FakeOpenAI) -> None:
+    """Also when others wait in front of it, even with the same words."""
+    server.add(Text("First."), Text("Second."), Text("Third."))
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        conversation.submit(Prompt("same"))
+        conversation.submit(Prompt("same"))
+        records = await turn(conversation, "same")
+        assert len(of(records, TurnEnd)) == 3
+        assert len(server.journal) == 3
+
+
+async def test_who_stops_listening_cancels_only_their_own_prompt(desk: Desk, server: FakeOpenAI) -> None:
+    release = Signal()
+    server.add(Text("One two", hold=release), HangBeforeHeaders())
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        conversation.submit(Prompt("first"))
+        await (await server.request(1)).paused.wait()
+        sending = conversation.send("second")
+        await anext(aiter(sending))
+        await sending.aclose()
+        release.set()
+        await conversation.settle()
+        assert len(server.journal) == 1, "the second was withdrawn, the first went on"
+        assert opened.store.info(conversation.session).messages == 2
+        running = asyncio.create_task(turn(conversation, "third"))
+        exchange = await server.request(2)
+        await exchange.paused.wait()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await exchange.closed.wait()
+        await conversation.settle()
+
+
+async def test_cancelling_when_idle_does_nothing(desk: Desk, server: FakeOpenAI) -> None:
+    server.add(Text("Fine."))
+    async with desk.session() as opened:
+        opened.conversation.cancel()
+        assert opened.conversation.take_back() == ""
+        records = await turn(opened.conversation, "Hello")
+        assert isinstance(records[-1].data, TurnEnd)
+        assert of(records, TurnStart)
+
+
+def test_queue_shows_what_waits() -> None:
+    queue = WorkQueue()
+    prompt, compact = Prompt("hi"), Compact("tides")
+    work: list[Work] = [prompt, compact, Compact(), Restate(undo=True), Restate(undo=False), Clear()]
+    for each in (*work, Switch("a:b")):
+        queue.add(each)
+    assert queue.labels == ("hi", "/compact tides", "/compact", "/undo", "/redo", "/clear", "/model a:b")
+    assert not queue.remove(Prompt("hi")), "another prompt with the same words is another prompt"
+    assert queue.remove(prompt)
+    assert queue.next() is compact
+    queue.pause()
+    assert queue.paused
+    assert queue.next() is None
+    while queue.take_last():
+        assert queue.paused == bool(queue.labels)
+    queue.pause()
+    assert not queue.paused

@@ -1,0 +1,280 @@
+"""The agent view over a real log: counted after each step, committed whole or not, undone to the byte."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic_ai.messages import (
+    CompactionPart,
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.usage import RequestUsage
+
+from tui_app.context.encodings import TextCounter
+from tui_app.context.events import (
+    AssistantMessage,
+    CheckpointCreated,
+    CompactionComplete,
+    GaugeChanged,
+    Record,
+    SessionStart,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.context.history import Proposal
+from tui_app.context.proposing import nonzero
+from tui_app.context.replacement import key_ranges
+from tui_app.context.tokens import TokenCounter
+from tui_app.context.usage import Breakdown, ContextWindow
+from tui_app.conversation.checkpointing import Archive
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.session.store import Store
+from tui_app.session.workspace import SessionFolder
+
+WINDOW = ContextWindow(limit=8_000, source="setting", reserve=500)
+FIXED = Breakdown(system=100, tools=200)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "sessions.db")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def records() -> list[Record]:
+    return []
+
+
+@pytest.fixture
+def history(store: Store, records: list[Record], tmp_path: Path) -> SessionHistory:
+    session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
+    return opened(store, session, records, tmp_path)
+
+
+def opened(store: Store, session: str, records: list[Record], path: Path) -> SessionHistory:
+    history = SessionHistory(
+        store=store,
+        session=session,
+        archive=Archive(SessionFolder(path / session)),
+        counter=TokenCounter(TextCounter(None)),
+        publish=records.append,
+        model="a:b",
+    )
+    history.load()
+    history.fix(WINDOW, FIXED, "a:b")
+    return history
+
+
+def say(history: SessionHistory, text: str) -> None:
+    message = ModelRequest(parts=[UserPromptPart(text)])
+    tokens = nonzero(history.counter.message(message))
+    history.append(UserMessage(text=text, tokens=tokens), message)
+
+
+def answer(history: SessionHistory, text: str, reported: tuple[int, int] = (0, 0), call: str = "") -> None:
+    calls = [ToolCallPart("ls", {}, tool_call_id=call)] if call else []
+    parts: list[TextPart | ToolCallPart] = [TextPart(text), *calls]
+    message = ModelResponse(
+        parts=parts, usage=RequestUsage(input_tokens=reported[0], output_tokens=reported[1])
+    )
+    payload = AssistantMessage(
+        text=text,
+        tokens=nonzero(history.counter.message(message)),
+        model="a:b",
+        call_ids=(call,) if call else (),
+        input_tokens=reported[0],
+        output_tokens=reported[1],
+    )
+    history.append(payload, message)
+
+
+def result(history: SessionHistory, call: str, text: str) -> None:
+    message = ModelRequest(parts=[ToolReturnPart("ls", text, tool_call_id=call)])
+    tokens = nonzero(history.counter.message(message))
+    history.append(ToolResult(tool_call_id=call, name="ls", text=text, tokens=tokens), message)
+
+
+def counted(history: SessionHistory) -> int:
+    return sum(history.weigh(item).total for item in history.items()) + round(FIXED.total * history.factor)
+
+
+def proposal(history: SessionHistory, keep: int, text: str = "The sea is salty.") -> Proposal:
+    items = history.items()
+    left = frozenset(item.key for item in items[:-keep])
+    message = ModelRequest(parts=[CompactionPart(text)])
+    complete = CompactionComplete(
+        job="j",
+        outcome="success",
+        trigger="manual",
+        title="Sea",
+        summary=text,
+        removed=key_ranges(list(items), left),
+    )
+    return Proposal(complete=complete, message=message, left=left, version=history.version)
+
+
+def filled(history: SessionHistory) -> SessionHistory:
+    for number in range(4):
+        say(history, f"Question {number}: " + "why? " * 60)
+        answer(history, "Let me look.", call=f"c{number}")
+        result(history, f"c{number}", "hit " * 50)
+        answer(history, f"Answer {number}: " + "so. " * 60)
+    return history
+
+
+def as_json(history: SessionHistory) -> list[bytes]:
+    messages: list[ModelMessage] = [item.message for item in history.items()]
+    return [ModelMessagesTypeAdapter.dump_json([message]) for message in messages]
+
+
+def test_usage_after_each_step(history: SessionHistory) -> None:
+    assert history.usage().is_initial
+    assert history.usage().total == FIXED.total
+    say(history, "Why is the sea salty?")
+    assert history.usage().total == counted(history)
+    answer(history, "Because.", reported=(900, 10))
+    assert history.usage().total == pytest.approx(910, abs=3)
+    assert history.usage().exact
+    say(history, "And the sky? " * 30)
+    last = history.weigh(history.items()[-1]).total
+    assert history.usage().total == pytest.approx(910 + last, abs=3)
+    assert not history.usage().exact
+    history.model = "c:d"
+    assert history.usage().total == counted(history), "another model's report says nothing"
+
+
+def test_factor_scales_what_is_counted(history: SessionHistory) -> None:
+    filled(history)
+    plain = history.usage().total
+    history.fix(WINDOW, FIXED, "a:b", 2.0)
+    assert history.usage().total == 2 * plain
+    assert history.weigh(history.items()[0]).total * 0.5 == pytest.approx(
+        history.counter.message(history.items()[0].message).total
+    )
+
+
+def test_report_of_a_cut_request_is_not_believed(history: SessionHistory) -> None:
+    history.distrust()
+    assert history.take_distrust()
+    assert not history.take_distrust()
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.37, 3.21])
+def test_commit_and_undo(history: SessionHistory, records: list[Record], factor: float) -> None:
+    filled(history)
+    history.fix(WINDOW, FIXED, "a:b", factor)
+    items, before, json_before = list(history.items()), history.usage(), as_json(history)
+    complete = history.commit(proposal(history, keep=3))
+    assert complete.tokens_before == before.total
+    assert complete.tokens_after == history.usage().total == records[-1].data.usage.total  # type: ignore[attr-defined]
+    assert complete.tokens_removed == complete.tokens_before - complete.tokens_after
+    assert (complete.messages_before, complete.messages_after) == (16, 4)
+    assert len(history.items()) == 4
+    assert history.usage().parts.summary > 0
+    kinds = [type(record.data) for record in records[-3:]]
+    assert kinds == [CompactionComplete, CheckpointCreated, GaugeChanged]
+    undone = history.restate(history.view.compactions[-1], undo=True)
+    assert list(history.items()) == items
+    assert as_json(history) == json_before
+    assert history.usage() == before
+    assert (undone.data.tokens_before, undone.data.tokens_after) == (complete.tokens_after, before.total)  # type: ignore[attr-defined]
+    redone = history.restate(history.view.undone[-1], undo=False)
+    assert redone.data.tokens_after == history.usage().total == complete.tokens_after  # type: ignore[attr-defined]
+
+
+def test_reopened_it_is_the_same(
+    history: SessionHistory, store: Store, records: list[Record], tmp_path: Path
+) -> None:
+    filled(history)
+    history.commit(proposal(history, keep=3))
+    say(history, "more")
+    answer(history, "yes", reported=(700, 7))
+    again = opened(store, history.session, [], tmp_path)
+    assert again.view == history.view
+    assert again.usage() == history.usage()
+    assert as_json(again) == as_json(history)
+    again.restate(again.view.compactions[-1], undo=True)
+    history.load()
+    assert as_json(again)[-2:] == as_json(history)[-2:]
+
+
+def test_files_are_written_before_the_event(
+    history: SessionHistory, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(history)
+    folder = history.archive.folder
+    seen: list[list[str]] = []
+    append_many = store.append_many
+
+    def noting(session: str, events: object) -> object:
+        seen.append(sorted(path.name for path in folder.path.rglob("*.*")))
+        return append_many(session, events)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "append_many", noting)
+    history.commit(proposal(history, keep=3))
+    assert seen[0] == [
+        "001-before-compaction.json",
+        "001-before-compaction.md",
+        "001-sea.md",
+        "index.md",
+        "workspace.yaml",
+    ]
+
+
+def test_refused_files_change_nothing(
+    history: SessionHistory, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(history)
+    before, usage, last = as_json(history), history.usage(), list(store.heads(history.session))[-1].seq
+
+    def full(_file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            history.commit(proposal(history, keep=3))
+    assert (as_json(history), history.usage()) == (before, usage)
+    assert list(store.heads(history.session))[-1].seq == last
+    assert history.commit(proposal(history, keep=3)).checkpoint_path.endswith("001-sea.md")
+
+
+def test_nested_compactions_come_back_one_by_one(history: SessionHistory) -> None:
+    filled(history)
+    views = [as_json(history)]
+    for keep in (9, 5, 3):
+        history.commit(proposal(history, keep=keep, text=f"Summary with {keep}."))
+        views.append(as_json(history))
+    assert history.archive.folder.listed() == 3
+    for _ in range(3):
+        assert as_json(history) == views.pop()
+        history.restate(history.view.compactions[-1], undo=True)
+    assert as_json(history) == views.pop()
+    assert history.archive.folder.listed() == 0
+
+
+def test_newest_loads_only_the_end(history: SessionHistory, store: Store, tmp_path: Path) -> None:
+    filled(history)
+    answer(history, "Look.", call="open")
+    again = opened(store, history.session, [], tmp_path)
+    assert [type(message) for message in again.newest()] == [ModelResponse]
+    assert len(again._bodies) == 1
+
+
+def test_gauge_is_shown_after_what_changes_it(history: SessionHistory, records: list[Record]) -> None:
+    records.clear()
+    history.fix(WINDOW, FIXED, "a:b")
+    assert records == []
+    say(history, "Hello")
+    shown = [record.data for record in records if isinstance(record.data, GaugeChanged)]
+    assert [gauge.usage for gauge in shown] == [history.usage()]

@@ -1,0 +1,159 @@
+"""Changing the model, with room and without."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.conversation.driving import Desk, cancelled_within, done, of, turn, until, view_bytes
+from tests.servers.behaviours import HangBeforeHeaders, Text, error
+from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.compactor import State
+from tui_app.context.events import (
+    CompactionComplete,
+    CompactionStart,
+    Error,
+    ModelChange,
+    Notice,
+    Truncation,
+    TurnEnd,
+)
+from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.work import Switch
+
+ASKS = "Write the notes for this transcript"
+NOTES = "Title: Sea\nThe sea is salty."
+LONG = "The sea is below and the sky is above, as everybody knows. " * 40
+SMALL = 3_600
+
+
+@pytest.fixture
+def small() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as server:
+        yield server
+
+
+@pytest.fixture
+async def opened(desk: Desk, fake_openai: FakeOpenAI, small: FakeOpenAI) -> AsyncIterator[OpenSession]:
+    """A conversation of some 5,000 tokens with a model that holds 32,000; another one holds far less."""
+    desk.server("local", fake_openai.base_url, window=32_000)
+    desk.server("small", small.base_url, window=SMALL)
+    fake_openai.add(*(Text(f"Answer {number}. {LONG}", usage=(0, 0)) for number in range(4)))
+    async with desk.session() as opened:
+        for number in range(4):
+            await turn(opened.conversation, f"Question {number}? {LONG}")
+        yield opened
+
+
+async def test_forecast_changes_nothing(opened: OpenSession) -> None:
+    conversation = opened.conversation
+    before, usage = view_bytes(conversation), conversation.usage
+    forecast = await conversation.forecast("small:scripted")
+    assert (forecast.tokens, forecast.window.limit, forecast.fits) == (usage.total, SMALL, False)
+    assert forecast.can_truncate
+    assert 0 < forecast.drops < usage.total
+    assert 0 < forecast.keeps_turns <= 4
+    assert forecast.after_compaction < usage.total
+    assert (view_bytes(conversation), conversation.usage) == (before, usage)
+    with pytest.raises(ValueError, match="no model"):
+        await conversation.forecast("nobody:nothing")
+
+
+async def test_plain(opened: OpenSession, desk: Desk, small: FakeOpenAI) -> None:
+    with FakeOpenAI(Text("Hello from here.")) as large:
+        desk.server("large", large.base_url, window=64_000)
+        await done(opened.conversation, Switch("large:scripted"))
+        assert opened.conversation.model == "large:scripted"
+        assert opened.conversation.usage.window.limit == 64_000
+        assert opened.store.info(opened.conversation.session).model == "large:scripted"
+        change = opened.store.last_of(opened.conversation.session, ModelChange.TYPE)
+        assert change is not None
+        assert change.data == ModelChange(old="local:scripted", new="large:scripted", limit=64_000)
+        assert of(await turn(opened.conversation, "Hi"), Error) == []
+        assert len(large.journal) == 1
+
+
+async def test_compact_and_switch(opened: OpenSession, fake_openai: FakeOpenAI, small: FakeOpenAI) -> None:
+    conversation = opened.conversation
+    fake_openai.add(Text(NOTES), Text(NOTES), phrase=ASKS)
+    await done(conversation, Switch("small:scripted", "compact"))
+    assert conversation.model == "small:scripted"
+    assert conversation.usage.window.limit == SMALL
+    assert conversation.usage.total <= conversation.usage.window.effective
+    assert len(fake_openai.journal) == 5, "the old model wrote the summary"
+    small.add(Text("Small and fine."))
+    assert of(await turn(conversation, "Hi"), Error, Truncation, CompactionStart) == []
+
+
+async def test_compaction_fails_and_the_old_model_stays(opened: OpenSession, fake_openai: FakeOpenAI) -> None:
+    conversation = opened.conversation
+    before, usage = view_bytes(conversation), conversation.usage
+    # The switch may fall back on extraction, so that has to be too large as well.
+    fake_openai.add(error(500, "down"), phrase=ASKS)
+    conversation.compactor.fallback = None
+    watching = conversation.watch()
+    await done(conversation, Switch("small:scripted", "compact"))
+    record = await until(watching, lambda data: isinstance(data, Notice))
+    assert "Stayed on local:scripted" in str(record.data)
+    assert conversation.model == "local:scripted"
+    assert (view_bytes(conversation), conversation.usage) == (before, usage)
+    fake_openai.add(Text("Still here."))
+    assert of(await turn(conversation, "Hi"), Error) == []
+
+
+async def test_compaction_is_cancelled_and_the_old_model_stays(
+    opened: OpenSession, fake_openai: FakeOpenAI
+) -> None:
+    conversation = opened.conversation
+    before, usage = view_bytes(conversation), conversation.usage
+    fake_openai.add(HangBeforeHeaders(), phrase=ASKS)
+    conversation.submit(Switch("small:scripted", "compact"))
+    exchange = await fake_openai.request(5)
+    await exchange.paused.wait()
+    await cancelled_within(conversation)
+    await exchange.closed.wait()
+    assert conversation.model == "local:scripted"
+    assert (view_bytes(conversation), conversation.usage) == (before, usage)
+
+
+async def test_anyway_cuts_each_request(opened: OpenSession, small: FakeOpenAI) -> None:
+    conversation = opened.conversation
+    before = view_bytes(conversation)
+    forecast = await conversation.forecast("small:scripted")
+    await done(conversation, Switch("small:scripted", "anyway"))
+    assert conversation.model == "small:scripted"
+    small.add(Text("One.", usage=(0, 0)), Text("Two.", usage=(0, 0)))
+    for prompt in ("First", "Second"):
+        records = await turn(conversation, prompt)
+        assert [end.outcome for end in of(records, TurnEnd) if isinstance(end, TurnEnd)] == ["done"]
+        assert len(of(records, Truncation)) == 1
+        assert of(records, CompactionStart, CompactionComplete) == []
+    assert view_bytes(conversation).startswith(before), "the view keeps everything"
+    questions = [str(message).count("Question ") for message in small.journal[0]["messages"]]
+    assert sum(questions) == forecast.keeps_turns
+
+
+async def test_unknown_model_leaves_the_old_one(opened: OpenSession) -> None:
+    watching = opened.conversation.watch()
+    await done(opened.conversation, Switch("nobody:nothing"))
+    record = await until(watching, lambda data: isinstance(data, Error))
+    assert "nobody:nothing" in str(record.data)
+    assert opened.conversation.model == "local:scripted"
+
+
+async def test_job_in_the_background_makes_room_for_the_switch(
+    desk: Desk, fake_openai: FakeOpenAI, small: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url, window=6_600)
+    desk.server("small", small.base_url, window=SMALL)
+    fake_openai.add(*(Text(f"Answer {number}. {LONG}", usage=(0, 0)) for number in range(4)))
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        for number in range(4):
+            await turn(conversation, f"Question {number}? {LONG}")
+        fake_openai.add(HangBeforeHeaders(), Text(NOTES), phrase=ASKS)
+        fake_openai.add(Text("Fine.", usage=(0, 0)))
+        await turn(conversation, "Fifth")
+        await fake_openai.request(6)
+        assert conversation.compactor.state is State.RUNNING
+        await done(conversation, Switch("small:scripted", "compact"))
+        assert conversation.model == "small:scripted"

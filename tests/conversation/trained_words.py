@@ -1,0 +1,64 @@
+"""A tokenizer that knows what every request carries, as trained ones do.
+
+The plain scripted model spells nearly everything byte by byte, so instructions and tool definitions alone
+would fill a window of 2,048 tokens, which no real model's tokenizer does.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+import regex
+
+from tests.servers import scripted_gguf
+from tests.servers.vocabulary import Vocabulary
+from tui_app.agent.instructions import system_instructions
+from tui_app.agent.tools.history import HistoryHit
+from tui_app.agent.tools.toolset import build_toolset
+from tui_app.agent.tools.workspace import Workspace
+
+_GPT2 = regex.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
+
+
+class _NoHistory:
+    def search(self, words: str, limit: int = 8) -> list[HistoryHit]:
+        return []
+
+    def fetch(self, seq: int) -> HistoryHit | None:
+        return None
+
+
+def carried_text() -> str:
+    """What every request carries, less the paths."""
+    tools = build_toolset(Workspace(Path.cwd()), _NoHistory()).tools.values()
+    definitions = [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.tool_def.name,
+                "description": tool.tool_def.description,
+                "parameters": tool.tool_def.parameters_json_schema,
+                "strict": True,
+            },
+        }
+        for tool in tools
+    ]
+    return "\n".join([system_instructions(Path()), *map(json.dumps, definitions)])
+
+
+def learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let model files written from now on have a tokenizer that was trained on that text."""
+    pieces = list(dict.fromkeys(_GPT2.findall(carried_text())))
+
+    class Trained(Vocabulary):
+        def __init__(self) -> None:
+            super().__init__()
+            self.learn_all(pieces)
+
+        def learn_all(self, texts: Iterable[str]) -> None:
+            for text in texts:
+                if len(text) > 1:
+                    self._learn(text)
+
+    monkeypatch.setattr(scripted_gguf, "Vocabulary", Trained)

@@ -1,0 +1,288 @@
+"""The two views as folds of the log: replaying gives what is live, undoing gives what was before."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_app.context.events import (
+    PAYLOADS,
+    AssistantMessage,
+    CheckpointCreated,
+    CompactionComplete,
+    CompactionRedone,
+    CompactionUndone,
+    Error,
+    ModelChange,
+    Payload,
+    SessionClear,
+    SessionRewind,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.session.agent_view import AgentView, fold_agent_view, in_ranges
+from tui_app.session.heads import Head, head_of
+from tui_app.session.user_view import UserView, fold_user_view
+
+TOKENS = {"user": 3}
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["user", "answer", "tool", "system", "compact", "undo", "redo", "clear", "rewind", "failed"]
+        ),
+        st.integers(0, 1_000),
+    ),
+    max_size=40,
+)
+
+
+@dataclass
+class Session:
+    """A log being written with both views live beside it."""
+
+    heads: list[Head] = field(default_factory=list)
+    agent: AgentView = field(default_factory=AgentView)
+    user: UserView = field(default_factory=UserView)
+
+    def add(self, payload: Payload) -> int:
+        # Through the text form, as the log stores it.
+        seq = len(self.heads) + 1
+        head = Head.from_text(seq, payload.TYPE, 1.5, head_of(seq, 1.5, payload).to_text())
+        self.heads.append(head)
+        self.agent.apply(head)
+        self.user.apply(head)
+        return seq
+
+    @property
+    def visible(self) -> list[int]:
+        return [head.seq for head in self.agent.visible()]
+
+    def compact(self, choice: int) -> int | None:
+        """Replace some of the oldest messages that are no system prompts."""
+        types = {head.seq: head.type for head in self.agent.visible()}
+        old = [seq for seq in self.visible if types[seq] != SystemMessage.TYPE]
+        leaving = set(old[: choice % (len(old) + 1)])
+        if not leaving:
+            return None
+        return self.add(
+            CompactionComplete(
+                job="j", outcome="success", trigger="manual", summary="s",
+                removed=ranges_of(self.visible, leaving), tokens={"summary": 2},
+            )
+        )  # fmt: skip
+
+    def play(self, step: str, choice: int) -> None:
+        match step:
+            case "user":
+                self.add(UserMessage(text=f"prompt {choice}", tokens=TOKENS))
+            case "system":
+                self.add(SystemMessage(text="be brief", tokens=TOKENS))
+            case "answer":
+                self.add(AssistantMessage(text="done", model="m", input_tokens=choice, tokens=TOKENS))
+            case "tool":
+                call = f"c{choice % 3}"
+                self.add(AssistantMessage(text="", call_ids=(call,), model="m"))
+                self.add(ToolCall(tool_call_id=call, name="grep", args="{}"))
+                self.add(ToolResult(tool_call_id=call, name="grep", text="hit", tokens=TOKENS))
+            case "compact":
+                self.compact(choice)
+            case "undo" if self.agent.compactions:
+                self.add(CompactionUndone(compaction=self.agent.compactions[-1]))
+            case "redo" if self.agent.undone:
+                self.add(CompactionRedone(compaction=self.agent.undone[-1]))
+            case "clear":
+                self.add(SessionClear())
+            case "rewind" | "failed":
+                self.rewind(choice, failed=step == "failed")
+            case _:
+                pass
+
+    def rewind(self, choice: int, *, failed: bool) -> None:
+        prompts = [head.seq for head in self.heads if head.type == UserMessage.TYPE]
+        if prompts:
+            to = prompts[-1] if failed else prompts[choice % len(prompts)]
+            self.add(SessionRewind(to=to, failed=failed))
+
+    @property
+    def states(self) -> list[str]:
+        return [row.state for row in self.user.entries]
+
+
+def ranges_of(visible: list[int], leaving: set[int]) -> tuple[tuple[int, int], ...]:
+    return tuple((seq, seq) for seq in visible if seq in leaving)
+
+
+def played(steps: list[tuple[str, int]]) -> Session:
+    session = Session()
+    for step, choice in steps:
+        session.play(step, choice)
+    return session
+
+
+@given(STEPS)
+def test_replay_is_what_was_live(steps: list[tuple[str, int]]) -> None:
+    session = played(steps)
+    assert fold_agent_view(session.heads) == session.agent
+    assert fold_user_view(session.heads) == session.user
+
+
+@given(STEPS)
+def test_view_is_sound(steps: list[tuple[str, int]]) -> None:
+    session = played(steps)
+    assert len(set(session.visible)) == len(session.visible)
+    assert not set(session.agent.compactions) & set(session.agent.undone)
+    assert session.agent.compactions == sorted(session.agent.compactions)
+    shown = {head.seq for head in session.agent.visible() if head.type == CompactionComplete.TYPE}
+    assert shown <= set(session.agent.compactions)
+    sizes = session.agent.weighed()
+    assert [weighed.key for weighed in sizes] == session.visible
+
+
+@given(STEPS, STEPS, st.integers(1, 1_000))
+def test_undo_gives_back_the_very_view(
+    before: list[tuple[str, int]], after: list[tuple[str, int]], choice: int
+) -> None:
+    session = played(before)
+    view = session.visible
+    compaction = session.compact(choice)
+    if compaction is None:
+        return
+    standing = list(session.agent.compactions)
+    # What is said meanwhile stays behind it.
+    said = [session.add(UserMessage(text="more")) for step, _ in after if step == "user"]
+    compacted = session.visible
+    session.add(CompactionUndone(compaction=compaction))
+    assert session.visible == [*view, *said]
+    session.add(CompactionRedone(compaction=compaction))
+    assert session.visible == compacted
+    assert session.agent.compactions == standing
+
+
+@given(STEPS, st.lists(st.integers(1, 1_000), min_size=1, max_size=4))
+def test_undoing_all_compactions_brings_everything_back(
+    before: list[tuple[str, int]], choices: list[int]
+) -> None:
+    session = played([step for step in before if step[0] in {"user", "answer", "tool", "system"}])
+    views = [session.visible]
+    for choice in choices:
+        if session.compact(choice) is not None:
+            views.append(session.visible)
+    while session.agent.compactions:
+        assert session.visible == views.pop()
+        session.play("undo", 0)
+    assert session.visible == views.pop()
+    for _ in choices:
+        session.play("redo", 0)
+    assert session.agent.undone == []
+
+
+@given(STEPS, st.integers(0, 1_000), st.lists(st.integers(1, 1_000), max_size=3))
+def test_rewinding_past_compactions_brings_the_full_history_back(
+    before: list[tuple[str, int]], choice: int, compactions: list[int]
+) -> None:
+    session = played([step for step in before if step[0] in {"user", "answer", "tool", "system"}])
+    prompts = [head.seq for head in session.heads if head.type == UserMessage.TYPE]
+    if not prompts:
+        return
+    to = prompts[choice % len(prompts)]
+    expected = [seq for seq in session.visible if seq < to]
+    for each in compactions:
+        session.compact(each)
+    session.add(SessionRewind(to=to))
+    assert session.visible == expected
+    assert session.agent.compactions == []
+
+
+def test_rewinding_behind_two_compactions_leaves_both_undoable() -> None:
+    session = Session()
+    for _ in range(3):
+        session.play("user", 1)
+        session.play("answer", 1)
+    full = session.visible
+    first = session.compact(2)
+    once = session.visible
+    second = session.compact(3)
+    later = session.add(UserMessage(text="later"))
+    session.add(SessionRewind(to=later))
+    assert session.agent.compactions == [first, second]
+    session.play("undo", 0)
+    assert session.visible == once
+    session.play("undo", 0)
+    assert session.visible == full
+
+
+def test_clear_leaves_nothing_to_undo() -> None:
+    session = Session()
+    for _ in range(3):
+        session.play("user", 1)
+    session.compact(2)
+    session.compact(2)
+    session.play("clear", 0)
+    assert (session.visible, session.agent.compactions, session.agent.undone) == ([], [], [])
+    session.play("user", 1)
+    assert len(session.visible) == 1
+
+
+def test_failed_prompt_leaves_the_view_and_is_marked() -> None:
+    session = Session()
+    session.play("user", 1)
+    session.play("answer", 1)
+    prompt = session.add(UserMessage(text="unanswered"))
+    session.add(Error(kind="auth", message="No key.", hint="Set one."))
+    session.add(SessionRewind(to=prompt, failed=True))
+    assert session.visible == [1, 2]
+    assert [(row.kind, row.state) for row in session.user.entries][-2:] == [
+        ("user", "failed"),
+        ("error", "failed"),
+    ]
+
+
+def test_failed_or_cancelled_compactions_change_nothing() -> None:
+    session = Session()
+    session.play("user", 1)
+    for outcome in ("failed", "cancelled", "discarded"):
+        session.add(CompactionComplete(job="j", outcome=outcome, trigger="manual", removed=((1, 1),)))
+    assert session.visible == [1]
+    assert [row.state for row in session.user.entries] == ["ok", "failed", "cancelled", "cancelled"]
+
+
+def test_rows_follow_calls_and_undone_compactions() -> None:
+    session = Session()
+    session.play("tool", 1)
+    (row,) = session.user.entries
+    assert (row.kind, row.state, row.result_seq) == ("tool", "ok", 3)
+    session.play("user", 1)
+    session.play("compact", 1)
+    session.play("undo", 1)
+    assert session.states[-1] == "undone"
+    session.play("redo", 1)
+    assert session.states[-1] == "ok"
+    session.add(ModelChange(old="a:b", new="c:d", limit=9))
+    session.add(CheckpointCreated(number=7, title="Sea", path="/x/007-sea.md"))
+    assert [row.title for row in session.user.entries][-2:] == ["a:b → c:d", "checkpoint 007  Sea"]
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 9)), max_size=5), st.integers(1, 40))
+def test_ranges(pairs: list[tuple[int, int]], seq: int) -> None:
+    ranges = [(low, low + width) for low, width in pairs]
+    assert in_ranges(seq, ranges) == any(seq in range(low, high + 1) for low, high in ranges)
+
+
+def test_heads_of_every_event_survive_the_log() -> None:
+    examples = {
+        UserMessage.TYPE: UserMessage(text="\n  first line \nsecond", tokens={"user": 9}),
+        AssistantMessage.TYPE: AssistantMessage(
+            text="", thinking="hm", call_ids=("a", "b"), input_tokens=5, output_tokens=2, interrupted=True
+        ),
+        CompactionComplete.TYPE: CompactionComplete(
+            job="1", outcome="success", trigger="overflow", removed=((1, 4), (6, 6)), retention=0.5
+        ),
+    }
+    for payload in examples.values():
+        head = head_of(3, 2.5, payload)
+        assert Head.from_text(3, payload.TYPE, 2.5, head.to_text()) == head
+    assert head_of(1, 0.0, examples[UserMessage.TYPE]).title == "first line"
+    stored = {cls.TYPE for cls in PAYLOADS if cls.STORED}
+    assert set(examples) <= stored

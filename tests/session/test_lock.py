@@ -1,0 +1,75 @@
+"""One writer per session, and no lock outlives its process."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui_app.session.lock import SessionLocked, WriterLock
+
+HOLDER = """
+import sys
+from pathlib import Path
+from tui_app.session.lock import WriterLock
+lock = WriterLock(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def holder(path: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_second_process_is_refused_and_told_who_writes(tmp_path: Path) -> None:
+    path = tmp_path / "session" / "writer.lock"
+    process = holder(path)
+    try:
+        with pytest.raises(SessionLocked, match=f"^process {process.pid}$"):
+            WriterLock(path)
+    finally:
+        process.communicate(timeout=30)
+    WriterLock(path).release()
+
+
+def test_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
+    path = tmp_path / "writer.lock"
+    process = holder(path)
+    process.kill()
+    process.communicate(timeout=30)
+    with WriterLock(path):
+        assert path.read_text() == str(os.getpid())
+
+
+def test_second_window_of_the_same_process_is_refused_too(tmp_path: Path) -> None:
+    path = tmp_path / "writer.lock"
+    lock = WriterLock(path)
+    with pytest.raises(SessionLocked):
+        WriterLock(path)
+    lock.release()
+    lock.release()
+    WriterLock(path).release()
+
+
+def test_foreign_content_is_not_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "writer.lock"
+    lock = WriterLock(path)
+    path.write_text("\x1b[31mwho?")
+    with pytest.raises(SessionLocked, match=r"^another process$"):
+        WriterLock(path)
+    lock.release()
+
+
+def test_only_the_owner_may_look(tmp_path: Path) -> None:
+    path = tmp_path / "session" / "writer.lock"
+    with WriterLock(path):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700

@@ -1,0 +1,232 @@
+"""The sessions file: durable, atomic, shared between processes, and honest about what it does not know."""
+
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tui_app.context.events import (
+    AssistantMessage,
+    Notice,
+    SessionStart,
+    SystemMessage,
+    ToolResult,
+    UsageInfo,
+    UserMessage,
+)
+from tui_app.session import migrations
+from tui_app.session.store import SessionNotFound, Store
+
+START = SessionStart(cwd="/tmp", model="a:b")
+WRITER = """
+import sys
+from pathlib import Path
+from tui_app.context.events import SessionStart, UserMessage
+from tui_app.session.store import Store
+store = Store(Path(sys.argv[1]))
+session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
+for number in range(40):
+    store.append(session, UserMessage(text=f"{sys.argv[2]} {number}"), None, time=2.0)
+print(session)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "sessions.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    store = Store(path)
+    yield store
+    store.close()
+
+
+def ask(path: Path, query: str) -> object:
+    with sqlite3.connect(path) as db:
+        row = db.execute(query).fetchone()
+    db.close()
+    return row[0]
+
+
+def test_commits_survive_a_power_cut_and_readers_never_wait(store: Store, path: Path) -> None:
+    assert ask(path, "PRAGMA journal_mode") == "wal"
+    assert store._db.execute("PRAGMA synchronous").fetchone()[0] == 2
+    assert ask(path, "PRAGMA user_version") == len(migrations.MIGRATIONS)
+
+
+def test_only_the_owner_may_look(store: Store, path: Path) -> None:
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    store.create(START, time=1.0)
+    for name in ("sessions.db-wal", "sessions.db-shm"):
+        assert stat.S_IMODE(path.with_name(name).stat().st_mode) == 0o600
+
+
+def test_events_come_back_as_they_went_in(store: Store) -> None:
+    session = store.create(START, time=1.0)
+    payloads = [
+        UserMessage(text="Größe \ud800 ≤ 3", tokens={"user": 4}, attachments=("a.png",)),
+        AssistantMessage(text="ja", call_ids=("c1",), cost_usd=0.1, interrupted=True),
+        ToolResult(tool_call_id="c1", name="ls", text="", outcome="denied"),
+        UsageInfo(usage={"total": 812, "limit": 9}),
+    ]
+    for payload in payloads:
+        store.append(session, payload, '{"x": 1}', time=2.0)
+    records = list(store.records(session))
+    assert [record.data for record, _ in records] == [START, *payloads]
+    assert [record.seq for record, _ in records] == [1, 2, 3, 4, 5]
+    assert store.message(session, 2) == '{"x": 1}'
+    assert store.message(session, 1) is None
+    assert store.record(session, 99) is None
+    assert store.last_of(session, "tool.result") == records[3][0]
+    assert store.info(session).tokens == 812
+    assert [head.seq for head in store.heads(session, after=3)] == [4, 5]
+
+
+def test_several_events_are_written_all_or_none(store: Store) -> None:
+    session = store.create(START, time=1.0)
+    unwritable = UserMessage(text="x", tokens={"user": object()})  # type: ignore[dict-item]
+    with pytest.raises(TypeError):
+        store.append_many(session, [(UserMessage(text="fine"), None, 2.0), (unwritable, None, 2.0)])
+    assert [record.seq for record, _ in store.records(session)] == [1]
+    store.append(session, UserMessage(text="after"), None, time=3.0)
+    assert [record.seq for record, _ in store.records(session)] == [1, 2]
+    assert store.append_many(session, []) == []
+
+
+def test_session_is_created_whole_or_not_at_all(store: Store) -> None:
+    broken = SessionStart(cwd="/", model="m", policy=object())  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        store.create(broken, time=1.0)
+    assert store.sessions() == []
+
+
+def test_reader_sees_what_is_committed_while_another_writes(store: Store, path: Path) -> None:
+    session = store.create(START, time=1.0)
+    reader = Store(path, read_only=True)
+    with store._transaction():
+        store._write(session, [(UserMessage(text="not yet"), None, 2.0)])
+        assert [record.seq for record, _ in reader.records(session)] == [1]
+    assert [record.seq for record, _ in reader.records(session)] == [1, 2]
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        reader.append(session, UserMessage(text="no"), None, time=3.0)
+    reader.close()
+
+
+def test_two_processes_write_different_sessions(store: Store, path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(path)]
+    running = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in "ab"]
+    sessions = [process.communicate(timeout=60)[0].strip() for process in running]
+    assert [process.returncode for process in running] == [0, 0]
+    for name, session in zip("ab", sessions, strict=True):
+        texts = [r.data.text for r, _ in store.records(session) if isinstance(r.data, UserMessage)]
+        assert texts == [f"{name} {number}" for number in range(40)]
+
+
+def test_ids(store: Store) -> None:
+    sessions = [store.create(START, time=1.0) for _ in range(40)]
+    assert len(set(sessions)) == 40
+    assert all(len(session) == 8 for session in sessions)
+    assert store.info(sessions[3]).id == sessions[3]
+    assert store.info(sessions[3][:7]).id == sessions[3]
+    for wrong in ("", "zz", "'; DROP TABLE events; --"):
+        with pytest.raises(SessionNotFound, match="no session"):
+            store.info(wrong)
+    first = next(s[0] for s in sessions if sum(o.startswith(s[0]) for o in sessions) > 1)
+    with pytest.raises(SessionNotFound, match="more than one"):
+        store.info(first)
+
+
+def test_title_is_the_first_prompt_unless_there_is_one(store: Store) -> None:
+    session = store.create(START, time=1.0)
+    store.append(session, SystemMessage(text="be brief"), None, time=2.0)
+    store.append(session, UserMessage(text="\n  Why is the sea salty?\nTell me."), None, time=2.0)
+    store.append(session, UserMessage(text="And the sky?"), None, time=3.0)
+    assert store.info(session).title == "Why is the sea salty?"
+    store.set_title(session, "Salt")
+    assert store.info(session).title == "Salt"
+    imported = store.create(SessionStart(cwd="/", model="", title="From elsewhere"), time=1.0)
+    store.append(imported, UserMessage(text="Hello"), None, time=2.0)
+    assert store.info(imported).title == "From elsewhere"
+
+
+def test_list_counts_and_orders_sessions(store: Store) -> None:
+    first, second = store.create(START, time=1.0), store.create(START, time=2.0)
+    store.append(first, UserMessage(text="x"), None, time=5.0)
+    store.append(first, AssistantMessage(text="y"), None, time=6.0)
+    store.set_model(first, "c:d")
+    listed = store.sessions()
+    assert [info.id for info in listed] == [first, second]
+    assert (listed[0].messages, listed[0].events, listed[0].updated, listed[0].model) == (2, 3, 6.0, "c:d")
+
+
+def test_newer_file_is_refused_and_left_alone(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(sqlite3.DatabaseError, match="schema 99"):
+        Store(path)
+    assert ask(path, "PRAGMA user_version") == 99
+
+
+def test_file_that_is_no_database(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text("This is a letter, not a database. " * 50)
+    with pytest.raises(sqlite3.DatabaseError):
+        Store(path)
+
+
+def test_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
+        old = Store(path)
+        session = old.create(START, time=1.0)
+        old.append(session, UserMessage(text="the albatross"), None, time=2.0)
+        old.close()
+    store = Store(path)
+    assert [seq for seq, _ in store.matching(session, ["albatross"])] == [2]
+    store.close()
+
+
+def test_failed_migration_leaves_the_old_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Store(path).close()
+    before = len(migrations.MIGRATIONS)
+    broken = (*migrations.MIGRATIONS, ("CREATE TABLE extra (x)", "NONSENSE"))
+    with monkeypatch.context() as patched:
+        patched.setattr(migrations, "MIGRATIONS", broken)
+        with pytest.raises(sqlite3.OperationalError):
+            Store(path)
+    assert ask(path, "PRAGMA user_version") == before
+    assert ask(path, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'extra'") == 0
+
+
+def test_deleting_leaves_nothing_behind(store: Store) -> None:
+    kept, gone = store.create(START, time=1.0), store.create(START, time=1.0)
+    for session in (kept, gone):
+        store.append(session, UserMessage(text="the albatross"), None, time=2.0)
+    store.delete(gone)
+    assert [info.id for info in store.sessions()] == [kept]
+    assert list(store.records(gone)) == []
+    assert store._db.execute("SELECT COUNT(*) FROM said WHERE said MATCH 'albatross'").fetchone()[0] == 1
+
+
+def test_live_events_are_none_of_the_logs_business() -> None:
+    assert Notice.STORED is False
+
+
+def test_appending_does_not_slow_down(store: Store) -> None:
+    """The next number comes from an index, not from a walk over the log."""
+    session = store.create(START, time=1.0)
+    plan = store._db.execute(
+        "EXPLAIN QUERY PLAN SELECT MAX(seq) FROM events WHERE session = ?", (session,)
+    ).fetchall()
+    assert "SEARCH" in plan[0][3]
+    assert time.time() > store.info(session).created
