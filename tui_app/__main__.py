@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tui_app.cli.failures import FAILED, OK, USAGE, explain
+from tui_app.cli.failures import OK, USAGE, explain
 from tui_app.cli.output import abandon_stdout, flush, prepare_streams, tell
 from tui_app.cli.parser import execute
 
@@ -46,9 +46,7 @@ def _after_parser(stop: SystemExit) -> int:
         flush()
     except BrokenPipeError:
         abandon_stdout()
-    if isinstance(stop.code, int):
-        return stop.code
-    return USAGE if stop.code else FAILED if stop.code == "" else OK
+    return stop.code if isinstance(stop.code, int) else USAGE
 
 
 if __name__ == "__main__":

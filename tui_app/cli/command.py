@@ -31,6 +31,12 @@ class Program:
         """
         return load_settings(self.paths, self.env, overrides)
 
+    @property
+    def has_sessions(self) -> bool:
+        """Whether a sessions file was ever begun; an empty one is left when the first start is cut off."""
+        database = self.paths.database
+        return database.exists() and database.stat().st_size > 0
+
     @contextmanager
     def sessions(self, *, writing: bool = False) -> Iterator[Store]:
         """Open the sessions file for the length of a block.
@@ -44,7 +50,7 @@ class Program:
         """
         if writing:
             self.paths.ensure()
-        elif not self.paths.database.exists():
+        elif not self.has_sessions:
             raise SessionNotFound("There are no sessions yet. Start one with: plimsoll")
         store = Store(self.paths.database, read_only=not writing)
         try:

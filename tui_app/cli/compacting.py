@@ -95,14 +95,13 @@ def complete_json(complete: CompactionComplete) -> dict[str, object]:
 
 def _show(complete: CompactionComplete) -> None:
     say(
-        f"Compacted {numbers.tokens(complete.tokens_before)} to {numbers.tokens(complete.tokens_after)} tokens, "
-        f"{complete.messages_before:,} to {complete.messages_after:,} messages"
+        f"Compacted {numbers.tokens(complete.tokens_before)} to {numbers.tokens(complete.tokens_after)} "
+        f"tokens, {complete.messages_before:,} to {complete.messages_after:,} messages"
     )
     kept = "" if complete.retention is None else f", {complete.retention:.0%} of the facts kept"
     cost = "" if complete.cost_usd is None else f", ${complete.cost_usd:.4f}"
-    say(
-        f"Summary by {complete.model or complete.performed_by} in {numbers.duration(complete.duration_s)}{cost}{kept}"
-    )
+    writer, took = complete.model or complete.performed_by, numbers.duration(complete.duration_s)
+    say(f"Summary by {writer} in {took}{cost}{kept}")
     say(f"Checkpoint: {complete.checkpoint_path}")
 
 

@@ -49,7 +49,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         finally:
             inspection.close()
         if inspection.unknown:
-            tell(f"{inspection.unknown} Its window is a guess.")
+            tell(f"{inspection.unknown} Measured without it.")
         if args.json:
             print_json({"session": session, "model": model, **usage.to_json()})
         else:
@@ -69,9 +69,8 @@ def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = F
     )
     say(f"The window is known from: {window.source}. Kept for the answer: {numbers.tokens(window.reserve)}.")
     if usage.total > window.effective:
-        say(
-            f"Over by {numbers.tokens(usage.total - window.effective)}: the next request must be made smaller."
-        )
+        over = numbers.tokens(usage.total - window.effective)
+        say(f"Over by {over}: the next request has to be made smaller.")
     say()
     parts = {name: int(getattr(usage.parts, name)) for name in CATEGORIES}
     parts["not measured"] = usage.unmeasured

@@ -3,7 +3,6 @@
 import asyncio
 import platform
 import sqlite3
-import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
@@ -41,10 +40,9 @@ def run_checks(program: Program) -> list[Check]:
 
 def check_python() -> Check:
     """The interpreter and its SQLite."""
-    text = f"{platform.python_version()} on {platform.system()}, SQLite {sqlite3.sqlite_version}"
-    if sys.version_info < (3, 11):
-        return fail("python", text, "Plimsoll needs Python 3.11 or newer.")
-    return ok("python", text)
+    return ok(
+        "python", f"{platform.python_version()} on {platform.system()}, SQLite {sqlite3.sqlite_version}"
+    )
 
 
 def check_packages() -> Check:

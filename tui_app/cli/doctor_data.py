@@ -7,7 +7,7 @@ from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
-from tui_app.cli.doctor_report import Check, fail, ok, warn
+from tui_app.cli.doctor_report import Check, fail, ok
 from tui_app.paths import Paths
 from tui_app.session.migrations import MIGRATIONS
 
@@ -66,7 +66,6 @@ def check_tokenizer() -> Check:
 
 
 def check_log(path: Path) -> Check:
-    """Whether anything unexpected was written down."""
-    if not path.exists():
-        return ok("log", "empty")
-    return warn("log", f"something unexpected happened before: {path}", "Read it, then delete it.")
+    """Where to read about anything unexpected."""
+    size = path.stat().st_size if path.exists() else 0
+    return ok("log", f"{path} ({size:,} bytes)" if size else "empty")

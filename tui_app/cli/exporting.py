@@ -46,7 +46,7 @@ def write_private(path: Path, data: bytes) -> None:
         OSError: if it cannot be written.
     """
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(file, "wb") as stream:
+    with os.fdopen(file, "wb") as stream:
         stream.write(data)
 
 

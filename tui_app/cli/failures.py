@@ -49,7 +49,7 @@ def _expected(error: Exception, env: Mapping[str, str]) -> str:
         case SessionNotFound():
             return str(error.args[0])
         case SessionLocked():
-            return f"The session is open in {error}, and only one may write it. Close it there, or use a new session."
+            return f"The session is open in {error}, and only one may write it. Close it there first."
         case sqlite3.Error():
             return f"The sessions file {Paths.from_env(env).database} cannot be used: {error}."
         case OSError() if error.strerror:

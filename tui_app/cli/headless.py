@@ -1,7 +1,7 @@
 """One turn without a screen: driven by the same conversation, shown as text or as JSON lines."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tui_app.cli.failures import FAILED, OK
@@ -47,6 +47,8 @@ class AnswerView:
     """The answer on stdout as it is written; tools and troubles on stderr."""
 
     _streamed: bool = False
+    _calls: dict[str, str] = field(default_factory=dict)
+    """Titles of the tool calls whose result is awaited, by id."""
 
     def show(self, record: Record) -> None:
         """Print one event."""
@@ -56,10 +58,11 @@ class AnswerView:
                 stream(text)
             case AssistantMessage(text=text):
                 self._answered(text)
-            case ToolCall(name=name, args=args):
-                tell(f"  {call_title(name, args)}")
-            case ToolResult(name=name, text=text, outcome=outcome):
-                tell(f"    {result_note(name, text, outcome)}")
+            case ToolCall(tool_call_id=call, name=name, args=args):
+                self._calls[call] = call_title(name, args)
+            case ToolResult(tool_call_id=call, name=name, text=text, outcome=outcome):
+                title = self._calls.pop(call, name)
+                tell(f"  {title}, {result_note(name, text, outcome)}")
             case CompactionComplete() as complete:
                 tell(f"Compaction {complete.outcome}: {compaction_title(complete)}")
             case Error(message=message, hint=hint):

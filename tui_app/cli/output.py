@@ -5,8 +5,11 @@ import io
 import json
 import os
 import sys
+import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
+from typing import TextIO
 
 from tui_app.ui.safe_text import clean
 
@@ -14,12 +17,17 @@ from tui_app.ui.safe_text import clean
 def prepare_streams() -> None:
     """Make printing safe: closed streams swallow what is written, unknown characters become ``?``."""
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
+        sys.stdout = _nowhere()
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
+        sys.stderr = _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _nowhere() -> TextIO:
+    """A stream that swallows everything, open until the process ends."""
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def flush() -> None:
@@ -74,13 +82,22 @@ def say_table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> No
         right: Numbers of the columns that are aligned to the right, from 0.
     """
     cells = [[clean(cell, keep_newlines=False) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
     for row in cells:
+        gaps = [" " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
         aligned = [
-            cell.rjust(width) if number in right else cell.ljust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+            gap + cell if number in right else cell + gap
+            for number, (cell, gap) in enumerate(zip(row, gaps, strict=True))
         ]
         print("  ".join(aligned).rstrip())
+
+
+def _width(text: str) -> int:
+    """Cells a line takes: characters of East Asian scripts take two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
 def moment(seconds: float) -> str:

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TextIO
 
 from tui_app.cli.command import Program, add_model, add_policy
 from tui_app.cli.failures import CommandFailed
@@ -66,7 +67,7 @@ def _session(program: Program, args: argparse.Namespace, cwd: Path) -> str:
             return store.info(args.resume).id
     if not args.latest:
         return ""
-    if not program.paths.database.exists():
+    if not program.has_sessions:
         raise CommandFailed(NO_SESSIONS)
     with program.sessions() as store:
         return latest_session(store.sessions(), cwd)
@@ -96,8 +97,8 @@ def _need_terminal(env: Mapping[str, str]) -> None:
     raise CommandFailed('The screen needs a terminal. In scripts, use: plimsoll run "…"')
 
 
-def _is_terminal(stream: object) -> bool:
+def _is_terminal(stream: TextIO | None) -> bool:
     try:
-        return stream is not None and stream.isatty()  # type: ignore[attr-defined,no-any-return]
-    except ValueError:
+        return stream is not None and stream.isatty()
+    except ValueError:  # it was closed
         return False

@@ -48,7 +48,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 def list_sessions(program: Program, *, as_json: bool) -> int:
     """Print all sessions, the one used last first."""
     rows: list[tuple[SessionInfo, str]] = []
-    if program.paths.database.exists():
+    if program.has_sessions:
         with program.sessions() as store:
             rows = [(info, title_of(store, info)) for info in store.sessions()]
     if as_json:

@@ -1,0 +1,110 @@
+"""Running commands: in this process for their results, in another one for how a shell sees them."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui_app.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The only line of stdout, parsed."""
+        (line,) = self.out.splitlines()
+        return json.loads(line)
+
+    @property
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Plimsoll = Callable[..., Result]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder: a few text files."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "README.md").write_text(
+        "# Ferry timetable\n\nThis project prints the harbour ferry timetable.\n"
+    )
+    (folder / "tides.txt").write_text("Low water on Sunday is at 09:40.\nHigh water is at 15:50.\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def plimsoll(project: Path, capsys: pytest.CaptureFixture[str]) -> Plimsoll:
+    """Run a command in this process; an exception that gets out fails the test."""
+
+    def run(*args: object) -> Result:
+        capsys.readouterr()
+        code = main([str(arg) for arg in args])
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return Result(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def start(project: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+    """Start the program as a shell would; what a failed test leaves running is ended."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*args: str, **options: Any) -> "subprocess.Popen[str]":
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDEVMODE": "", **options.pop("env", {})}
+        settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+        command = [sys.executable, "-m", "tui_app", *args]
+        process = subprocess.Popen(command, text=True, cwd=project, env=env, **{**settings, **options})
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Path:
+    """A conversation in OpenAI's chat format with tool calls, long enough to be compacted."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "You help with ferries."}]
+    for number in range(12):
+        call = {"id": f"call_{number}", "type": "function"}
+        call["function"] = {"name": "read_file", "arguments": json.dumps({"path": f"route{number}.py"})}
+        words = " ".join(f"stop{number}x{index}" for index in range(120))
+        messages += [
+            {"role": "user", "content": f"Look at route {number}. Never touch the legacy importer."},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"call_{number}", "content": words},
+            {"role": "assistant", "content": f"Route {number} calls at all its stops."},
+        ]
+    path = tmp_path / "ferry-chat.json"
+    path.write_text(json.dumps(messages))
+    return path
+
+
+@pytest.fixture
+def imported(plimsoll: Plimsoll, chat: Path) -> str:
+    """Id of a session imported from the chat."""
+    result = plimsoll("import", chat, "--json")
+    assert result.code == 0, result.err
+    return str(result.json["session"])

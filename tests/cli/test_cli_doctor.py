@@ -1,0 +1,143 @@
+"""``plimsoll doctor``, ``plimsoll config`` and ``plimsoll models``."""
+
+import io
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Plimsoll
+from tui_app.agent.discovery import LocalServer
+from tui_app.cli import doctor_checks, doctor_terminal
+from tui_app.cli.doctor_terminal import check_encoding, check_terminal, check_tmux
+
+KEY = "sk-" + "b2" * 20
+
+
+@pytest.fixture(autouse=True)
+def _no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What happens to listen on this machine must not matter."""
+
+    async def discover() -> list[LocalServer]:
+        return []
+
+    monkeypatch.setattr(doctor_checks, "discover", discover)
+
+
+def states(plimsoll: Plimsoll) -> dict[str, str]:
+    report = plimsoll("doctor", "--json").json
+    assert report["ok"] == all(check["state"] != "fail" for check in report["checks"])
+    return {check["name"]: check["state"] for check in report["checks"]}
+
+
+def test_fresh_machine(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+    found = states(plimsoll)
+    assert "fail" not in found.values()
+    assert found["keys"] == "warn"
+    assert set(found) >= {
+        "python",
+        "terminal",
+        "tmux",
+        "encoding",
+        "folders",
+        "sessions",
+        "tokenizer",
+        "servers",
+    }
+    assert list(plimsoll_home.iterdir()) == [], "looking must not create anything"
+    text = plimsoll("doctor").out
+    assert "Set OPENAI_API_KEY or ANTHROPIC_API_KEY" in text
+
+
+def test_keys_by_name_only(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    result = plimsoll("doctor")
+    assert "OPENAI_API_KEY" in result.out
+    assert KEY not in result.out + result.err
+
+
+def test_endpoint_without_its_key(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(
+        "PLIMSOLL_ENDPOINTS", '{own = {base_url = "http://127.0.0.1:9/v1", key_env = "OWN_SECRET"}}'
+    )
+    assert states(plimsoll)["keys"] == "warn"
+    assert "missing: OWN_SECRET" in plimsoll("doctor").out
+
+
+def test_sessions_file_whole_damaged_and_too_new(
+    plimsoll: Plimsoll, imported: str, plimsoll_home: Path
+) -> None:
+    assert imported
+    assert states(plimsoll)["sessions"] == "ok"
+    database = plimsoll_home / "data" / "sessions.db"
+    with sqlite3.connect(database) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    result = plimsoll("doctor")
+    assert result.code == 1
+    assert "newer version (schema 99)" in result.out
+    database.write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
+    assert states(plimsoll)["sessions"] == "fail"
+
+
+def test_wrong_settings_fail(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLIMSOLL_WINDOW", "ten")
+    assert states(plimsoll)["settings"] == "fail"
+    assert plimsoll("doctor").code == 1
+
+
+def test_terminal_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_terminal({"TERM": "xterm"}).state == "ok"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LINES", "30")
+    assert check_terminal({"TERM": "xterm"}).text == "xterm, 100 columns, 30 lines"
+    assert check_terminal({"TERM": "dumb"}).state == "warn"
+    monkeypatch.setenv("COLUMNS", "30")
+    assert check_terminal({"TERM": "xterm"}).state == "warn"
+
+
+def test_encoding_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_encoding({}).state == "ok"
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), "latin-1"))
+    assert check_encoding({"LANG": "de_DE"}).state == "warn"
+
+
+def test_tmux_that_holds_keys_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_tmux({}).text == "not used"
+    options = {"extended-keys": "off", "escape-time": "500"}
+    monkeypatch.setattr(doctor_terminal, "_tmux_option", lambda name: options[name])
+    check = check_tmux({"TMUX": "/tmp/tmux"})
+    assert check.state == "warn"
+    assert "extended-keys on" in check.hint
+    assert "escape-time 10" in check.hint
+    options |= {"extended-keys": "on", "escape-time": "10"}
+    assert check_tmux({"TMUX": "/tmp/tmux"}).state == "ok"
+
+
+def test_config_path_and_show(
+    plimsoll: Plimsoll, plimsoll_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert plimsoll("config", "path").out == f"{plimsoll_home / 'config' / 'config.toml'}\n"
+    places = plimsoll("config", "path", "--json").json
+    assert places["database"] == str(plimsoll_home / "data" / "sessions.db")
+    monkeypatch.setenv("PLIMSOLL_WINDOW", "9000")
+    monkeypatch.setenv("PLIMSOLL_ENDPOINTS", '{own = {base_url = "http://127.0.0.1:9/v1"}}')
+    shown = plimsoll("config", "show", "--json").json
+    assert (shown["window"], shown["model"]) == (9000, "")
+    assert shown["model_in_use"] == "offline:extractive"
+    assert shown["endpoints"]["own"]["base_url"] == "http://127.0.0.1:9/v1"
+    text = plimsoll("config").out
+    assert "new sessions use offline:extractive" in text
+
+
+def test_models_as_table_and_json(plimsoll: Plimsoll) -> None:
+    models = plimsoll("models", "--json").json["models"]
+    names = [model["name"] for model in models]
+    assert "offline:extractive" in names
+    usable = [model["available"] for model in models]
+    assert usable == sorted(usable, reverse=True)
+    table = plimsoll("models").out
+    assert "offline:extractive" in table
+    assert "needs OPENAI_API_KEY" in table
+    assert len(plimsoll("models", "--all", "--json").json["models"]) > len(models)

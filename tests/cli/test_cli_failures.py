@@ -1,0 +1,94 @@
+"""Failures end in a sentence: never a traceback, never a secret."""
+
+import sqlite3
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tui_app.__main__ as program
+from tests.cli.conftest import Plimsoll
+from tui_app.cli.failures import explain
+from tui_app.paths import Paths
+
+KEY = "sk-" + "a1" * 20
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
+    """Make whatever is asked for fail."""
+
+    def fail_with(error: BaseException) -> None:
+        def execute(_argv: object) -> int:
+            raise error
+
+        monkeypatch.setattr(program, "execute", execute)
+
+    return fail_with
+
+
+def test_unexpected_error_goes_to_the_log(
+    plimsoll: Plimsoll, failing: Callable[[BaseException], None], plimsoll_home: Path
+) -> None:
+    failing(RuntimeError(f"boom {KEY}\nsecond line"))
+    result = plimsoll("sessions")
+    log = Paths.from_env({"PLIMSOLL_HOME": str(plimsoll_home)}).log_file
+    assert result.code == 1
+    first, second = result.err.splitlines()
+    assert first.startswith("Something unexpected went wrong: boom")
+    assert second == f"The details are in {log}"
+    written = log.read_text()
+    assert "Traceback (most recent call last)" in written
+    assert "second line" in written
+    assert KEY not in result.err + written
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
+def test_log_that_cannot_be_written(plimsoll: Plimsoll, failing: Callable[[BaseException], None]) -> None:
+    failing(RuntimeError("boom"))
+    home = Path(program.os.environ["PLIMSOLL_HOME"])
+    (home / "state").write_text("a file where the folder should be")
+    result = plimsoll("sessions")
+    assert (result.code, result.err) == (1, "Something unexpected went wrong: boom\n")
+
+
+def test_error_without_words(failing: Callable[[BaseException], None], plimsoll: Plimsoll) -> None:
+    failing(ValueError())
+    assert "Something unexpected went wrong: ValueError" in plimsoll("sessions").err
+
+
+def test_ctrl_c_outside_of_a_turn(failing: Callable[[BaseException], None], plimsoll: Plimsoll) -> None:
+    failing(KeyboardInterrupt())
+    result = plimsoll("sessions")
+    assert (result.code, result.err) == (130, "")
+
+
+def test_wrong_setting_is_named(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+    config = plimsoll_home / "config" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("windw = 3\n")
+    result = plimsoll("run", "x")
+    assert (result.code, result.out) == (1, "")
+    assert str(config) in result.err
+    assert "Did you mean window?" in result.err
+
+
+def test_damaged_sessions_file(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+    database = plimsoll_home / "data" / "sessions.db"
+    database.parent.mkdir(parents=True)
+    database.write_text("not a database at all, but long enough to be taken for one " * 20)
+    result = plimsoll("sessions")
+    assert result.code == 1
+    assert result.err == f"The sessions file {database} cannot be used: file is not a database.\n"
+
+
+def test_database_errors_and_files_are_named() -> None:
+    env = {"PLIMSOLL_HOME": "/nowhere"}
+    text, code = explain(sqlite3.OperationalError("database is locked"), env)
+    assert (text, code) == (
+        "The sessions file /nowhere/data/sessions.db cannot be used: database is locked.",
+        1,
+    )
+    text, _ = explain(PermissionError(13, "Permission denied", "/etc/shadow"), env)
+    assert text == "/etc/shadow: Permission denied."
