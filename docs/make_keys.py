@@ -1,0 +1,65 @@
+"""Writes the tables of ``keys.md`` from those of the program: ``python docs/make_keys.py``."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from tui_app.ui.commands import COMMANDS  # noqa: E402
+from tui_app.ui.keys import KEYS, Scope  # noqa: E402
+
+PAGE = HERE / "keys.md"
+WHERE: dict[Scope, str] = {
+    "prompt": "in the prompt",
+    "chat": "in the chat",
+    "pane": "in the chat",
+    "app": "everywhere",
+}
+
+
+def keys_table() -> str:
+    """Every key of the chat screen, with the name that the settings know it by."""
+    rows = [
+        (f"`{key.key.replace('question_mark', '?')}`", f"{key.description}: {key.tooltip}", WHERE[key.scope])
+        for key in KEYS
+    ]
+    names = [f"`{key.id}`" for key in KEYS]
+    lines = [" | ".join((*row, name)) for row, name in zip(rows, names, strict=True)]
+    return _table("Key | What it does | Where | Name", lines)
+
+
+def commands_table() -> str:
+    """Every slash command."""
+    lines = []
+    for command in COMMANDS:
+        written = f"`/{command.name} {command.argument}`" if command.argument else f"`/{command.name}`"
+        others = ", ".join(f"`/{alias}`" for alias in command.aliases)
+        waits = "waits for it" if command.busy == "queue" else "runs at once"
+        lines.append(f"{written} | {others} | {command.summary} | {waits}")
+    return _table("Command | Also | What it does | While an answer is written", lines)
+
+
+def _table(head: str, lines: list[str]) -> str:
+    rule = "|".join("---" for _ in head.split(" | "))
+    return "\n".join([f"| {head} |", f"|{rule}|", *(f"| {line} |" for line in lines)])
+
+
+def filled(page: str) -> str:
+    """The page with fresh tables between its marks.
+
+    Raises:
+        ValueError: if a mark is missing.
+    """
+    for name, table in (("keys", keys_table()), ("commands", commands_table())):
+        start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        before, _, rest = page.partition(start)
+        _, found, after = rest.partition(end)
+        if not found:
+            raise ValueError(f"{PAGE.name} has no {start} … {end}")
+        page = f"{before}{start}\n{table}\n{end}{after}"
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

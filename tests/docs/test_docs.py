@@ -1,0 +1,298 @@
+"""The documentation says what the program does: tables, links, commands, code and pictures."""
+
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.models.test import TestModel
+
+from tests.docs.pages import (
+    DOCS,
+    LINK,
+    PAGES,
+    ROOT,
+    anchors,
+    code_blocks,
+    code_of,
+    command_parser,
+    load_script,
+    options_of,
+    page,
+    prose,
+    read,
+    section,
+)
+from tui_app.agent.discovery import USUAL_PORTS
+from tui_app.cli.output import print_json
+from tui_app.cli.parser import COMMANDS, screen_parser
+from tui_app.context.events import PAYLOADS, Record, TurnEnd
+from tui_app.context.policy import PLIMSOLL
+from tui_app.context.usage import CATEGORIES, ContextWindow
+from tui_app.context.window import resolve_window
+from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
+from tui_app.settings_schema import PROTOCOLS, RULES
+from tui_app.ui.commands import COMMANDS as SLASH_COMMANDS
+from tui_app.ui.keys import KEYS
+from tui_app.version import __version__
+
+PICTURES = {
+    "chat": "timetable/board.py:52",
+    "compacted": "Sundays in the ferry import",
+    "context": "tool definitions",
+    "models": "harbour:deck-4b",
+}
+"""Each screenshot, and words that must stand in it."""
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_relative_links_lead_somewhere(path: Path) -> None:
+    broken = []
+    for found in LINK.findall(prose(read(path))):
+        target = found[0] or found[1]
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (path.parent / name).resolve() if name else path
+        if not file.exists() or (anchor and anchor not in anchors(read(file))):
+            broken.append(target)
+    assert broken == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_no_page_names_a_folder_of_one_machine(path: Path) -> None:
+    assert re.findall(r"(?<![\w.~$])/(?:home|root|Users|tmp|work|var|opt)/\S*", read(path)) == []
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    linked = {(DOCS / target).resolve() for target, _ in LINK.findall(page("docs/index.md"))}
+    assert set(DOCS.glob("*.md")) - linked - {DOCS / "index.md"} == set()
+    assert "docs/index.md" in page("README.md")
+
+
+@pytest.mark.parametrize("command", ["plimsoll", "test"])
+def test_first_commands_of_the_readme_exist(command: str) -> None:
+    assert f"./{command}\n" in "".join(code_blocks(page("README.md"), "sh"))
+    assert os.access(ROOT / command, os.X_OK)
+
+
+def test_tables_of_keys_are_fresh() -> None:
+    script = load_script(DOCS / "make_keys.py")
+    text = page("docs/keys.md")
+    assert script.filled(text) == text, "run: python docs/make_keys.py"
+
+
+def test_every_key_and_slash_command_is_described() -> None:
+    text = page("docs/keys.md")
+    assert [key.id for key in KEYS if f"`{key.id}`" not in text] == []
+    names = [name for command in SLASH_COMMANDS for name in command.names]
+    assert [name for name in names if not re.search(rf"`/{name}[ `]", text)] == []
+
+
+def test_keys_of_the_readme_are_those_of_the_program() -> None:
+    labels = {label for key in KEYS for label in (key.label, *key.key.split(","))}
+    rows = re.findall(r"^\| (`.+?) \|", section(page("README.md"), "Keys"), re.MULTILINE)
+    written = {key for row in rows for key in re.findall(r"`([^`]+)`", row)}
+    assert written
+    assert written - labels == set()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_described_with_all_its_options(name: str) -> None:
+    text = section(page("docs/commands.md"), f"plimsoll {name}")
+    described = set(re.findall(r"--[a-z][a-z-]+", text))
+    assert options_of(command_parser(name)) - described == set()
+    own = set(re.findall(r"`(--[a-z][a-z-]+)", text)) - {"--undo", "--redo"}
+    assert own - options_of(command_parser(name)) - {"--model", "--window"} == set()
+
+
+def test_options_of_the_screen_are_described() -> None:
+    text = section(page("docs/commands.md"), "plimsoll")
+    assert options_of(screen_parser()) == set(re.findall(r"^\| `(--[a-z][a-z-]+)", text, re.MULTILINE))
+
+
+def test_no_command_is_described_that_does_not_exist() -> None:
+    for path in PAGES:
+        named = set(re.findall(r"(?:^|[`/ ])plimsoll ([a-z]+)\b", "\n".join(code_of(read(path)))))
+        assert named - set(COMMANDS) - {"run"} == set(), path.name
+
+
+def test_events_of_the_json_output_are_described() -> None:
+    text = section(page("docs/commands.md"), "Events")
+    printed = {payload.TYPE for payload in PAYLOADS if payload.STORED} | {TurnEnd.TYPE}
+    rows = re.findall(r"^\| (`.+?) \|", text, re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`([a-z_.]+)`", row)} == printed
+
+
+def test_envelope_of_events_is_the_documented_one(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json(Record(seq=1, time=0.0, session="f12f203a", data=TurnEnd(outcome="done")).to_json())
+    keys = re.findall(r'"(\w+)":', capsys.readouterr().out)[:5]
+    [example] = code_blocks(section(page("docs/commands.md"), "Events"), "json")
+    assert re.findall(r'"(\w+)":', example)[:5] == keys
+
+
+def test_usage_names_are_described() -> None:
+    text = section(page("docs/commands.md"), "plimsoll context")
+    assert [name for name in CATEGORIES if f"`{name}`" not in text] == []
+
+
+def test_every_setting_is_described_with_its_default() -> None:
+    rows = dict(
+        re.findall(
+            r"^\| `(\w+)` \| (.+?) \|", section(page("docs/settings.md"), "All settings"), re.MULTILINE
+        )
+    )
+    assert set(rows) == set(RULES)
+    for key, built_in in rows.items():
+        value = getattr(Settings(), key)
+        expected = "not set" if value in ("", None) else f"`{toml(value)}`"
+        assert built_in == expected, key
+
+
+def toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def test_example_of_the_settings_is_accepted(tmp_path: Path) -> None:
+    from tui_app.paths import Paths
+
+    paths = Paths.from_env({"PLIMSOLL_HOME": str(tmp_path)})
+    for example in [
+        *code_blocks(page("docs/settings.md"), "toml"),
+        *code_blocks(page("docs/keys.md"), "toml"),
+    ]:
+        paths.config.mkdir(exist_ok=True)
+        paths.config_file.write_text(example, encoding="utf-8")
+        settings = load_settings(paths, {})
+        assert set(settings.keymap) <= {key.id for key in KEYS}
+
+
+def test_keys_of_endpoints_are_described() -> None:
+    text = section(page("docs/settings.md"), "Endpoints")
+    fields = set(Endpoint.__dataclass_fields__) - {"name"}
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == fields
+    assert [name for name in PROTOCOLS if f"`{name}`" not in text] == []
+    assert [name for name, port in USUAL_PORTS.items() if f"`{name}:MODEL` ({port})" not in text] == []
+
+
+def test_models_chosen_by_key_are_described() -> None:
+    text = section(page("docs/settings.md"), "Which model")
+    assert [pair for pair in MODELS_BY_KEY if f"| `{pair[0]}` | `{pair[1]}` |" not in text] == []
+
+
+def test_numbers_of_the_governance_are_those_of_the_policy() -> None:
+    text = page("docs/context-governance.md")
+    rows = re.findall(r"^\| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$", text, re.MULTILINE)
+    assert len(rows) >= 5
+    for row in rows:
+        limit, *written = (int(cell.replace(",", "")) for cell in row)
+        window: ContextWindow = resolve_window(model=limit)
+        marks = [PLIMSOLL.background_mark(window), PLIMSOLL.blocking_mark(window)]
+        assert written == [window.reserve, window.effective, *marks]
+    shares = {
+        "up to {} of the window": PLIMSOLL.recent_share,
+        "the summary: at most {}": PLIMSOLL.summary_share,
+        "the newest, at most {}": PLIMSOLL.user_share,
+        "the summary lacks: at most {}": PLIMSOLL.facts_share,
+        "aim is {} below the limit": PLIMSOLL.safety_margin,
+        "freed less than {}": PLIMSOLL.minimum_gain,
+    }
+    flat = " ".join(text.split())
+    assert [
+        words for words, share in shares.items() if words.format(f"{share * 100:.0f} %") not in flat
+    ] == []
+    assert f"with {PLIMSOLL.minimum_messages} messages or more" in flat
+
+
+def test_files_named_in_the_architecture_exist() -> None:
+    names = set(re.findall(r"`([\w/]+(?:\.py|/))`", page("docs/architecture.md")))
+    places = [ROOT, ROOT / "tui_app", ROOT / "tui_app" / "context"]
+    assert len(names) > 40
+    assert [name for name in sorted(names) if not any((place / name).exists() for place in places)] == []
+
+
+def test_names_of_the_walk_exist() -> None:
+    sources = "\n".join(read(path) for path in (ROOT / "tui_app").rglob("*.py"))
+    text = page("docs/architecture.md")
+    dotted = re.findall(r"`([A-Z]\w+)\.(\w+)`", text)
+    assert len(dotted) > 15
+    missing = [
+        f"{owner}.{name}"
+        for owner, name in dotted
+        if not re.search(rf"class {owner}\b", sources) or not re.search(rf"def {name}\b", sources)
+    ]
+    assert missing == []
+
+
+async def test_code_of_the_context_package_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "unused")
+    blocks = code_blocks(page("docs/context-package.md"), "python")
+    names: dict[str, object] = {}
+    for block in blocks:
+        if "await" not in block:
+            exec(compile(block, "context-package.md", "exec"), names)
+    agent = names["agent"]
+    assert isinstance(agent, Agent)
+    with agent.override(model=TestModel()):
+        for block in blocks:
+            if "await" in block:
+                lines = "\n".join(f"    {line}" for line in block.splitlines())
+                exec(f"async def conversation():\n{lines}\n    return second", names)
+                result = await names["conversation"]()  # type: ignore[operator]
+                assert len(result.all_messages()) == 4
+
+
+def test_changelog_keeps_its_format() -> None:
+    text = page("CHANGELOG.md")
+    versions = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert versions[0] == "[Unreleased]"
+    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\](?: - \d{4}-\d\d-\d\d)?", version) for version in versions[1:])
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall(r"^### (.*)$", text, re.MULTILINE)) <= kinds
+    assert any(version.startswith(f"[{__version__.split('.dev')[0]}]") for version in versions)
+
+
+@pytest.mark.parametrize("name", [*PICTURES, "logo"])
+def test_pictures_are_whole_and_reach_for_nothing(name: str) -> None:
+    text = read(ROOT / "assets" / f"{name}.svg")
+    assert ET.fromstring(text).tag.endswith("svg")
+    addresses = set(re.findall(r"https?://[^\s\"'<)]+", text))
+    assert addresses <= {"http://www.w3.org/2000/svg", "https://www.textualize.io"}
+
+
+def test_every_picture_is_drawn_by_the_script() -> None:
+    drawn = re.search(
+        r"^PICTURES = \((.*?)^\)", read(ROOT / "assets/make_screenshots.py"), re.MULTILINE | re.DOTALL
+    )
+    assert drawn
+    assert re.findall(r'\("(\w+)"', drawn[1]) == list(PICTURES)
+    shown = {Path(found[0] or found[1]) for path in PAGES for found in LINK.findall(read(path))}
+    assert {Path("assets/chat.svg"), Path("assets/compacted.svg"), Path("assets/logo.svg")} <= shown
+
+
+def test_script_draws_all_pictures_without_a_trace_of_this_machine(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "assets" / "make_screenshots.py"), str(tmp_path)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {path.stem for path in tmp_path.glob("*.svg")} == set(PICTURES)
+    for path in tmp_path.glob("*.svg"):
+        words = " ".join("".join(ET.fromstring(path.read_text("utf-8")).itertext()).split())
+        assert PICTURES[path.stem] in words.replace("\u00a0", " ")
+        assert str(tmp_path.parent) not in words
+
+
+def test_dependencies_are_all_explained() -> None:
+    project = page("pyproject.toml")
+    text = page("docs/dependencies.md")
+    lists = re.findall(r"^\w+ = \[(.*?)^\]", project.split("[project.scripts]")[0], re.MULTILINE | re.DOTALL)
+    names = {name for body in lists for name in re.findall(r'^  "([a-z0-9-]+)', body, re.MULTILINE)}
+    assert "textual" in names
+    assert "ruff" in names
+    assert [name for name in sorted(names - {"plimsoll-tui"}) if f"`{name}`" not in text] == []
