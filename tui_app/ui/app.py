@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
+from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
 
 from tui_app.ui.commands import COMMANDS
@@ -19,6 +21,7 @@ from tui_app.ui.launch import Launch
 from tui_app.ui.screens.chat import ChatScreen
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.themes import DARK, LIGHT
+from tui_app.ui.widgets.prompt import PromptEditor
 
 _LOG = logging.getLogger(__name__)
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
@@ -29,7 +32,8 @@ class PlimsollApp(App[int]):
 
     TITLE = "⊖ Plimsoll"
     BINDINGS: ClassVar[list[BindingType]] = as_bindings("app")
-    CSS_PATH = "styles/app.tcss"
+    # Both at once: a sheet of the chat screen's own would make Textual apply all styles once more.
+    CSS_PATH: ClassVar[CSSPathType | None] = ["styles/app.tcss", "styles/chat.tcss"]
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(self, launch: Launch) -> None:
@@ -40,9 +44,12 @@ class PlimsollApp(App[int]):
         self.quit_asked = float("-inf")
         self.farewell = ""
         """Printed once the terminal is restored."""
+        self._early: list[events.Key | events.Paste] | None = None if launch.pick_session else []
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         self.theme = launch.settings.theme
+        if launch.settings.plain or not launch.settings.animations:
+            self.animation_level = "none"
 
     def on_mount(self) -> None:
         """Show the session, and make signals end the program like a person would."""
@@ -54,12 +61,33 @@ class PlimsollApp(App[int]):
         if self.launch.pick_session:
             self.run_worker(self._pick(), exit_on_error=False)
 
+    async def on_event(self, event: events.Event) -> None:
+        """Keep what is typed before the prompt exists; a person does not wait for the first frame."""
+        typed = isinstance(event, events.Key) and (event.is_printable or event.key == "enter")
+        if self._early is not None and (typed or isinstance(event, events.Paste)):
+            self._early.append(event)  # type: ignore[arg-type] # one of both by the line above
+        else:
+            await super().on_event(event)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Hand over what was typed early as soon as the prompt has the focus."""
+        if self._early is not None and isinstance(event.widget, PromptEditor):
+            early, self._early = self._early, None
+            for key in early:
+                event.widget.post_message(key)
+
     async def _pick(self) -> None:
         if chosen := await choose_session(self, self.launch, ""):
-            await self.open_session(chosen)
+            self.open_session(chosen)
 
-    async def open_session(self, session: str) -> None:
-        """Leave the present session and open another; empty begins a new one."""
+    def open_session(self, session: str) -> None:
+        """Leave the present session and open another; empty begins a new one.
+
+        In a worker of the application: one of the chat screen would end with the screen it replaces.
+        """
+        self.run_worker(self._change_to(session), group="session", exclusive=True, exit_on_error=False)
+
+    async def _change_to(self, session: str) -> None:
         leaving = self.chat
         self.chat = ChatScreen(self.launch, session)
         await self.switch_screen(self.chat)
@@ -83,7 +111,9 @@ class PlimsollApp(App[int]):
         error = event.worker.error
         if event.state is WorkerState.ERROR and error is not None:
             _LOG.error("a flow failed", exc_info=error)
-            self.chat.session.say(f"That did not work: {type(error).__name__}. f2 tells more, the log file all.")
+            self.chat.session.report(
+                f"That did not work: {type(error).__name__}. f2 tells more, the log file all."
+            )
 
     async def action_quit(self) -> None:
         """Quit at once or after asking."""

@@ -13,14 +13,15 @@ from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import load_preview
 from tui_app.session.store import SessionNotFound
 from tui_app.settings import OFFLINE_MODEL, SettingsError, resolve_model
-from tui_app.ui.chat_state import ChatState
-from tui_app.ui.launch import Launch
+from tui_app.ui.chat_state import ChatState, saying
+from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
+from tui_app.ui.launch import Launch, started
 from tui_app.ui.link import Link
 from tui_app.ui.presenter import LateBodies, Presenter
 from tui_app.ui.widgets.chat_pane import ChatPane
 from tui_app.ui.widgets.status import Status
 
-FIRST_RUN = "No key found: offline:extractive answers by quoting your files. /model chooses a model."
+FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
 
 
 class ChatSession:
@@ -49,6 +50,11 @@ class ChatSession:
         return self.presenter.state
 
     @property
+    def glyphs(self) -> Glyphs:
+        """The signs to draw with."""
+        return PLAIN if self.launch.settings.plain else UNICODE
+
+    @property
     def folder(self) -> Path:
         """The session's own folder."""
         return self.launch.paths.sessions_dir / self.id
@@ -72,6 +78,8 @@ class ChatSession:
         else:
             model = self.launch.model or resolve_model(self.launch.settings, self.launch.env)
             self.presenter.update(ChatState(model=model, policy=self.launch.settings.policy))
+        # Loading the agent side takes the interpreter away from the screen: the first frame goes before.
+        await self.presenter.painted()
         try:
             self.id, model = await self.link.open()
         except SessionLocked as locked:
@@ -80,6 +88,8 @@ class ChatSession:
         except (SessionNotFound, SettingsError, sqlite3.Error, OSError) as error:
             self.refuse(str(error))
             return
+        finally:
+            started()
         self.bodies.attach(self.launch.paths.database, self.id)
         self.presenter.update(self._with_model(model))
         worker = get_current_worker()
@@ -94,14 +104,19 @@ class ChatSession:
     def refuse(self, why: str) -> None:
         """Show the session without letting anything be sent."""
         self.read_only = why
-        self.say(why)
+        while text := self.link.take_back_early():
+            self.presenter.give_back(text)
+        self.presenter.update(replace(self.state, queue=()))
+        self.report(why)
 
     def say(self, text: str) -> None:
-        """Put a sentence in the status row."""
-        state = self.state
-        self.presenter.update(
-            replace(state, status=Status(kind="message", text=text), notices=(*state.notices, text))
-        )
+        """Put a sentence in the status row; what is under way stays named there."""
+        self.presenter.update(saying(self.state, text))
+
+    def report(self, text: str) -> None:
+        """Say something that must not be missed: it stays among the notices."""
+        self.say(text)
+        self.presenter.update(replace(self.state, notices=(*self.state.notices, text)))
 
     def submit(self, work: Work) -> bool:
         """Ask for something that changes the conversation; whether that was possible."""
@@ -111,8 +126,6 @@ class ChatSession:
         self.link.submit(work)
         if not self.state.turn and self.link.early:
             self._show_early()
-        elif self.state.busy and not isinstance(work, Prompt):
-            self.say(f"{work.label} runs when the answer is done.")
         return True
 
     def send(self, text: str, pane: ChatPane) -> None:
@@ -141,9 +154,11 @@ class ChatSession:
 
     async def take_back(self) -> str:
         """Take the newest waiting prompt back."""
-        text = await self.link.take_back()
-        if self.link.early or not self.state.turn:
-                self.presenter.update(replace(self.state, queue=self.link.early))
+        if self.link.ready:
+            return await self.link.take_back()
+        text = self.link.take_back_early()
+        status = self.state.status if self.link.early else Status()
+        self.presenter.update(replace(self.state, queue=self.link.early, status=status))
         return text
 
     def draft_tokens(self, text: str) -> int:

@@ -1,6 +1,6 @@
 """The state of the chat screen as one frozen value, and how each event changes it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tui_app.context.events import (
     AssistantDelta,
@@ -26,6 +26,8 @@ from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.status import Status
 
+_REASON_CELLS = 40
+"""A longer reason is cut in the row, so that its end is seen at 80 columns; the notices have it whole."""
 CANCELLED = "Compaction cancelled. Nothing changed."
 
 
@@ -39,7 +41,7 @@ class ChatState:
     spent: float | None = None
     """US dollars so far; None while no price is known."""
     usage: ContextUsage | None = None
-    status: Status = Status()
+    status: Status = field(default_factory=Status)
     queue: tuple[str, ...] = ()
     paused: bool = False
     notices: tuple[str, ...] = ()
@@ -47,7 +49,9 @@ class ChatState:
     """Whether a turn is under way."""
     turn_started: float = 0.0
     streamed: int = 0
-    """Characters of the answer so far."""
+    """Characters streamed in this turn."""
+    unlogged: int = 0
+    """Of these, the characters that the measured context does not hold yet."""
     background: float | None = None
     """Progress of a background compaction, 0 to 1; None when none runs."""
     compacting: bool = False
@@ -70,26 +74,36 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
     return _turn(state, payload, now) or _compaction(state, payload, now) or _session(state, payload) or state
 
 
+def saying(state: ChatState, text: str) -> ChatState:
+    """Put a sentence in the status row: behind what is under way, or alone."""
+    if state.status.busy:
+        return replace(state, status=replace(state.status, notes=(text,)))
+    return replace(state, status=Status(kind="message", text=text))
+
+
 def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
     match payload:
         case TurnStart():
             status = Status(kind="connecting", started=now, model=state.model)
-            return replace(state, turn=True, turn_started=now, streamed=0, status=status)
+            return replace(state, turn=True, turn_started=now, streamed=0, unlogged=0, status=status)
         case AssistantDelta(text=text, thinking=thinking):
-            streamed = state.streamed + len(text) + len(thinking)
+            size = len(text) + len(thinking)
+            streamed, unlogged = state.streamed + size, state.unlogged + size
             status = Status(kind="answering", started=state.turn_started, tokens=-(-streamed // 4))
-            return replace(state, streamed=streamed, status=_unless_compacting(state, status))
+            status = _unless_compacting(state, status)
+            return replace(state, streamed=streamed, unlogged=unlogged, status=status)
         case ToolCall(name=name):
             status = Status(kind="tool", text=one_line(name, 40), started=now)
             return replace(state, status=_unless_compacting(state, status))
         case ToolResult() if state.turn:
             return replace(state, status=_unless_compacting(state, _waiting(state)))
-        case AssistantMessage(cost_usd=cost) if cost is not None:
-            return replace(state, spent=(state.spent or 0.0) + cost)
+        case AssistantMessage(cost_usd=cost):
+            spent = state.spent if cost is None else (state.spent or 0.0) + cost
+            return replace(state, spent=spent, unlogged=0)
         case TurnEnd(outcome=outcome):
             text = "Stopped. Nothing is lost." if outcome == "cancelled" else ""
             status = Status(kind="message", text=text) if text else Status()
-            return replace(state, turn=False, status=_unless_compacting(state, status))
+            return replace(state, turn=False, unlogged=0, status=_unless_compacting(state, status))
         case _:
             return None
 
@@ -127,27 +141,29 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
 
 
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
-    text = _outcome(done)
+    text, notes = _outcome(done)
     quiet = done.trigger == "background"
-    notices = (*state.notices, text) if done.outcome in ("failed", "discarded") else state.notices
-    if state.turn:
-        status = _waiting(state)
-    else:
-        status = state.status if quiet else Status(kind="message", text=text)
+    whole = f"{text} {done.reason}." if done.reason else text
+    notices = (*state.notices, whole) if done.outcome in ("failed", "discarded") else state.notices
+    said = state.status if quiet else Status(kind="message", text=text, notes=notes)
+    status = _waiting(state) if state.turn else said
     return replace(state, compacting=False, background=None, status=status, notices=notices)
 
 
-def _outcome(done: CompactionComplete) -> str:
+def _outcome(done: CompactionComplete) -> tuple[str, tuple[str, ...]]:
+    """What the row says of an ended compaction, and what can be done next."""
+    reason = one_line(done.reason, _REASON_CELLS)
     match done.outcome:
         case "success":
             sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
-            return f"Compacted {sizes} · enter on the entry shows the summary · /undo takes it back"
+            return f"Compacted {sizes}", ("/undo takes it back", "enter on its entry shows the summary")
         case "cancelled":
-            return CANCELLED
+            return CANCELLED, ()
         case "discarded":
-            return f"Compaction discarded: {done.reason}. Nothing changed."
+            return f"Compaction discarded: {reason}. Nothing changed.", ("f2 details",)
         case _:
-            return f"Compaction failed: {done.reason}. Nothing changed. ctrl+g tries again · f2 details"
+            text = f"Compaction failed: {reason}. Nothing changed."
+            return text, ("f2 details", "ctrl+g tries again")
 
 
 def _session(state: ChatState, payload: Payload) -> ChatState | None:
@@ -163,8 +179,7 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
         case GaugeChanged(usage=usage):
             return replace(state, usage=usage)
         case Notice(text=text):
-            status = state.status if state.busy else Status(kind="message", text=text)
-            return replace(state, status=status, notices=(*state.notices, text))
+            return replace(saying(state, text), notices=(*state.notices, text))
         case Error(message=message, hint=hint):
             return replace(state, notices=(*state.notices, f"{message} {hint}".strip()))
         case _:

@@ -1,5 +1,9 @@
 """Starting the screen: what it is started with, and the one call that runs it."""
 
+import contextlib
+import gc
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,10 +45,39 @@ def run_app(launch: Launch) -> int:
     Returns:
         The process's exit code.
     """
+    # Hardly anything that start-up makes is garbage: looking for it costs a sixth of the time to the prompt.
+    gc.disable()
     from tui_app.ui.app import PlimsollApp
 
+    if not launch.settings.color:
+        # Textual reads this variable and nothing else when the application is made.
+        os.environ["NO_COLOR"] = "1"
     app = PlimsollApp(launch)
     app.run(mouse=launch.settings.mouse)
-    if app.farewell:
-        print(app.farewell)
+    _say_goodbye(app.farewell)
+    # Everything is closed; searching all that was loaded for cycles would only keep the shell waiting.
+    gc.freeze()
     return app.return_code or 0
+
+
+def started() -> None:
+    """Collect garbage again; what was loaded so far stays for good and need not be looked at each time."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+
+
+def _say_goodbye(text: str) -> None:
+    """Print one line on the restored terminal, or nothing when its window was closed."""
+    try:
+        if text:
+            print(text)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        # What is still buffered would fail again at the interpreter's end and change the exit code.
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.dup2(nowhere, sys.stderr.fileno())
+            os.close(nowhere)

@@ -32,6 +32,11 @@ class Link:
         self._ready = False
 
     @property
+    def ready(self) -> bool:
+        """Whether the agent side has loaded."""
+        return self._ready
+
+    @property
     def early(self) -> tuple[str, ...]:
         """What waits for the agent side."""
         return tuple(work.label for work in self._early)
@@ -72,10 +77,12 @@ class Link:
         if self._ready:
             self._engine.tell(lambda opened: opened.conversation.resume_queue())
 
+    def take_back_early(self) -> str:
+        """Take back the newest of what waits for the agent side; empty when nothing does."""
+        return self._early.pop().label if self._early else ""
+
     async def take_back(self) -> str:
         """Take the newest waiting prompt back; empty when none waits."""
-        if not self._ready:
-            return self._early.pop().label if self._early else ""
 
         async def take(opened: "OpenSession") -> str:
             return opened.conversation.take_back()

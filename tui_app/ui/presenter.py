@@ -1,5 +1,6 @@
 """Turns events into widget updates: the one place that knows both."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -72,6 +73,12 @@ class Presenter:
         info = preview.info
         self.update(ChatState(title=info.title, model=info.model, usage=preview.usage))
 
+    async def painted(self) -> None:
+        """Wait until what was shown so far is on the screen."""
+        done = asyncio.Event()
+        self._pane.call_after_refresh(done.set)
+        await done.wait()
+
     def present(self, records: Sequence[Record]) -> None:
         """Show what has happened; one state update for the whole batch."""
         state = self.state
@@ -85,6 +92,10 @@ class Presenter:
         self.state = state
         self._pane.show(state)
 
+    def give_back(self, text: str) -> None:
+        """Put a prompt that was not sent back in the editor."""
+        self._pane.prompt.editor.give_back(text)
+
     def _draw(self, record: Record) -> None:
         match record.data:
             case TurnStart():
@@ -96,7 +107,7 @@ class Presenter:
             case TurnEnd(prompt=prompt):
                 self._transcript.live_end()
                 if prompt:
-                    self._pane.prompt.editor.give_back(prompt)
+                    self.give_back(prompt)
         if record.seq:
             self._fold(record)
 

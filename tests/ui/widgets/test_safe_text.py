@@ -47,7 +47,9 @@ def test_one_line_fits_its_width(text: str, limit: int) -> None:
     assert "  " not in line
 
 
-@given(st.text(alphabet=st.characters(categories=("L", "N", "P", "S"), exclude_characters="\u200b"), max_size=80))
+@given(
+    st.text(alphabet=st.characters(categories=("L", "N", "P", "S"), exclude_characters="\u200b"), max_size=80)
+)
 def test_ordinary_text_is_left_alone(text: str) -> None:
     assert clean(text) == text
 

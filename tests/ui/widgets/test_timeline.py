@@ -3,8 +3,8 @@
 from datetime import UTC
 
 from textual.app import App, ComposeResult
-from tests.ui.widgets.transcript_kit import NOON, Library, Talk
 
+from tests.ui.widgets.transcript_kit import NOON, Library, Talk
 from tui_app.session.entries import Body, Entry
 from tui_app.ui.glyphs import UNICODE
 from tui_app.ui.widgets.row_list import Row, RowList
@@ -62,7 +62,7 @@ async def test_rows_read_like_a_log_book() -> None:
             "│  answer                     1.1k",
             "⊖ Conversation compacted     12:00",
             "│  91.5k → 6.2k · 4 s · kept 98 %",
-            "◇ checkpoint 003  sunday-import",
+            "◇ checkpoint 003 sunday-import",
             "→ one → two                  12:00",
             "✗ Refused.                   12:00",
             "",
@@ -113,15 +113,19 @@ async def test_replace_changes_rows_in_place() -> None:
     app = Side(talk.entries)
     async with app.run_test(size=(35, 10)):
         assert shown(app.timeline)[1:4] == [
-            "│  run_command             running", "⊖ Compaction running         12:00", "● next                       12:00",
-        ]  # fmt: skip
+            "│  run_command             running",
+            "⊖ Compaction running         12:00",
+            "● next                       12:00",
+        ]
         app.timeline.replace(Entry(seq=1, kind="tool", time=NOON, title="run_command", tokens=8))
         app.timeline.replace(Entry(seq=2, kind="compaction", time=NOON, title="9k → 1k"))
         app.timeline.replace(Entry(seq=99, kind="user", time=NOON, title="unknown"))
         assert shown(app.timeline)[1:5] == [
-            "│  run_command                   8", "⊖ Conversation compacted     12:00", "│  9k → 1k",
+            "│  run_command                   8",
+            "⊖ Conversation compacted     12:00",
+            "│  9k → 1k",
             "● next                       12:00",
-        ]  # fmt: skip
+        ]
 
 
 async def test_plain_rows_have_no_drawing() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 from textual.theme import BUILTIN_THEMES
-from tests.ui.widgets.transcript_kit import NOON, Library, Stage, Talk, long_talk, row_with, rows, stage_of
 
+from tests.ui.widgets.transcript_kit import NOON, Library, Stage, Talk, long_talk, rows, stage_of
 from tui_app.session.entries import Body, Entry
 from tui_app.ui.widgets.transcript import Transcript
 
@@ -27,7 +27,9 @@ async def test_shows_each_kind_in_its_words() -> None:
         lambda talk: talk.add("compaction", "91.5k → 6.2k · facts kept 98 %"),
         lambda talk: talk.add("compaction", "91.5k → 6.2k", state="undone"),
         lambda talk: talk.add("model", "one → two"),
-        lambda talk: talk.add("error", "The key was refused.", body=Body(text="The key was refused.\nSet it.\nraw")),
+        lambda talk: talk.add(
+            "error", "The key was refused.", body=Body(text="The key was refused.\nSet it.\nraw")
+        ),
     )
     async with app.run_test(size=(80, 30)):
         shown = "\n".join(rows(app.transcript))

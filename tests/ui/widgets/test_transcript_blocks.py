@@ -35,17 +35,28 @@ def test_rows_stand_close_together(kind: str) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        entry("user", chars=5), entry("assistant", chars=5), entry("tool"), entry("compaction"), entry("error"),
-        entry("model"), entry("system"), entry("notice"), entry("clear"), entry("truncation"), entry("checkpoint"),
+        entry("user", chars=5),
+        entry("assistant", chars=5),
+        entry("tool"),
+        entry("compaction"),
+        entry("error"),
+        entry("model"),
+        entry("system"),
+        entry("notice"),
+        entry("clear"),
+        entry("truncation"),
+        entry("checkpoint"),
     ],
     ids=lambda row: row.kind,
-)  # fmt: skip
+)
 def test_the_estimate_of_a_short_entry_is_near(row: Entry) -> None:
     shown = texts(row, Body(text="short\nhint" if row.kind == "error" else "short"), before=entry("user"))
     assert abs(estimate(row, entry("user"), 60) - len(shown)) <= 1
 
 
-@pytest.mark.parametrize(("state", "word"), [("failed", "failed"), ("cancelled", "cancelled"), ("running", "running")])
+@pytest.mark.parametrize(
+    ("state", "word"), [("failed", "failed"), ("cancelled", "cancelled"), ("running", "running")]
+)
 def test_a_compaction_says_how_it_ended(state, word: str) -> None:
     first, second = texts(entry("compaction", state=state, title="no answer"), Body(text=""))
     assert first == f"⊖ Compaction {word} · no answer"
@@ -69,7 +80,9 @@ def test_an_open_tool_without_output_says_so() -> None:
 
 
 def test_arguments_are_readable() -> None:
-    assert readable_args('{"path": "a.py", "content": "x\\ny", "n": 3}') == "path: a.py\ncontent: \nx\ny\nn: 3"
+    assert (
+        readable_args('{"path": "a.py", "content": "x\\ny", "n": 3}') == "path: a.py\ncontent: \nx\ny\nn: 3"
+    )
     assert readable_args("not json") == "not json"
     assert readable_args("[1]") == "[1]"
     assert readable_args("[" * 100_000) == "[" * 100_000

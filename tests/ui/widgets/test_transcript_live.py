@@ -1,7 +1,6 @@
 """The answer that is being written."""
 
 from tests.ui.widgets.transcript_kit import ANSWER, NOON, Library, Stage, Talk, long_talk, rows
-
 from tui_app.session.entries import Body, Entry
 
 SIZE = (80, 24)

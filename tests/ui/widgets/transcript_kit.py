@@ -43,12 +43,25 @@ class Talk:
         self.entries: list[Entry] = []
 
     def add(
-        self, kind: EntryKind, title: str, *, body: Body | None = None, state: EntryState = "ok", tokens: int = 0
+        self,
+        kind: EntryKind,
+        title: str,
+        *,
+        body: Body | None = None,
+        state: EntryState = "ok",
+        tokens: int = 0,
     ) -> Entry:
         seq = len(self.entries) + 1
         text = body.text if body else title
         entry = Entry(
-            seq=seq, kind=kind, time=NOON, title=title, state=state, tokens=tokens, chars=len(text), result_seq=0
+            seq=seq,
+            kind=kind,
+            time=NOON,
+            title=title,
+            state=state,
+            tokens=tokens,
+            chars=len(text),
+            result_seq=0,
         )
         if body is not None:
             self.library.bodies[seq] = body
@@ -87,7 +100,7 @@ class Stage(App[None]):
     def on_transcript_undo_requested(self, event: Transcript.UndoRequested) -> None:
         self.heard.append(event)
 
-    def on_transcript_view_unread_changed(self, event: Transcript.UnreadChanged) -> None:
+    def on_transcript_unread_changed(self, event: Transcript.UnreadChanged) -> None:
         self.heard.append(event)
 
 

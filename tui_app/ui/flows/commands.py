@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 async def run_command(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
     """Do what a command asks for; runs in a worker, so dialogs may be awaited."""
     match command:
+        case CommandId.CLEAR | CommandId.MODEL if session.read_only:
+            session.say(session.read_only)
         case CommandId.COMPACT:
             session.compact(argument)
         case CommandId.UNDO | CommandId.REDO:
@@ -64,11 +66,11 @@ async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
 
 
 async def _change_session(app: "PlimsollApp", session: ChatSession, command: CommandId) -> None:
+    chosen = "" if command is CommandId.NEW else await choose_session(app, session.launch, session.id)
+    if command is not CommandId.NEW and not chosen:
+        return
     if session.state.turn:
         text = "Leave this session? The running answer is stopped; what is written so far stays."
         if not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay")):
             return
-    if command is CommandId.NEW:
-        await app.open_session("")
-    elif chosen := await choose_session(app, session.launch, session.id):
-        await app.open_session(chosen)
+    app.open_session(chosen)

@@ -40,7 +40,13 @@ async def show_context(app: App[Any], session: ChatSession) -> int:
     rows.sort(key=lambda row: -row.tokens)
     background = session.launch.settings.background_threshold
     wanted = await app.push_screen_wait(
-        ContextScreen(usage, rows[:_BIGGEST], background=background, floor=await _floor(session))
+        ContextScreen(
+            usage,
+            rows[:_BIGGEST],
+            background=background,
+            floor=await _floor(session),
+            glyphs=session.glyphs,
+        )
     )
     return wanted or 0
 
@@ -86,5 +92,6 @@ async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
     entries = [entry for entry in session.presenter.view.entries if entry.kind == "checkpoint"]
     lines = [f"{entry.title}" for entry in entries]
     where = f"\n{session.folder / 'checkpoints'}"
-    text = "\n".join([*lines, where]) if lines else "Checkpoints are written when the conversation is compacted."
+    none = "Checkpoints are written when the conversation is compacted."
+    text = "\n".join([*lines, where]) if lines else none
     await app.push_screen_wait(DetailsScreen("Checkpoints", text))

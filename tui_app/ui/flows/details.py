@@ -50,7 +50,7 @@ async def _compaction(app: App[Any], session: ChatSession, entry: Entry, record:
         can_undo=not session.read_only and entry.seq in (*standing[-1:], *undone[-1:]),
         checkpoint_text=lambda: read_checkpoint(done.checkpoint_path),
     )
-    choice = await app.push_screen_wait(CompactionDetail(view))
+    choice = await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs))
     if choice == "undo":
         session.restate(undo=True)
     elif choice == "redo":

@@ -26,14 +26,18 @@ def copy_answer(app: App[Any], session: ChatSession) -> None:
 
 async def export_session(session: ChatSession, target: str) -> None:
     """Write the conversation as Markdown; without a name next to the workspace's files."""
-    path = Path(target).expanduser() if target else Path(f"plimsoll-{session.id}.md")
-    path = path if path.is_absolute() else session.launch.cwd / path
+    path = _destination(session, target)
     try:
         await asyncio.to_thread(_write, session, path)
     except OSError as error:
         session.say(f"Not exported: {path} cannot be written ({error.strerror}).")
         return
     session.say(f"Exported to {path}")
+
+
+def _destination(session: ChatSession, target: str) -> Path:
+    path = Path(target).expanduser() if target else Path(f"plimsoll-{session.id}.md")
+    return path if path.is_absolute() else session.launch.cwd / path
 
 
 def _write(session: ChatSession, path: Path) -> None:

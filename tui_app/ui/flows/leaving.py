@@ -1,5 +1,6 @@
 """Stopping and leaving: what Esc, ctrl+c and the quit commands do, one step a press."""
 
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
     from tui_app.ui.screens.chat import ChatScreen
 
+ASK_AGAIN = "Press ctrl+c again to quit"
 QUIT_WINDOW_S = 2.0
 """Seconds within which a second ctrl+c quits."""
 
@@ -40,4 +42,11 @@ def stop_or_quit(app: "PlimsollApp", screen: "ChatScreen") -> None:
         app.exit()
     else:
         app.quit_asked = monotonic()
-        screen.session.say("Press ctrl+c again to quit")
+        screen.session.say(ASK_AGAIN)
+        screen.set_timer(QUIT_WINDOW_S, partial(_forget_question, screen.session))
+
+
+def _forget_question(session: ChatSession) -> None:
+    """Take the question off the row once a second press would only ask it again."""
+    if session.state.status.text == ASK_AGAIN:
+        session.say("")

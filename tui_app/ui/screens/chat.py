@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.app import ComposeResult
+from textual.message import Message
 from textual.screen import Screen
 
 from tui_app.ui.chat_session import FIRST_RUN, ChatSession
@@ -16,7 +17,7 @@ from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
 from tui_app.ui.presenter import LateBodies, Presenter
 from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.widgets.chat_pane import ChatPane
+from tui_app.ui.widgets.chat_pane import WIDE, ChatPane
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.prompt import PromptEditor
 from tui_app.ui.widgets.transcript import Transcript
@@ -29,8 +30,7 @@ class ChatScreen(Screen[None]):
     """One session. It decides nothing: flows and the session do."""
 
     BINDINGS = as_bindings("chat")
-    CSS_PATH = "../styles/chat.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - Textual's own type
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's own type
     app: "PlimsollApp"
 
     def __init__(self, launch: Launch, session: str) -> None:
@@ -67,19 +67,22 @@ class ChatScreen(Screen[None]):
         self.work(run_command(self.app, self.session, command, argument))
 
     @on(PromptEditor.NextWanted)
-    def send_next(self) -> None:
-        """Go on with what waits."""
-        self.session.link.resume_queue()
+    @on(PromptEditor.QuitWanted)
+    @on(Transcript.UndoRequested)
+    def obey(self, event: Message) -> None:
+        """Do what a key in a widget asks for."""
+        match event:
+            case PromptEditor.NextWanted():
+                self.session.link.resume_queue()
+            case PromptEditor.QuitWanted():
+                self.run(CommandId.QUIT)
+            case Transcript.UndoRequested():
+                self.run(CommandId.UNDO)
 
     @on(Transcript.Opened)
     def open(self, event: Transcript.Opened) -> None:
         """Show the details of a row."""
         self.work(open_entry(self.app, self.session, event.entry))
-
-    @on(Transcript.UndoRequested)
-    def undo(self) -> None:
-        """Take the compaction back."""
-        self.session.restate(undo=True)
 
     def action_compact(self) -> None:
         """Compact the conversation."""

@@ -33,6 +33,7 @@ class SessionRow:
     """Seconds since the epoch."""
     messages: int
     tokens: int
+    """Size of the last request; 0 when nothing was ever sent from here."""
     model: str
 
 
@@ -51,7 +52,7 @@ def session_line(row: SessionRow, width: int, tz: tzinfo | None = None) -> Conte
     title_width = max(12, width - (75 if roomy else 38))
     title = one_line(row.title, title_width) or "untitled"
     padding = " " * (title_width - Content(title).cell_length)
-    size = f"{row.messages:>6} msg {tokens(row.tokens):>7}"
+    size = f"{row.messages:>6} msg {tokens(row.tokens) if row.tokens else '?':>7}"
     tail = f"  {one_line(row.model, 20):<20}  {one_line(PurePath(row.cwd).name, 13)}" if roomy else ""
     return Content.assemble(
         (f"{when}  ", "$text-muted"), (title, "bold"), padding, size, (tail, "$text-muted")

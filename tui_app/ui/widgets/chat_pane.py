@@ -1,5 +1,7 @@
 """The body of the chat screen: transcript and timeline over prompt, gauge and hints."""
 
+from dataclasses import replace
+
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -21,6 +23,9 @@ from tui_app.ui.widgets.status import StatusRow
 from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
 
+WIDE = 110
+"""Columns from which the timeline stands beside the chat."""
+
 
 class ChatPane(Vertical):
     """Lays the widgets out and hands each its part of the state. Scrolling works from the prompt."""
@@ -31,6 +36,8 @@ class ChatPane(Vertical):
         super().__init__(id=id)
         self.glyphs = PLAIN if settings.plain else UNICODE
         self._settings = settings
+        self._streamed = 0
+        """Tokens of the answer that the gauge's measure does not hold yet."""
         self.transcript = Transcript(bodies, self.glyphs, id="transcript")
         self.timeline = Timeline(self.glyphs, id="timeline")
         self.prompt = PromptRow(id="prompt-row")
@@ -67,11 +74,31 @@ class ChatPane(Vertical):
         gauge.background, gauge.blocking = marks(self._settings, state.usage)
         gauge.usage = state.usage
         gauge.compacting = state.background
+        self._streamed = -(-state.unlogged // 4)
+        self._show_pending()
         queue = self.query_one(QueueView)
         queue.prompts, queue.paused = state.queue, state.paused
         self.query_one(StatusRow).status = state.status
-        hints = self.query_one(HintRow)
-        hints.notices = len(state.notices)
+        self._explain_escape()
+        self.query_one(HintRow).notices = len(state.notices)
+        self._name_timeline()
+
+    def on_resize(self) -> None:
+        """Say in one word what has no room."""
+        self._name_timeline()
+
+    def _name_timeline(self) -> None:
+        folded = self.size.width < WIDE and self.timeline.count
+        self.query_one(HintRow).folded = f"timeline {self.timeline.count}" if folded else ""
+
+    def _explain_escape(self) -> None:
+        """Say what the next Esc does when it is not to stop what runs."""
+        prompts, row = self.query_one(QueueView).prompts, self.query_one(StatusRow)
+        takes_back = prompts and self.prompt.editor.is_empty
+        row.status = replace(row.status, hint=f'esc takes back "{prompts[-1]}"' if takes_back else "")
+
+    def _show_pending(self) -> None:
+        self.query_one(ContextGauge).pending = self._streamed + self.prompt.count
 
     def introduce(self, text: str) -> None:
         """Show one row above the prompt; empty hides it."""
@@ -82,9 +109,9 @@ class ChatPane(Vertical):
     @on(PromptEditor.Typed)
     def count_draft(self, event: PromptEditor.Typed) -> None:
         """Show what the draft would add."""
-        added = -(-len(event.text) // 4)
-        self.prompt.count = added
-        self.query_one(ContextGauge).pending = added
+        self.prompt.count = -(-len(event.text) // 4)
+        self._show_pending()
+        self._explain_escape()
 
     @on(Timeline.Jump)
     def jump(self, event: Timeline.Jump) -> None:

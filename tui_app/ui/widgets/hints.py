@@ -51,12 +51,17 @@ class HintRow(Widget):
 
     def render(self) -> Content:
         """Hints at the left; notices and the folded timeline at the right."""
-        right = "  ".join(part for part in (self.folded, notice_text(self.notices, self.glyphs)) if part)
-        room = self.size.width - (len(right) + 2 if right else 0)
+        notices = notice_text(self.notices, self.glyphs)
+        right = Content("  ").join(
+            Content.styled(part, style)
+            for part, style in ((self.folded, "$text-muted"), (notices, "$text-warning"))
+            if part
+        )
+        room = self.size.width - (right.cell_length + 2 if right.plain else 0)
         hints = fit_hints(self.hints, room)
         left = Content(SEPARATOR).join(self._hint(hint) for hint in hints)
-        spaces = " " * max(0, self.size.width - left.cell_length - Content(right).cell_length)
-        return Content.assemble(left, spaces, (right, "$text-warning"))
+        spaces = " " * max(0, self.size.width - left.cell_length - right.cell_length)
+        return Content.assemble(left, spaces, right)
 
     @staticmethod
     def _hint(hint: Hint) -> Content:

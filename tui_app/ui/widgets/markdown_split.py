@@ -134,15 +134,15 @@ class Splitter:
 
 def _affordable(line: str, limit: int) -> int:
     """Return where a line must be cut: at a space near the end of what the limit buys."""
-    if len(line) + _SIGN_COST * len(_SIGN.findall(line)) <= limit:
-        return len(line)
     end = limit
     for number, sign in enumerate(_SIGN.finditer(line), start=1):
         if sign.start() + number * _SIGN_COST >= limit:
             end = min(end, sign.start() + 1)
             break
         end = limit - number * _SIGN_COST
-    end = min(max(1, end), len(line))
+    if end >= len(line):
+        return len(line)
+    end = max(1, end)
     space = line.rfind(" ", max(1, end - _NEAR_SPACE), end)
     return space + 1 if space > 0 else end
 

@@ -4,6 +4,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from tui_app.ui.commands import ParsedCommand, is_command, parse
 from tui_app.ui.safe_text import one_line
 
 MAX_ROWS = 3
@@ -14,7 +15,7 @@ def queue_lines(prompts: tuple[str, ...], paused: bool, width: int) -> list[str]
     """Rows for the waiting prompts, oldest first, never wider than ``width`` cells."""
     total = len(prompts)
     rows = [
-        one_line(f"Queued {at} of {total}: {prompt}", width)
+        one_line(f"Queued {at} of {total}: {prompt}{_when(prompt)}", width)
         for at, prompt in enumerate(prompts[:MAX_ROWS], start=1)
     ]
     if total > MAX_ROWS:
@@ -22,6 +23,13 @@ def queue_lines(prompts: tuple[str, ...], paused: bool, width: int) -> list[str]
     if paused and total:
         rows.append(f"{total} queued · Enter sends next")
     return rows
+
+
+def _when(prompt: str) -> str:
+    """What to say of a command, which changes the history and therefore waits."""
+    if is_command(prompt) and isinstance(parse(prompt), ParsedCommand):
+        return " · runs when what is under way is done"
+    return ""
 
 
 class QueueView(Widget):

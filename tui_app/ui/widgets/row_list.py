@@ -56,7 +56,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         scrollbar-size-vertical: 1;
         & > .row-list--right { color: $foreground 70%; }
         & > .row-list--head { color: $foreground; text-style: bold; }
-        & > .row-list--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
+        & > .row-list--cursor {
+            background: $block-cursor-background;
+            color: $block-cursor-foreground;
+            text-style: bold;
+        }
     }
     """
 
@@ -99,6 +103,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self._count = 0
         self._following = True
         self._placing = False
+        self._placed_rows = 0
 
     @property
     def count(self) -> int:
@@ -125,6 +130,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         if not self.size:
             return
         self._placing = True
+        self._placed_rows = self.size.height
         self.virtual_size = Size(self.scrollable_content_region.width, self._count + self._head_rows)
         if self._following:
             self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
@@ -134,7 +140,8 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Stop following when the person scrolls up, and follow again at the end."""
         super().watch_scroll_y(old_value, new_value)
-        if not self._placing:
+        # With another height than was placed for, Textual has moved the window, not a person.
+        if not self._placing and self.size.height == self._placed_rows:
             self._following = round(new_value) >= self.max_scroll_y
 
     def watch_cursor(self, cursor: int | None) -> None:

@@ -40,6 +40,8 @@ class Status:
     parts: int = 0
     """Parts of the history summarised separately; shown from two on."""
     model: str = ""
+    notes: tuple[str, ...] = ()
+    """Said behind it where there is room: what to do next, or something that came up meanwhile."""
     hint: str = ""
     """What Esc does next, when it is not the usual: ``esc takes back "queued two"``."""
 
@@ -62,20 +64,26 @@ def status_pieces(
     """
     since = (0, duration(int(elapsed)) if elapsed >= 1 else "0 s")
     amount = str(status.tokens) if status.tokens < 1_000 else tokens(status.tokens)
-    written = [(2, f"{amount} tokens")] if status.tokens else []
+    unit = "token" if status.tokens == 1 else "tokens"
+    written = [(2, f"{amount} {unit}")] if status.tokens else []
     match status.kind:
         case "idle":
             return []
         case "message":
-            return [(0, status.text)]
+            return [(0, status.text), *_notes(status)]
         case "connecting":
-            return [(0, f"Connecting to {status.model}" if status.model else "Connecting"), since]
+            name = f"Connecting to {status.model}" if status.model else "Connecting"
+            return [(0, name), since, *_notes(status)]
         case "answering":
-            return [(0, "Answering"), since, *written]
+            return [(0, "Answering"), since, *written, *_notes(status)]
         case "tool":
-            return [(0, f"Running {status.text}"), since, *written]
+            return [(0, f"Running {status.text}"), since, *written, *_notes(status)]
         case "compacting":
-            return _compacting(status, since, glyphs, short)
+            return [*_compacting(status, since, glyphs, short), *_notes(status)]
+
+
+def _notes(status: Status) -> list[tuple[int, str]]:
+    return list(enumerate(status.notes, start=1))
 
 
 def _compacting(status: Status, since: tuple[int, str], glyphs: Glyphs, short: bool) -> list[tuple[int, str]]:

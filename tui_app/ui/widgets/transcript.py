@@ -62,6 +62,9 @@ class Transcript(TranscriptView):
     class Opened(_OfEntry):
         """The person wants the details of a compaction or an error."""
 
+    class UnreadChanged(TranscriptView.UnreadChanged):
+        """The number of unread lines changed."""
+
     class UndoRequested(_OfEntry):
         """The person wants a compaction undone."""
 

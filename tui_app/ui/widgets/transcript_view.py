@@ -158,13 +158,18 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
         """Turn what the person scrolled into a place in the conversation."""
         super().watch_scroll_y(old_value, new_value)
         lines = round(new_value) - self._placed_y
-        if self._placing or not lines:
+        if self._placing or not lines or self._is_resizing:
             return
         if abs(lines) <= _NEAR_PAGES * self._viewport.rows:
             self._viewport.scroll(lines)
         else:
             self._viewport.go(round(new_value))
         self._place()
+
+    @property
+    def _is_resizing(self) -> bool:
+        """Whether the window has another height than was placed for: Textual moves it then, not a person."""
+        return self.scrollable_content_region.height != self._viewport.rows
 
     def scroll_lines(self, lines: int) -> None:
         """Scroll by some lines, negative upwards; works without focus."""

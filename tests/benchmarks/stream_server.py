@@ -1,0 +1,128 @@
+"""A model server that writes at a steady pace: answers at 200 tokens a second, summaries at its own.
+
+Run as a program of its own, so that it takes no time from the interpreter that is measured. It prints its
+port and serves until it is ended.
+"""
+
+import asyncio
+import json
+import sys
+from time import monotonic
+
+ANSWER_TOKENS_PER_S = 200
+ANSWER_S = 12.0
+SUMMARY_S = 6.0
+SUMMARY_PIECES = 60
+SUMMARY_MARK = "summar"
+"""Stands in every request for a summary."""
+PARAGRAPH_WORDS = 40
+_SUMMARY = """\
+## Intent
+The person asked about tides, hulls and marks, and wants each answer kept short.
+
+## Done so far
+Every question was answered in order; nothing was changed on disk.
+
+## Next steps
+Go on with the next question.
+"""
+
+
+def token(number: int) -> str:
+    """The n-th piece of an answer; its number can be found in what is painted."""
+    gap = "\n\n" if number % PARAGRAPH_WORDS == 0 else " "
+    return f"{gap}w{number:05d}"
+
+
+def chunk(text: str, finish: str | None = None) -> bytes:
+    """One server-sent event, as one chunk of the transfer."""
+    choice = {"index": 0, "delta": {"content": text} if text else {}, "finish_reason": finish}
+    body = {
+        "id": "1",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": "steady",
+        "choices": [choice],
+    }
+    return _framed(f"data: {json.dumps(body)}\n\n".encode())
+
+
+def _framed(data: bytes) -> bytes:
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer one request and close."""
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        length = next((line for line in head.split("\r\n") if line.startswith("content-length:")), ":0")
+        body = json.loads(await reader.readexactly(int(length.partition(":")[2])) or b"{}")
+        if "chat/completions" not in head:
+            writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        elif SUMMARY_MARK in json.dumps(body["messages"][:1]).lower() and not body.get("tools"):
+            await summarise(writer, streams=bool(body.get("stream")))
+        else:
+            await answer(writer)
+        await writer.drain()
+    except (ConnectionError, asyncio.IncompleteReadError):
+        pass  # Whoever asked has gone.
+    finally:
+        writer.close()
+
+
+async def answer(writer: asyncio.StreamWriter) -> None:
+    """Write numbered words at a steady pace, catching up after any delay of our own."""
+    begin(writer)
+    started, total = monotonic(), int(ANSWER_TOKENS_PER_S * ANSWER_S)
+    for number in range(total):
+        await asyncio.sleep(max(0.0, started + number / ANSWER_TOKENS_PER_S - monotonic()))
+        writer.write(chunk(token(number)))
+        await writer.drain()
+    end(writer)
+
+
+async def summarise(writer: asyncio.StreamWriter, *, streams: bool) -> None:
+    """Write a summary over some seconds."""
+    if not streams:
+        await asyncio.sleep(SUMMARY_S)
+        message = {"role": "assistant", "content": _SUMMARY}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        fields = {"id": "1", "object": "chat.completion", "created": 0, "model": "steady", "usage": usage}
+        body = json.dumps({**fields, "choices": [choice]}).encode()
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
+        return
+    begin(writer)
+    size = -(-len(_SUMMARY) // SUMMARY_PIECES)
+    for start in range(0, len(_SUMMARY), size):
+        await asyncio.sleep(SUMMARY_S / SUMMARY_PIECES)
+        writer.write(chunk(_SUMMARY[start : start + size]))
+        await writer.drain()
+    end(writer)
+
+
+def begin(writer: asyncio.StreamWriter) -> None:
+    """Open a stream of events."""
+    writer.write(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+        b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    )
+
+
+def end(writer: asyncio.StreamWriter) -> None:
+    """Close a stream of events."""
+    writer.write(chunk("", "stop") + _framed(b"data: [DONE]\n\n") + b"0\r\n\r\n")
+
+
+async def main() -> None:
+    """Serve on a free port of the loopback."""
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 24)
+    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

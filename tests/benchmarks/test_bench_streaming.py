@@ -1,0 +1,98 @@
+"""A fast answer while old history is compacted in the background: frames a second, and a free loop."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from tests.benchmarks.measure import percentile
+from tests.benchmarks.programs import CTRL_Q, ROOT, Lab, settle
+from tests.benchmarks.sessions import LAST_WORD, write_session
+from tests.benchmarks.stream_server import ANSWER_S, ANSWER_TOKENS_PER_S
+from tests.pty.child import Child
+from tui_app.paths import Paths
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
+MESSAGES, WINDOW = 600, 120_000
+LEAST_FPS, LONGEST_GAP_MS = 25, 40
+NUMBERED = re.compile(rb"w(\d{5})")
+ROUNDS = 3
+WARM_UP_S = 1.0
+"""The first second of an answer belongs to connecting, not to streaming."""
+
+
+@pytest.fixture
+def steady_server() -> Iterator[str]:
+    """Address of a server in a process of its own."""
+    command = [sys.executable, "-m", "tests.benchmarks.stream_server"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
+        server.terminate()
+
+
+def stream_frames(child: Child) -> list[float]:
+    """Moments at which words were painted that had not been there before, until the answer ends."""
+    frames, newest, seen = [], -1, len(child.output)
+    last = int(ANSWER_TOKENS_PER_S * ANSWER_S) - 1
+    until = monotonic() + 4 * ANSWER_S
+    while newest < last:
+        assert monotonic() < until, f"the answer stands at word {newest} of {last}"
+        if not child.read(0.25):
+            continue
+        # Half a word at the end of a read is looked at again with the next.
+        numbers = [int(found) for found in NUMBERED.findall(child.output, max(0, seen - 6))]
+        seen = len(child.output)
+        if numbers and max(numbers) > newest:
+            newest = max(numbers)
+            frames.append(monotonic())
+    return frames
+
+
+def run_once(lab: Lab, paths: Paths, address: str, notes: Path) -> tuple[list[float], list[list[float]]]:
+    """One answer over a conversation that is nearly full; returns its frames and the probe's notes."""
+    session = write_session(paths, MESSAGES, length=280, model="openai-chat:steady")
+    env = {
+        "OPENAI_API_KEY": "test-key",
+        "OPENAI_BASE_URL": address,
+        "PLIMSOLL_WINDOW": str(WINDOW),
+    }
+    command = (sys.executable, "-m", "tests.benchmarks.probed", str(notes), "--resume", session)
+    with lab.start(*command, env=env) as child:
+        child.read_until(LAST_WORD.encode())
+        settle(child, 6.0)
+        child.write("go on\r")
+        frames = stream_frames(child)
+        settle(child, 1.0)
+        child.write(CTRL_Q)
+        until = monotonic() + 20
+        while child.process.poll() is None and monotonic() < until:
+            child.read(0.1)
+    return frames, json.loads(notes.read_text())
+
+
+def test_streaming_beside_a_compaction(lab: Lab, paths: Paths, steady_server: str, tmp_path: Path) -> None:
+    rates, gaps, together = [], [], 0.0
+    for number in range(ROUNDS):
+        frames, notes = run_once(lab, paths, steady_server, tmp_path / f"notes-{number}.json")
+        begin, end = frames[0] + WARM_UP_S, frames[-1]
+        rates.append(sum(begin <= frame <= end for frame in frames) / (end - begin))
+        streaming = [row for row in notes if begin <= row[0] <= end]
+        gaps += [1_000 * row[1] for row in streaming]
+        compacting = [row[0] for row in streaming if row[3]]
+        together += compacting[-1] - compacting[0] if compacting else 0.0
+    rate, gap = sorted(rates)[ROUNDS // 2], percentile(gaps, 0.99)
+    print(
+        f"\nstreaming {ANSWER_TOKENS_PER_S} tokens/s, {together:.0f} s of it beside a compaction: "
+        f"{rate:.1f} frames/s ({min(rates):.1f} to {max(rates):.1f}, at least {LEAST_FPS}); loop gap "
+        f"median {percentile(gaps, 0.5):.1f} ms, p99 {gap:.1f} ms (at most {LONGEST_GAP_MS}), "
+        f"longest {max(gaps):.0f} ms, n={len(gaps):,}"
+    )
+    assert together > ROUNDS, "hardly any compaction ran beside the answer"
+    assert rate >= LEAST_FPS
+    assert gap <= LONGEST_GAP_MS

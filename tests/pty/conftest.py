@@ -1,0 +1,90 @@
+"""Starts the program in terminals with an environment that holds nothing but what a test gives it."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.pty.terminal import Terminal
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = (sys.executable, "-m", "tui_app")
+SIZES = {"120x40": (120, 40), "80x24": (80, 24)}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A home of its own, a folder to work in, and whatever runs there."""
+
+    home: Path
+    workspace: Path
+    stack: ExitStack
+
+    @property
+    def env(self) -> dict[str, str]:
+        """No key, no address, no settings: a machine on which the program has never run."""
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(self.home),
+            "PLIMSOLL_HOME": str(self.home),
+            "PYTHONPATH": str(ROOT),
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+        }
+
+    def start(
+        self,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        command: tuple[str, ...] = PROGRAM,
+        size: tuple[int, int] = SIZES["120x40"],
+    ) -> Terminal:
+        """Run the program in a new terminal."""
+        columns, rows = size
+        terminal = Terminal(
+            (*command, *arguments),
+            env={**self.env, **(env or {})},
+            cwd=self.workspace,
+            columns=columns,
+            rows=rows,
+        )
+        return self.stack.enter_context(terminal)
+
+    def left(self) -> list[str]:
+        """Command lines of living processes that were started with this home, whoever their parent is."""
+        found = []
+        for process in psutil.process_iter(["cmdline", "status"]):
+            try:
+                ours = process.environ().get("PLIMSOLL_HOME") == str(self.home)
+            except psutil.Error:
+                continue
+            if ours and process.pid != os.getpid() and process.info["status"] != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(process.info["cmdline"] or ()))
+        return found
+
+    def files(self) -> set[str]:
+        """Every file of the home, by path below it."""
+        return {str(path.relative_to(self.home)) for path in self.home.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    """A fresh machine; what was started on it ends with the test."""
+    home, workspace = tmp_path / "home", tmp_path / "project"
+    home.mkdir()
+    workspace.mkdir()
+    (workspace / "tides.md").write_text("# Tides\n\nThe spring tide at Brest reaches 7.3 metres.\n")
+    with ExitStack() as stack:
+        yield Machine(home, workspace, stack)
+
+
+@pytest.fixture(params=list(SIZES.values()), ids=list(SIZES))
+def size(request: pytest.FixtureRequest) -> tuple[int, int]:
+    """Columns and rows."""
+    found: tuple[int, int] = request.param
+    return found

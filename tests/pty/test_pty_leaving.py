@@ -1,0 +1,163 @@
+"""Leaving, however it happens: the terminal is as it was, and nothing of ours still runs."""
+
+import re
+import signal
+import sys
+from time import monotonic
+
+import pytest
+
+from tests.pty.conftest import PROGRAM, Machine
+from tests.pty.terminal import Terminal
+from tests.servers.behaviours import HangMidStream
+from tests.servers.fake_openai import FakeOpenAI
+
+pytestmark = pytest.mark.pty
+
+CTRL_Q, CTRL_T = "\x11", "\x14"
+AFTER_QUIT_S = 2.0
+"""Nothing of ours may live longer than this."""
+READY = "compacts at 80%"
+"""Painted when the agent side has loaded."""
+MOUSE = {1000, 1003, 1006}
+RESUME = re.compile(r"^Resume: plimsoll --resume ([0-9a-f]{8})\r?$", re.MULTILINE)
+CRASHING = (sys.executable, "-m", "tests.pty.crashing")
+ENDINGS = {"SIGTERM": (signal.SIGTERM, 143), "SIGHUP": (signal.SIGHUP, 129)}
+
+
+@pytest.fixture(params=list(ENDINGS.values()), ids=list(ENDINGS))
+def ending(request: pytest.FixtureRequest) -> tuple[signal.Signals, int]:
+    """A signal and the exit code it must lead to."""
+    found: tuple[signal.Signals, int] = request.param
+    return found
+
+
+def assert_restored(terminal: Terminal) -> None:
+    """The shell behind the program finds its terminal as it left it."""
+    assert terminal.on == set()
+    assert terminal.keyboard_depth == 0
+    assert terminal.cooked
+
+
+def assert_nothing_left(machine: Machine) -> None:
+    """No process outlives the program by more than two seconds."""
+    until = monotonic() + AFTER_QUIT_S
+    while machine.left():
+        assert monotonic() < until, machine.left()
+
+
+def answering(machine: Machine, server: FakeOpenAI) -> Terminal:
+    """The program in the middle of an answer that never ends."""
+    server.add(HangMidStream())
+    env = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": server.base_url}
+    terminal = machine.start("--model", "openai-chat:scripted", env=env)
+    terminal.wait_for("ctrl+g compact")
+    terminal.write("go on for ever\r")
+    terminal.wait_for("These words arrive")
+    return terminal
+
+
+def test_the_checks_see_a_running_program(machine: Machine) -> None:
+    terminal = machine.start()
+    terminal.wait_for("No key found")
+    assert terminal.on >= {1049, 2004, 25, *MOUSE}
+    assert not terminal.cooked
+    assert len(machine.left()) == 1
+
+
+def test_quit(machine: Machine, size: tuple[int, int]) -> None:
+    terminal = machine.start(size=size)
+    terminal.wait_for("No key found")
+    terminal.write(CTRL_Q)
+    assert terminal.wait_exit() == 0
+    assert_restored(terminal)
+    assert_nothing_left(machine)
+
+
+def test_quit_after_a_conversation_says_how_to_go_on(machine: Machine, size: tuple[int, int]) -> None:
+    terminal = machine.start(size=size)
+    terminal.wait_for("No key found")
+    terminal.write("how high is the spring tide?\r")
+    terminal.wait_for("7.3 metres")
+    terminal.wait_gone("esc stops")
+    terminal.write(CTRL_Q)
+    assert terminal.wait_exit() == 0
+    assert_restored(terminal)
+    assert_nothing_left(machine)
+    after = terminal.output.rpartition(b"\x1b[?1049l")[2].decode()
+    said = RESUME.findall(re.sub(r"\x1b\[[0-9;?<>]*[a-zA-Z]", "", after))
+    assert len(said) == 1, "one line, on the shell's own screen"
+
+
+def test_signal_while_idle(machine: Machine, ending: tuple[signal.Signals, int]) -> None:
+    number, code = ending
+    terminal = machine.start()
+    terminal.wait_for("No key found", READY)
+    terminal.kill(number)
+    assert terminal.wait_exit() == code
+    assert_restored(terminal)
+    assert_nothing_left(machine)
+
+
+def test_signal_during_an_answer(
+    machine: Machine, fake_openai: FakeOpenAI, ending: tuple[signal.Signals, int]
+) -> None:
+    number, code = ending
+    terminal = answering(machine, fake_openai)
+    terminal.kill(number)
+    assert terminal.wait_exit() == code
+    assert_restored(terminal)
+    assert_nothing_left(machine)
+    fake_openai.request_in_thread(1).closed.wait_in_thread()
+
+
+def test_signal_while_the_agent_side_loads(machine: Machine, ending: tuple[signal.Signals, int]) -> None:
+    number, code = ending
+    terminal = machine.start()
+    terminal.wait_for("No key found")
+    terminal.kill(number)
+    assert terminal.wait_exit() == code
+    assert_restored(terminal)
+    assert_nothing_left(machine)
+
+
+def test_fault_nobody_foresaw(machine: Machine, size: tuple[int, int]) -> None:
+    terminal = machine.start(command=CRASHING, size=size)
+    terminal.wait_for("No key found", READY if size[0] >= 120 else "ok")
+    terminal.write(CTRL_T)
+    assert terminal.wait_exit() == 1
+    assert_restored(terminal)
+    assert_nothing_left(machine)
+    assert "a fault nobody foresaw" in terminal.output.decode()
+
+
+def test_fault_during_an_answer(machine: Machine, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(HangMidStream())
+    env = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": fake_openai.base_url}
+    terminal = machine.start("--model", "openai-chat:scripted", env=env, command=CRASHING)
+    terminal.wait_for("ctrl+g compact")
+    terminal.write("go on for ever\r")
+    terminal.wait_for("These words arrive")
+    terminal.write(CTRL_T)
+    assert terminal.wait_exit() == 1
+    assert_restored(terminal)
+    assert_nothing_left(machine)
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "answering"])
+def test_closed_terminal_window(machine: Machine, fake_openai: FakeOpenAI, *, busy: bool) -> None:
+    terminal = answering(machine, fake_openai) if busy else machine.start()
+    terminal.wait_for(READY)
+    terminal.hang_up()
+    # Nobody reads any more; the kernel tells the program, and it may not wait for the screen.
+    assert terminal.process.wait(AFTER_QUIT_S) == 129
+    assert_nothing_left(machine)
+
+
+def test_killed_shell_around_it(machine: Machine) -> None:
+    terminal = machine.start(command=("/bin/sh", "-c", '"$@"; true', "sh", *PROGRAM))
+    terminal.wait_for("No key found", READY)
+    assert len(machine.left()) == 2, "the shell and the program"
+    terminal.kill(signal.SIGKILL)
+    assert terminal.process.wait(AFTER_QUIT_S) == -signal.SIGKILL
+    assert_nothing_left(machine)

@@ -1,0 +1,133 @@
+"""Going on where one was: after a quit, and after a kill in the middle of an answer."""
+
+import re
+import signal
+
+import pytest
+
+from tests.pty.conftest import Machine
+from tests.pty.terminal import Terminal
+from tests.servers.behaviours import HangMidStream, Text, tool
+from tests.servers.fake_openai import FakeOpenAI
+
+pytestmark = pytest.mark.pty
+
+CTRL_Q = "\x11"
+RESUME = re.compile(r"plimsoll --resume ([0-9a-f]{8})")
+
+
+def start(machine: Machine, server: FakeOpenAI, *arguments: str) -> Terminal:
+    """The program with a scripted model."""
+    env = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": server.base_url}
+    terminal = machine.start("--model", "openai-chat:scripted", *arguments, env=env)
+    terminal.wait_for("openai-chat:scripted", "ctrl+g compact")
+    return terminal
+
+
+def quit_and_read_id(terminal: Terminal) -> str:
+    """Leave, and return the id that the last line names."""
+    terminal.write(CTRL_Q)
+    assert terminal.wait_exit() == 0
+    (session,) = RESUME.findall(terminal.output.decode())
+    return str(session)
+
+
+def converse(machine: Machine, server: FakeOpenAI, prompt: str, answer: str) -> str:
+    """One session with one turn; returns its id."""
+    server.add(Text(answer))
+    terminal = start(machine, server)
+    terminal.write(f"{prompt}\r")
+    terminal.wait_for(answer)
+    terminal.wait_gone("esc stops")
+    return quit_and_read_id(terminal)
+
+
+def test_continue_shows_the_last_session_and_goes_on(machine: Machine, fake_openai: FakeOpenAI) -> None:
+    first = converse(machine, fake_openai, "what is a plimsoll line", "A mark on a hull.")
+    fake_openai.add(Text("Samuel Plimsoll."))
+    terminal = start(machine, fake_openai, "--continue")
+    terminal.wait_for("what is a plimsoll line", "A mark on a hull.")
+    terminal.write("named after whom\r")
+    terminal.wait_for("Samuel Plimsoll.")
+    contents = [message["content"] for message in fake_openai.journal[-1]["messages"]]
+    assert contents[-3:] == ["what is a plimsoll line", "A mark on a hull.", "named after whom"]
+    terminal.wait_gone("esc stops")
+    assert quit_and_read_id(terminal) == first
+
+
+def test_resume_by_id_and_from_the_list(machine: Machine, fake_openai: FakeOpenAI) -> None:
+    older = converse(machine, fake_openai, "about anchors", "Anchors hold.")
+    converse(machine, fake_openai, "about sails", "Sails pull.")
+    by_id = start(machine, fake_openai, "--resume", older)
+    by_id.wait_for("Anchors hold.")
+    assert "Sails pull." not in by_id.text
+    quit_and_read_id(by_id)
+    env = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": fake_openai.base_url}
+    chosen = machine.start("--resume", env=env)
+    chosen.wait_for("about anchors", "about sails")
+    chosen.write("sails")
+    chosen.wait_gone("about anchors")
+    chosen.write("\r")
+    chosen.wait_for("Sails pull.")
+
+
+def test_continue_without_a_session_says_so(machine: Machine) -> None:
+    terminal = machine.start("--continue")
+    assert terminal.wait_exit() == 1
+    assert "There is no session to go on with yet." in terminal.text
+    assert terminal.on == set(), "the screen was never touched"
+
+
+def test_kill_during_an_answer_loses_nothing_that_was_done(
+    machine: Machine, fake_openai: FakeOpenAI, size: tuple[int, int]
+) -> None:
+    fake_openai.add(tool("read_file", path="tides.md"), Text("It is 7.3 metres."), HangMidStream())
+    terminal = start(machine, fake_openai)
+    terminal.write("how high\r")
+    terminal.wait_for("It is 7.3 metres.")
+    terminal.wait_gone("esc stops")
+    terminal.write("and the neap tide\r")
+    terminal.wait_for("These words arrive")
+    terminal.kill(signal.SIGKILL)
+    assert terminal.wait_exit() == -signal.SIGKILL
+
+    fake_openai.add(Text("Half of that."))
+    env = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": fake_openai.base_url}
+    again = machine.start("--continue", env=env, size=size)
+    again.wait_for("how high", "read_file tides.md", "It is 7.3 metres.", "and the neap tide")
+    again.write("once more\r")
+    again.wait_for("Half of that.")
+    assert "read-only" not in again.text, "no lock is left behind"
+    sent = [message for message in fake_openai.journal[-1]["messages"] if message["role"] != "system"]
+    assert [message["role"] for message in sent[:4]] == ["user", "assistant", "tool", "assistant"]
+    assert sent[-1]["role"] == "user"
+    assert "once more" in sent[-1]["content"]
+
+
+def test_kill_during_a_tool_call_leaves_no_open_call(machine: Machine, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(tool("read_file", path="tides.md"), HangMidStream())
+    terminal = start(machine, fake_openai)
+    terminal.write("how high\r")
+    terminal.wait_for("read_file tides.md", "These words arrive")
+    terminal.kill(signal.SIGKILL)
+    terminal.wait_exit()
+
+    fake_openai.add(Text("All is well."))
+    again = start(machine, fake_openai, "--continue")
+    again.wait_for("how high", "read_file tides.md")
+    again.write("go on\r")
+    again.wait_for("All is well.")
+    sent = fake_openai.journal[-1]["messages"]
+    called = [call["id"] for message in sent for call in message.get("tool_calls") or ()]
+    assert called == [message["tool_call_id"] for message in sent if message["role"] == "tool"]
+
+
+def test_second_window_reads_and_says_so(machine: Machine, fake_openai: FakeOpenAI) -> None:
+    session = converse(machine, fake_openai, "about anchors", "Anchors hold.")
+    writing = start(machine, fake_openai, "--resume", session)
+    writing.wait_for("Anchors hold.")
+    writing.wait_for("compacts at 80%")
+    reading = machine.start("--resume", session)
+    reading.wait_for("Anchors hold.", "read-only")
+    reading.write("hello\r")
+    reading.wait_for("› hello")

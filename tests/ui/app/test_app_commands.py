@@ -1,0 +1,179 @@
+"""Slash commands: exact names at any typing speed, questions only before a loss, and what they do."""
+
+import pytest
+
+from tests.servers.behaviours import Text
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.kit import Deck, Desk, Story, shown
+from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.context import ContextScreen
+from tui_app.ui.screens.help import HelpScreen
+from tui_app.ui.screens.model_picker import ModelPicker
+from tui_app.ui.screens.sessions import SessionsScreen
+from tui_app.ui.widgets.slash_list import SlashList
+
+
+@pytest.mark.parametrize("name", ["/compact", "/offload"])
+async def test_typed_in_one_go_it_runs(served: Desk, fake_openai: FakeOpenAI, name: str) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press(*name, "enter")
+        await deck.says("Nothing to compact")
+        assert deck.editor.is_empty
+    assert fake_openai.journal == []
+
+
+async def test_a_beginning_is_completed_and_not_run(served: Desk) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press(*"/compac", "enter")
+        assert deck.editor.text == "/compact "
+        assert "Nothing to compact" not in deck.text
+        await deck.press("enter")
+        await deck.says("Nothing to compact")
+
+
+async def test_an_unknown_name_is_named_with_the_closest(served: Desk, fake_openai: FakeOpenAI) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press(*"/compaktion", "enter")
+        await deck.says("No command /compaktion. Closest: /compact")
+        assert deck.editor.text == "/compaktion"
+        assert deck.kinds == []
+    assert fake_openai.journal == []
+
+
+async def test_a_path_is_no_command(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(Text("A file of accounts."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press(*"/etc/passwd", "enter")
+        await deck.answered()
+        assert "A file of accounts." in deck.text
+
+
+@pytest.mark.parametrize(
+    ("name", "screen"),
+    [
+        ("/tokens", ContextScreen),
+        ("/threads", SessionsScreen),
+        ("/sessions", SessionsScreen),
+        ("/help", HelpScreen),
+        ("/model", ModelPicker),
+    ],
+)
+async def test_aliases_open_the_same_screens(served: Desk, name: str, screen: type) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send(name)
+        await deck.until(lambda: isinstance(deck.app.screen, screen), name)
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        assert deck.app.focused is deck.editor
+
+
+async def test_the_list_shows_what_fits_and_tab_fills_it_in(served: Desk) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press("slash")
+        rows = deck.widget(SlashList).splitlines()
+        assert len(rows) == 8
+        assert rows[0].strip().startswith("› /compact")
+        await deck.press("down", "tab")
+        assert deck.editor.text == "/undo"
+
+
+async def test_clearing_asks_first_and_keeps_by_default(served: Desk) -> None:
+    session = served.store(Story().turns(2))
+    view = served.agent_view(session)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        gauge = deck.gauge
+        await ask_to_clear(deck)
+        assert "Clear the context? 4 messages leave the model's view; the log keeps" in deck.text
+        await deck.press("enter")
+        assert served.agent_view(session) == view
+        await ask_to_clear(deck)
+        await deck.press("y")
+        await deck.until(lambda: "clear" in deck.kinds, "the entry")
+        await deck.until(lambda: deck.gauge != gauge, "another gauge")
+        assert served.agent_view(session) == []
+        assert "question 1" in deck.text
+
+
+async def ask_to_clear(deck: Deck) -> None:
+    await deck.send("/clear")
+    await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+
+
+async def test_question_mark_on_an_empty_prompt_lists_every_key_and_command(served: Desk) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press("question_mark")
+        await deck.until(lambda: isinstance(deck.app.screen, HelpScreen), "help")
+        for words in ("ctrl+g", "Compact the conversation", "/session checkpoints", "/export"):
+            assert words in deck.text
+        await deck.press("question_mark")
+        assert deck.app.screen is deck.app.chat
+        await deck.type("why")
+        await deck.press("question_mark")
+        assert deck.editor.text == "why?"
+
+
+async def test_every_command_is_in_the_palette(served: Desk) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press("ctrl+p")
+        await deck.until(lambda: deck.app.screen is not deck.app.chat, "the palette")
+        await deck.press(*"/compact")
+        await deck.says("Replace old history by a summary")
+        await deck.press("enter")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+
+
+async def test_copy_and_export_say_what_they_did(served: Desk) -> None:
+    session = served.store(Story().user("why?").answer("Because.\n\n- one\n- two"))
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/copy")
+        await deck.says("Copied 4 lines.")
+        assert deck.app.clipboard == "Because.\n\n- one\n- two"
+        await deck.send("/export talk.md")
+        await deck.says("Exported to")
+        assert "Because." in (served.cwd / "talk.md").read_text(encoding="utf-8")
+        await deck.send("/export README.md/talk.md")
+        await deck.says("Not exported")
+        assert "1 notice" not in deck.hints
+
+
+async def test_status_history_and_checkpoints_are_words(served: Desk) -> None:
+    async with shown(served.app(served.store(Story().turns(2)))) as deck:
+        await deck.ready()
+        for command, words in (
+            ("/history", "2 turns, 4 entries in the log."),
+            ("/status", "harbour:scripted"),
+            ("/session checkpoints", "Checkpoints are written when the conversation is compacted."),
+        ):
+            await deck.send(command)
+            await deck.says(words)
+            await deck.press("escape")
+            await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+
+
+async def test_new_begins_an_empty_session_and_lets_the_old_one_go(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(Text("Hello."))
+    session = served.store(Story().turns(1))
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/new")
+        await deck.until(lambda: deck.app.chat.session.id not in ("", session), "another session")
+        await deck.ready()
+        assert deck.kinds == []
+        assert "question 0" not in deck.text
+        await deck.send("hi")
+        await deck.answered()
+        assert "Hello." in deck.text
+    with served.log() as store:
+        assert len(store.sessions()) == 2

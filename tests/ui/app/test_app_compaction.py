@@ -1,0 +1,176 @@
+"""Compacting by hand: what the row says, what changes, what a cancel leaves, and the way back."""
+
+import re
+
+import pytest
+
+from tests.servers.behaviours import Empty, HangBeforeHeaders, HangMidStream, Text, error
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.kit import Deck, Desk, Story, shown
+from tui_app.ui.chat_state import CANCELLED
+from tui_app.ui.screens.compaction_detail import CompactionDetail
+from tui_app.ui.screens.details import DetailsScreen
+
+SUMMARY = "The person asked six questions about words; all were answered."
+BRIEF = Text(SUMMARY, usage=(0, 0))
+
+
+@pytest.fixture
+def session(served: Desk) -> str:
+    return served.store(Story().turns(6))
+
+
+async def compacted(deck: Deck) -> None:
+    """Wait for a compaction that succeeds."""
+    await deck.until(lambda: "compaction" in deck.kinds, "the entry")
+    await deck.idle()
+    assert deck.status.startswith("Compacted"), deck.status
+
+
+async def test_the_whole_flow(served: Desk, fake_openai: FakeOpenAI, session: str) -> None:
+    fake_openai.add(BRIEF, Text("Good.", usage=(2_222, 10)))
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        before = deck.app.chat.session.state.usage
+        await deck.send("/compact")
+        await compacted(deck)
+        after = deck.app.chat.session.state.usage
+        assert before is not None
+        assert after is not None
+        assert 0 < after.total < before.total / 2
+        assert not after.exact
+        assert "~" in deck.gauge
+        assert re.match(r"Compacted 5\.\dk → ~\S+ · /undo takes it back · enter on its entry", deck.status)
+        assert "Conversation compacted" in deck.text
+        assert len(fake_openai.journal) == 1
+        # The next answer's own number takes the estimate's place.
+        await deck.send("go on")
+        await deck.answered(7)
+        assert deck.gauge.startswith("1% of 128k · 2.2k · ok")
+
+
+async def test_nothing_to_compact_asks_no_model(served: Desk, fake_openai: FakeOpenAI) -> None:
+    async with shown(served.app(served.store(Story().user("hello").answer("Hello.")))) as deck:
+        await deck.ready()
+        await deck.send("/compact")
+        await deck.says("Nothing to compact: the last 2 messages are kept as they are")
+        assert not deck.app.chat.session.state.busy
+        assert "compaction" not in deck.kinds
+    assert fake_openai.journal == []
+
+
+@pytest.mark.parametrize("hanging", [HangBeforeHeaders(), HangMidStream()], ids=["silent", "mid-stream"])
+async def test_escape_changes_nothing_and_closes_the_request(
+    served: Desk, fake_openai: FakeOpenAI, session: str, hanging: HangBeforeHeaders | HangMidStream
+) -> None:
+    fake_openai.add(hanging, Text("Still here."))
+    view = served.agent_view(session)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        gauge = deck.gauge
+        await deck.press("ctrl+g")
+        exchange = await fake_openai.request(1)
+        await exchange.paused.wait()
+        await deck.says("Compacting conversation history")
+        assert deck.status.endswith("esc cancels")
+        assert "manual" in deck.status
+        await deck.press("escape")
+        await deck.until(lambda: deck.status == CANCELLED, CANCELLED)
+        assert not deck.app.chat.session.state.busy
+        await exchange.closed.wait()
+        assert served.agent_view(session) == view
+        assert deck.gauge == gauge
+        await deck.send("are you there?")
+        await deck.answered(7)
+        assert "Still here." in deck.text
+
+
+@pytest.mark.parametrize("failure", [Empty(), error(400, "no")], ids=["empty", "refused"])
+async def test_a_failure_changes_nothing_and_says_why(
+    served: Desk, fake_openai: FakeOpenAI, session: str, failure: Empty
+) -> None:
+    fake_openai.fallback = failure
+    view = served.agent_view(session)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.press("ctrl+g")
+        await deck.says("Compaction failed: ")
+        assert "Nothing changed. · f2 details · ctrl+g tries again" in deck.status
+        assert served.agent_view(session) == view
+        await deck.press("f2")
+        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the notices")
+        assert "Compaction failed" in deck.text
+
+
+async def test_undo_and_redo_from_the_entry_the_screen_and_by_name(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(BRIEF)
+    full = served.agent_view(session)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        gauge = deck.gauge
+        await deck.press("ctrl+g")
+        await compacted(deck)
+        short, less = served.agent_view(session), deck.gauge
+        assert len(short) < len(full)
+        deck.transcript.focus()
+        await deck.press("up", "u")
+        await deck.until(lambda: deck.gauge == gauge, "the gauge from before")
+        assert served.agent_view(session) == full
+        await deck.send("/redo")
+        await deck.until(lambda: deck.gauge == less, "the gauge after the compaction")
+        assert served.agent_view(session) == short
+        deck.transcript.focus()
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the detail")
+        assert SUMMARY in deck.text
+        await deck.press("u")
+        await deck.until(lambda: deck.gauge == gauge, "the gauge from before")
+        await deck.send("/undo")
+        await deck.says("Nothing to undo.")
+        assert served.agent_view(session) == full
+    assert len(fake_openai.journal) == 1
+
+
+async def test_the_focus_reaches_the_model_and_work_goes_on_meanwhile(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(HangBeforeHeaders())
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/compact the ferry prices")
+        exchange = await fake_openai.request(1)
+        assert "the ferry prices" in exchange.text()
+        await deck.says("Compacting conversation history")
+        await deck.press("pageup")
+        assert deck.transcript.scroll_y < deck.transcript.max_scroll_y
+        await deck.send("and now?")
+        await deck.until(lambda: deck.queue == ["Queued 1 of 1: and now?"], "the waiting prompt")
+        assert deck.status.endswith('esc takes back "and now?"')
+        await deck.press("escape")
+        await deck.until(lambda: deck.editor.text == "and now?", "the prompt back")
+        assert deck.status.endswith("esc cancels")
+
+
+async def test_details_of_a_compaction_of_an_earlier_run(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(BRIEF)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.press("ctrl+g")
+        await compacted(deck)
+        shown_before = deck.gauge, deck.kinds
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        assert (deck.gauge, deck.kinds) == shown_before
+        deck.transcript.focus()
+        await deck.press("up", "ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the detail")
+        assert SUMMARY in deck.text
+        await deck.press("c")
+        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the checkpoint file")
+        assert "cannot be read" not in deck.text
+        await deck.press("escape", "escape")
+        assert deck.app.screen is deck.app.chat

@@ -1,0 +1,250 @@
+"""Esc: one step a press, in a fixed order, in every phase; and what ctrl+c and the quit keys do."""
+
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+
+import pytest
+
+from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text, tool
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.kit import LIMIT_S, Deck, Desk, Story, shown
+from tui_app.agent.tools import files
+from tui_app.ui.flows.leaving import ASK_AGAIN
+from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.help import HelpScreen
+from tui_app.ui.widgets.slash_list import SlashList
+
+State = Callable[[Deck, FakeOpenAI], Awaitable[None]]
+
+
+async def idle(deck: Deck, server: FakeOpenAI) -> None:
+    """Nothing to do."""
+
+
+async def draft(deck: Deck, server: FakeOpenAI) -> None:
+    await deck.type("half a thought")
+
+
+async def dialog(deck: Deck, server: FakeOpenAI) -> None:
+    await busy(deck, server)
+    await deck.press("f1")
+    await deck.until(lambda: isinstance(deck.app.screen, HelpScreen), "help")
+
+
+async def slash_list(deck: Deck, server: FakeOpenAI) -> None:
+    await busy(deck, server)
+    await deck.press("slash", "c")
+    assert deck.app.chat.query_one(SlashList).is_open
+
+
+async def queued(deck: Deck, server: FakeOpenAI) -> None:
+    await busy(deck, server)
+    await deck.send("queued one")
+    await deck.send("queued two")
+    await deck.until(lambda: len(deck.queue) == 2, "two waiting prompts")
+
+
+async def queued_and_draft(deck: Deck, server: FakeOpenAI) -> None:
+    await queued(deck, server)
+    await deck.type("half a thought")
+
+
+async def busy(deck: Deck, server: FakeOpenAI) -> None:
+    server.add(HangMidStream())
+    await deck.send("talk")
+    await (await server.request(1)).paused.wait()
+    await deck.says("These words arrive")
+
+
+def in_the_chat(deck: Deck) -> bool:
+    return deck.app.screen is deck.app.chat
+
+
+def still_busy(deck: Deck) -> bool:
+    return deck.app.chat.session.state.busy
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (idle, lambda deck: in_the_chat(deck) and not still_busy(deck)),
+        (draft, lambda deck: in_the_chat(deck) and deck.editor.text == "half a thought"),
+        (dialog, lambda deck: in_the_chat(deck) and still_busy(deck)),
+        (
+            slash_list,
+            lambda deck: (
+                not deck.app.chat.query_one(SlashList).is_open
+                and deck.editor.text == "/c"
+                and still_busy(deck)
+            ),
+        ),
+        (
+            queued,
+            lambda deck: (
+                deck.editor.text == "queued two"
+                and deck.queue == ["Queued 1 of 1: queued one"]
+                and still_busy(deck)
+            ),
+        ),
+        (
+            queued_and_draft,
+            lambda deck: (
+                deck.editor.text == "half a thought"
+                and not still_busy(deck)
+                and deck.queue[-1] == "2 queued · Enter sends next"
+            ),
+        ),
+        (busy, lambda deck: not still_busy(deck) and deck.status == "Stopped. Nothing is lost."),
+    ],
+    ids=["idle", "draft", "dialog", "slash list", "queue", "queue and draft", "busy"],
+)
+async def test_one_press(
+    served: Desk, fake_openai: FakeOpenAI, before: State, after: Callable[[Deck], bool]
+) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await before(deck, fake_openai)
+        await deck.press("escape")
+        await deck.until(lambda: after(deck), "the state after one Esc")
+        assert in_the_chat(deck)
+        assert not deck.app._exit
+
+
+async def test_step_by_step_down_to_nothing(served: Desk, fake_openai: FakeOpenAI) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await queued(deck, fake_openai)
+        assert deck.status.endswith('esc takes back "queued two"')
+        await deck.press("escape")
+        await deck.until(lambda: deck.editor.text == "queued two", "the last one back")
+        assert deck.status.endswith("esc stops")
+        await deck.press("escape")
+        await deck.until(lambda: not still_busy(deck), "an idle screen")
+        assert deck.queue == ["Queued 1 of 1: queued one", "1 queued · Enter sends next"]
+        await deck.press("escape")
+        assert deck.editor.text == "queued two"
+        await (await fake_openai.request(1)).closed.wait()
+        assert "These words arrive" in deck.text
+
+
+@pytest.mark.parametrize("phase", ["connecting", "streaming", "between requests"])
+async def test_each_phase_says_what_escape_does_and_escape_ends_it(
+    served: Desk, fake_openai: FakeOpenAI, phase: str
+) -> None:
+    number, words = 1, "Answering"
+    match phase:
+        case "connecting":
+            fake_openai.add(HangBeforeHeaders())
+            words = "Connecting to harbour:scripted"
+        case "streaming":
+            fake_openai.add(HangMidStream())
+        case _:
+            fake_openai.add(tool("read_file", path="README.md"), HangBeforeHeaders())
+            number, words = 2, "Connecting to harbour:scripted"
+    fake_openai.fallback = Text("Back again.")
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("begin")
+        exchange = await fake_openai.request(number)
+        await exchange.paused.wait()
+        await deck.until(lambda: deck.status.startswith(words), words)
+        assert deck.status.endswith("esc stops")
+        await deck.press("escape")
+        await deck.idle()
+        assert deck.status == "Stopped. Nothing is lost."
+        await exchange.closed.wait()
+        await deck.send("and now?")
+        await deck.says("Back again.")
+
+
+@pytest.fixture
+def _stuck_tool(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Reading a file does not end, as on a network share that went away."""
+    gate = threading.Event()
+
+    def read_file(*_: object, **__: object) -> str:
+        assert gate.wait(LIMIT_S)
+        return "too late"
+
+    monkeypatch.setattr(files, "read_file", read_file)
+    yield
+    gate.set()
+
+
+@pytest.mark.usefixtures("_stuck_tool")
+async def test_escape_in_the_middle_of_a_tool(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(tool("read_file", path="README.md"))
+    fake_openai.fallback = Text("Back again.")
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("read it")
+        await deck.until(lambda: deck.status.startswith("Running read_file"), "the running tool")
+        assert deck.status.endswith("esc stops")
+        await deck.press("escape")
+        await deck.idle()
+        entry = next(entry for entry in deck.app.chat.session.presenter.view.entries if entry.kind == "tool")
+        assert entry.state == "interrupted"
+        await deck.send("and now?")
+        await deck.says("Back again.")
+        answered = [message for message in fake_openai.journal[-1]["messages"] if message["role"] == "tool"]
+        assert len(answered) == 1
+
+
+async def test_ctrl_c_clears_then_stops_then_asks_then_quits(served: Desk, fake_openai: FakeOpenAI) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await busy(deck, fake_openai)
+        await deck.type("half a thought")
+        await deck.press("ctrl+c")
+        assert deck.editor.is_empty
+        assert still_busy(deck)
+        assert "The up arrow brings it back." in deck.status
+        assert deck.status.endswith("esc stops")
+        await deck.press("up")
+        assert deck.editor.text == "half a thought"
+        await deck.press("ctrl+c", "ctrl+c")
+        await deck.idle()
+        await deck.press("ctrl+c")
+        assert deck.status == ASK_AGAIN
+        assert not deck.app._exit
+        await deck.press("ctrl+c")
+        await deck.until(lambda: deck.app._exit, "the end")
+    assert deck.app.farewell == f"Resume: plimsoll --resume {deck.app.chat.session.id}"
+
+
+@pytest.mark.parametrize("keys", [("ctrl+q",), ("ctrl+d",), (*"/quit", "enter")])
+async def test_quit_keys_at_rest(served: Desk, keys: tuple[str, ...]) -> None:
+    async with shown(served.app(served.store(Story().turns(1)))) as deck:
+        await deck.ready()
+        await deck.press(*keys)
+        await deck.until(lambda: deck.app._exit, "the end")
+    assert deck.app.farewell.startswith("Resume: plimsoll --resume ")
+    assert not deck.app.return_code
+
+
+async def test_ctrl_d_in_a_text_deletes_and_quits_nothing(served: Desk) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.type("ab")
+        await deck.press("home", "ctrl+d")
+        assert deck.editor.text == "b"
+        assert not deck.app._exit
+
+
+@pytest.mark.parametrize("answer", ["enter", "escape", "n"])
+async def test_quitting_while_an_answer_is_written_asks_and_keeps_by_default(
+    served: Desk, fake_openai: FakeOpenAI, answer: str
+) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await busy(deck, fake_openai)
+        await deck.press("ctrl+q")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        assert "Quit while the model answers?" in deck.text
+        await deck.press(answer)
+        await deck.until(lambda: in_the_chat(deck), "the chat")
+        assert still_busy(deck)
+        await deck.press("ctrl+q")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        await deck.press("y")
+        await deck.until(lambda: deck.app._exit, "the end")

@@ -1,0 +1,202 @@
+"""Choosing a model; and the three ways when the conversation does not fit it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers.behaviours import HangBeforeHeaders, Text, error
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.kit import MODEL, USUAL, Deck, Desk, Story, shown
+from tui_app.agent import discovery
+from tui_app.ui.screens.model_picker import ModelPicker
+from tui_app.ui.screens.switch_dialog import SwitchDialog
+
+SMALL_MODEL = "dinghy:scripted"
+SUMMARY = Text("Eight questions about words, all answered.", usage=(0, 0))
+
+
+@pytest.fixture
+def dinghy() -> Iterator[FakeOpenAI]:
+    """A server with a small window."""
+    with FakeOpenAI(max_model_len=6_000) as server:
+        yield server
+
+
+@pytest.fixture
+def both(served: Desk, dinghy: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    async def nobody(**_: object) -> list[object]:
+        return []
+
+    monkeypatch.setattr(discovery, "discover", nobody)
+    return served.serve(dinghy, window=None, name="dinghy")
+
+
+@pytest.fixture
+def session(both: Desk) -> str:
+    return both.store(Story().turns(8))
+
+
+async def pick(deck: Deck, words: str) -> None:
+    await deck.press("ctrl+l")
+    await deck.until(lambda: isinstance(deck.app.screen, ModelPicker), "the picker")
+    await deck.press(*words, "enter")
+
+
+async def asked_for_small(deck: Deck) -> None:
+    await deck.ready()
+    await pick(deck, "dinghy")
+    await deck.until(lambda: isinstance(deck.app.screen, SwitchDialog), "the dialog")
+
+
+def model(deck: Deck) -> str:
+    return deck.app.chat.session.state.model
+
+
+async def test_the_picker_says_what_fits_and_what_is_missing(both: Desk, session: str) -> None:
+    async with shown(both.app(session)) as deck:
+        await deck.ready()
+        await deck.press("ctrl+l")
+        await deck.until(lambda: isinstance(deck.app.screen, ModelPicker), "the picker")
+        small = next(row for row in deck.rows if SMALL_MODEL in row)
+        assert "will not fit: compact first" in small
+        assert " 6k" in small or "6.0k" in small
+        assert "current" in next(row for row in deck.rows[1:] if MODEL in row)
+        assert any("OPENAI_API_KEY" in row for row in deck.rows)
+        assert deck.text.index("offline:extractive") < deck.text.index("openai:")
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        assert deck.status == ""
+        assert model(deck) == MODEL
+
+
+async def test_a_model_that_is_not_ready_explains_itself_and_stays_in_the_list(both: Desk) -> None:
+    async with shown(both.app()) as deck:
+        await deck.ready()
+        await pick(deck, "openai:")
+        await deck.says("cannot answer yet: ")
+        assert isinstance(deck.app.screen, ModelPicker)
+
+
+async def test_one_that_fits_answers_next(both: Desk, dinghy: FakeOpenAI) -> None:
+    dinghy.add(Text("Here from the dinghy."))
+    async with shown(both.app(both.store(Story().turns(1)))) as deck:
+        await deck.ready()
+        await pick(deck, "dinghy")
+        await deck.until(lambda: deck.status == f"Now answering: {SMALL_MODEL}", "the change")
+        assert "of 6k" in deck.gauge
+        assert "model" in deck.kinds
+        await deck.send("hello")
+        await deck.says("Here from the dinghy.")
+
+
+async def test_by_name_and_unknown_names(both: Desk) -> None:
+    async with shown(both.app(both.store(Story().turns(1)))) as deck:
+        await deck.ready()
+        await deck.send("/model offline:extractive")
+        await deck.until(lambda: model(deck) == "offline:extractive", "the change")
+        await deck.send("/model nobody:nothing")
+        await deck.says("nobody:nothing cannot be used")
+        await deck.send("/model offline:extractive")
+        await deck.says("offline:extractive answers already.")
+
+
+async def test_the_dialog_shows_the_numbers(both: Desk, session: str) -> None:
+    async with shown(both.app(session), USUAL) as deck:
+        await asked_for_small(deck)
+        for words in (
+            "dinghy:scripted holds 6k. This conversation is 7.",
+            "Compact and switch",
+            "summary by harbour:scripted",
+            "Switch anyway",
+            "keeps the last",
+            f"stay on {MODEL}",
+        ):
+            assert words in deck.text, words
+
+
+async def test_compact_and_switch(
+    both: Desk, session: str, fake_openai: FakeOpenAI, dinghy: FakeOpenAI
+) -> None:
+    fake_openai.add(SUMMARY)
+    dinghy.add(Text("Small but here."))
+    async with shown(both.app(session)) as deck:
+        await asked_for_small(deck)
+        await deck.press("enter")
+        await deck.until(lambda: model(deck) == SMALL_MODEL, "the change")
+        assert "compaction" in deck.kinds
+        assert "over by" not in deck.gauge
+        assert len(both.agent_view(session)) < 16
+        await deck.send("are you there?")
+        await deck.says("Small but here.")
+    assert len(fake_openai.journal) == 1
+
+
+async def test_switch_anyway_cuts_each_request_and_keeps_the_log(
+    both: Desk, session: str, fake_openai: FakeOpenAI, dinghy: FakeOpenAI
+) -> None:
+    view = both.agent_view(session)
+    async with shown(both.app(session)) as deck:
+        await asked_for_small(deck)
+        await deck.press("a")
+        await deck.until(lambda: model(deck) == SMALL_MODEL, "the change")
+        assert deck.gauge.startswith("over by ")
+        assert both.agent_view(session) == view
+    assert fake_openai.journal == dinghy.journal == []
+
+
+@pytest.mark.parametrize("keys", [("escape",), ("down", "down", "enter")], ids=["esc", "cancel"])
+async def test_cancel_leaves_everything(both: Desk, session: str, keys: tuple[str, ...]) -> None:
+    view = both.agent_view(session)
+    async with shown(both.app(session)) as deck:
+        await asked_for_small(deck)
+        gauge = deck.gauge
+        await deck.press(*keys)
+        await deck.says(f"Stayed on {MODEL}.")
+        assert (model(deck), deck.gauge, both.agent_view(session)) == (MODEL, gauge, view)
+
+
+async def test_a_cancelled_compaction_leaves_the_old_model_and_view(
+    both: Desk, session: str, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(HangBeforeHeaders())
+    view = both.agent_view(session)
+    async with shown(both.app(session)) as deck:
+        await asked_for_small(deck)
+        gauge = deck.gauge
+        await deck.press("enter")
+        exchange = await fake_openai.request(1)
+        await deck.says("Compacting conversation history")
+        assert "model switch" in deck.status
+        await deck.press("escape")
+        await exchange.closed.wait()
+        await deck.says(f"Stayed on {MODEL}")
+        assert (model(deck), deck.gauge, both.agent_view(session)) == (MODEL, gauge, view)
+
+
+async def test_a_failed_compaction_falls_back_or_leaves_the_old_model(
+    both: Desk, session: str, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.fallback = error(400, "no")
+    async with shown(both.app(session)) as deck:
+        await asked_for_small(deck)
+        await deck.press("enter")
+        await deck.until(lambda: "compaction" in deck.kinds, "the outcome")
+        await deck.idle()
+        entry = next(e for e in deck.app.chat.session.presenter.view.entries if e.kind == "compaction")
+        if entry.state == "ok":
+            await deck.until(lambda: model(deck) == SMALL_MODEL, "the change")
+        else:
+            await deck.says(f"Stayed on {MODEL}")
+            assert model(deck) == MODEL
+
+
+async def test_a_change_of_model_waits_for_the_answer(both: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(HangBeforeHeaders())
+    async with shown(both.app()) as deck:
+        await deck.ready()
+        await deck.send("hello")
+        await fake_openai.request(1)
+        await deck.send("/model offline:extractive")
+        await deck.until(lambda: deck.queue != [], "the waiting change")
+        assert deck.queue[0].startswith("Queued 1 of 1: /model offline:extractive")
+        assert model(deck) == MODEL

@@ -1,0 +1,172 @@
+"""Earlier sessions: painted at once, listed, deleted, and read-only while another process writes."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.servers.behaviours import Text
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.kit import Deck, Desk, Story, shown
+from tui_app.session.workspace import SessionFolder
+from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.sessions import SessionsScreen
+
+HOLD = """
+import sys
+from pathlib import Path
+from tui_app.session.lock import WriterLock
+lock = WriterLock(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def written_elsewhere(desk: Desk, session: str) -> Iterator[int]:
+    """Another process holds the lock; its number."""
+    lock_file = SessionFolder(desk.paths.sessions_dir / session).lock_file
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(lock_file)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        assert holder.stdout.readline().strip() == "held"
+        yield holder.pid
+        holder.stdin.close()
+
+
+async def listed(deck: Deck) -> None:
+    await deck.send("/sessions")
+    await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the list")
+
+
+async def test_a_session_is_painted_with_its_gauge_before_the_agent_side_has_loaded(
+    served: Desk, slow_start: threading.Event
+) -> None:
+    session = served.store(
+        Story()
+        .user("how late?")
+        .tool("grep", '{"pattern": "late"}', "import.py:2: late")
+        .answer("At eleven.", reported=12_800)
+    )
+    async with shown(served.app(session)) as deck:
+        await deck.says("At eleven.")
+        gauge, kinds = deck.gauge, deck.kinds
+        assert gauge == "10% of 128k · 12.8k · ok"
+        assert kinds == ["user", "tool", "assistant"]
+        assert "grep" in deck.text
+        slow_start.set()
+        await deck.ready()
+        assert (deck.gauge, deck.kinds) == (gauge, kinds)
+
+
+async def test_going_on_keeps_what_was_said(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(Text("At eleven."), Text("As I said: at eleven."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("how late?")
+        await deck.answered()
+        session, before = deck.app.chat.session.id, (deck.gauge, deck.kinds)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        assert (deck.gauge, deck.kinds) == before
+        await deck.send("sure?")
+        await deck.answered(2)
+    said = [message["content"] for message in fake_openai.journal[-1]["messages"]]
+    assert said[-3:] == ["how late?", "At eleven.", "sure?"]
+
+
+async def test_the_list_opens_another_session(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(Text("Low at nine."))
+    tide = served.store(Story().user("When is low tide?").answer("At nine."))
+    ferry = served.store(Story().user("How late is the ferry?").answer("At eleven."))
+    async with shown(served.app(ferry)) as deck:
+        await deck.ready()
+        await listed(deck)
+        assert "When is low tide?" in deck.text
+        assert len(deck.app.screen.query_one("#sessions-list").options) == 1  # type: ignore[attr-defined]
+        await deck.press("enter")
+        await deck.until(lambda: deck.app.chat.session.id == tide, "the other session")
+        await deck.ready()
+        assert "At nine." in deck.text
+        assert "At eleven." not in deck.text
+        assert deck.app.focused is deck.editor
+        await deck.send("sure?")
+        await deck.answered(2)
+        assert "Low at nine." in deck.text
+    # The one that was left can be written again: nothing holds it.
+    async with shown(served.app(ferry)) as deck:
+        await deck.ready()
+        assert not deck.app.chat.session.read_only
+
+
+async def test_deleting_asks_and_keeps_by_default(served: Desk) -> None:
+    tide = served.store(Story().user("When is low tide?").answer("At nine."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await listed(deck)
+        for answer in ("enter", "escape"):
+            await deck.press("f8")
+            await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+            assert 'Delete session "When is low tide?"? 2 messages' in deck.text
+            await deck.press(answer)
+            await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the list")
+        with served.log() as store:
+            assert tide in [info.id for info in store.sessions()]
+        await deck.press("f8")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        await deck.press("y")
+        await deck.says("No session yet.")
+        with served.log() as store:
+            assert tide not in [info.id for info in store.sessions()]
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+
+
+async def test_what_another_process_writes_is_shown_read_only(served: Desk) -> None:
+    session = served.store(Story().user("how late?").answer("At eleven."))
+    with written_elsewhere(served, session) as holder:
+        async with shown(served.app(session)) as deck:
+            await deck.says("shown read-only")
+            assert f"process {holder}" in deck.status
+            assert "At eleven." in deck.text
+            await deck.send("hello?")
+            assert deck.editor.text == "hello?"
+            assert deck.kinds == ["user", "assistant"]
+            await deck.press("ctrl+c", "ctrl+g")
+            assert "read-only" in deck.status
+            for command in ("/clear", "/model", "/model offline:extractive"):
+                await deck.send(command)
+                await deck.settle()
+                assert deck.app.screen is deck.app.chat
+                assert "read-only" in deck.status
+            await deck.press("f3")
+            await deck.says("answers")
+            await deck.press("escape", "ctrl+q")
+            await deck.until(lambda: deck.app._exit, "the end")
+
+
+async def test_a_prompt_typed_before_the_lock_was_known_comes_back(
+    served: Desk, slow_start: threading.Event
+) -> None:
+    session = served.store(Story().user("how late?").answer("At eleven."))
+    with written_elsewhere(served, session):
+        async with shown(served.app(session)) as deck:
+            await deck.send("hello?")
+            slow_start.set()
+            await deck.says("shown read-only")
+            assert deck.editor.text == "hello?"
+            assert deck.queue == []
+
+
+async def test_an_id_that_does_not_exist_is_said(served: Desk) -> None:
+    served.store(Story().turns(1))
+    async with shown(served.app("ffffffff")) as deck:
+        await deck.says("There is no session with the id 'ffffffff'")
+        await deck.press("ctrl+q")
+        await deck.until(lambda: deck.app._exit, "the end")

@@ -1,0 +1,316 @@
+"""The whole app for tests: a home of its own, a folder to talk about, stored sessions, words on screen."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any, Self
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.events import (
+    AssistantMessage,
+    CheckpointCreated,
+    CompactionComplete,
+    Payload,
+    SessionStart,
+    ToolCall,
+    ToolResult,
+    UsageInfo,
+    UserMessage,
+)
+from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.paths import Paths
+from tui_app.session.agent_view import AgentView
+from tui_app.session.store import Store
+from tui_app.settings import Endpoint, Settings
+from tui_app.ui.app import PlimsollApp
+from tui_app.ui.launch import Launch
+from tui_app.ui.widgets.gauge import ContextGauge
+from tui_app.ui.widgets.hints import HintRow
+from tui_app.ui.widgets.prompt import PromptEditor
+from tui_app.ui.widgets.queue_view import QueueView
+from tui_app.ui.widgets.status import StatusRow
+from tui_app.ui.widgets.transcript import Transcript
+
+NOON = 1_767_268_800.0
+"""Thursday, 1 January 2026, 12:00 UTC: when every stored session begins."""
+LIMIT_S = 20.0
+"""Seconds after which a state that never comes fails the test."""
+WIDE, USUAL, SMALL = (120, 40), (80, 24), (40, 12)
+MODEL = "harbour:scripted"
+"""The name of the scripted server's model."""
+WORDS = " ".join(f"word{number}" for number in range(400))
+"""A text of some size, for conversations that are to be compacted."""
+
+Message = ModelMessage | None
+
+
+@dataclass
+class Desk:
+    """Where the program runs: folders, environment, settings."""
+
+    home: Path
+    cwd: Path
+    env: dict[str, str] = field(default_factory=dict)
+    settings: Settings = field(default_factory=lambda: Settings(animations=False))
+
+    @property
+    def paths(self) -> Paths:
+        return Paths.from_env({"PLIMSOLL_HOME": str(self.home)})
+
+    def change(self, **settings: Any) -> Self:
+        self.settings = replace(self.settings, **settings)
+        return self
+
+    def serve(self, server: FakeOpenAI, *, window: int | None = 128_000, name: str = "harbour") -> Self:
+        """Answer with a scripted server from now on; further servers are only offered."""
+        endpoint = Endpoint(name=name, base_url=server.base_url, window=window)
+        endpoints = {**self.settings.endpoints, name: endpoint}
+        return self.change(endpoints=endpoints, model=self.settings.model or f"{name}:scripted")
+
+    def launch(self, session: str = "", **more: Any) -> Launch:
+        return Launch(
+            settings=self.settings, paths=self.paths, env=self.env, cwd=self.cwd, session=session, **more
+        )
+
+    def app(self, session: str = "", **more: Any) -> PlimsollApp:
+        app = PlimsollApp(self.launch(session, **more))
+        app.animation_level = "none"
+        return app
+
+    @contextmanager
+    def log(self) -> Iterator[Store]:
+        store = Store(self.paths.database)
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def store(self, story: "Story") -> str:
+        """Write a session to the log; its id."""
+        self.paths.ensure()
+        with self.log() as store:
+            session = store.create(story.start, time=NOON)
+            if story.events:
+                store.append_many(session, story.events)
+            return session
+
+    def agent_view(self, session: str) -> list[str]:
+        """The messages of the next request, byte for byte as the log has them."""
+        view = AgentView()
+        with self.log() as store:
+            for head in store.heads(session):
+                view.apply(head)
+            return [store.message(session, head.seq) or "" for head in view.visible()]
+
+
+class Story:
+    """A stored session: what was said, with times one minute apart and sizes as the test wants them."""
+
+    def __init__(
+        self, title: str = "", *, model: str = MODEL, cwd: str = "/home/ada/ferry-timetable"
+    ) -> None:
+        self.start = SessionStart(cwd=cwd, model=model, title=title)
+        self.model = model
+        self.events: list[tuple[Payload, str | None, float]] = []
+
+    def add(self, payload: Payload, message: Message = None) -> Self:
+        text = None if message is None else ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1]
+        self.events.append((payload, text, NOON + 60 * len(self.events)))
+        return self
+
+    @property
+    def seq(self) -> int:
+        """Log number of the last event; the first is the start."""
+        return len(self.events) + 1
+
+    def user(self, text: str, tokens: int = 40) -> Self:
+        return self.add(
+            UserMessage(text=text, tokens={"user": tokens}), ModelRequest(parts=[UserPromptPart(text)])
+        )
+
+    def answer(self, text: str, tokens: int = 60, *, reported: int = 0) -> Self:
+        """``reported``: tokens of the whole request and answer, as the provider counts them."""
+        return self.add(
+            AssistantMessage(
+                text=text,
+                tokens={"assistant": tokens},
+                model=self.model,
+                input_tokens=max(0, reported - tokens),
+                output_tokens=tokens if reported else 0,
+            ),
+            ModelResponse(parts=[TextPart(text)]),
+        )
+
+    def tool(self, name: str, args: str, result: str, *, tokens: int = 200, outcome: str = "success") -> Self:
+        number = f"call_{len(self.events)}"
+        call = ToolCallPart(name, args, tool_call_id=number)
+        self.add(
+            AssistantMessage(text="", call_ids=(number,), tokens={"tool_calls": 30}, model=self.model),
+            ModelResponse(parts=[call]),
+        )
+        self.add(ToolCall(tool_call_id=number, name=name, args=args))
+        done = ToolResult(
+            tool_call_id=number,
+            name=name,
+            text=result,
+            tokens={"tool_results": tokens},
+            outcome=outcome,  # type: ignore[arg-type]
+        )
+        return self.add(done, ModelRequest(parts=[ToolReturnPart(name, result, tool_call_id=number)]))
+
+    def compacted(self, done: CompactionComplete) -> Self:
+        self.add(done, ModelRequest(parts=[UserPromptPart(done.summary)]))
+        return self.add(CheckpointCreated(number=1, title=done.title, path="checkpoints/001.md"))
+
+    def measured(self, total: int) -> Self:
+        """The size of a request, as it is noted when one is sent."""
+        usage = ContextUsage(
+            parts=Breakdown(user=total), window=ContextWindow(limit=128_000, source="server"), messages=2
+        )
+        return self.add(UsageInfo(usage=usage.to_json()))
+
+    def turns(self, count: int, *, words: str = WORDS, tokens: int = 800) -> Self:
+        for number in range(count):
+            self.user(f"question {number}", 20).answer(f"answer {number}: {words}", tokens)
+        return self
+
+
+class Deck:
+    """The running app: what a person does, and what the screen says."""
+
+    def __init__(self, app: PlimsollApp, pilot: "Pilot[Any]") -> None:
+        self.app = app
+        self.pilot = pilot
+
+    # What stands on the screen
+
+    @property
+    def rows(self) -> list[str]:
+        """The lines of the terminal, as they are painted."""
+        strips = self.app.screen._compositor.render_strips()
+        return ["".join(segment.text for segment in strip) for strip in strips]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(row.rstrip() for row in self.rows)
+
+    def widget(self, kind: "type[Widget]") -> str:
+        """The words of one widget of the chat."""
+        found = self.app.chat.query_one(kind)
+        return "\n".join(found.render_line(y).text.rstrip() for y in range(found.size.height))
+
+    @property
+    def status(self) -> str:
+        return self.widget(StatusRow)
+
+    @property
+    def gauge(self) -> str:
+        return self.app.chat.query_one(ContextGauge).text
+
+    @property
+    def hints(self) -> str:
+        return self.widget(HintRow)
+
+    @property
+    def queue(self) -> list[str]:
+        return self.widget(QueueView).splitlines()
+
+    @property
+    def transcript(self) -> Transcript:
+        return self.app.chat.pane.transcript
+
+    @property
+    def editor(self) -> PromptEditor:
+        return self.app.chat.pane.prompt.editor
+
+    @property
+    def kinds(self) -> list[str]:
+        """Kinds of the rows of the conversation, oldest first."""
+        return [entry.kind for entry in self.app.chat.session.presenter.view.entries]
+
+    # What a person does
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+
+    async def type(self, text: str) -> None:
+        """Put a draft in the editor as a paste does: at once, without sending."""
+        self.editor.focus()
+        self.editor.insert(text)
+        await self.settle()
+
+    async def send(self, text: str) -> None:
+        await self.type(text)
+        await self.pilot.press("enter")
+
+    # Waiting
+
+    async def until(self, condition: Callable[[], object], what: str = "") -> None:
+        """Wait for a state of the screen; the limit only ends a test that has failed already.
+
+        Looks again whenever the screen has worked off its messages. The engine has a thread of its own, so
+        between two looks this one lets go of the interpreter.
+        """
+        end = monotonic() + LIMIT_S
+        while not condition():
+            assert monotonic() < end, f"never came: {what or condition}\n{self.text}"
+            await self.pilot.pause(0.005)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Let messages, and those that they cause, be worked off, and paint."""
+        for _ in range(3):
+            await self.pilot.pause(0)
+
+    async def says(self, words: str) -> None:
+        await self.until(lambda: words in self.text, f"{words!r} on the screen")
+
+    async def ready(self) -> None:
+        """Wait for the agent side and the tokenizer."""
+        await self.until(lambda: self.app.chat.is_mounted, "the chat")
+        session = self.app.chat.session
+        await self.until(lambda: session.state.usage is not None and session.link.ready, "the agent side")
+        await session.link.ask(_prepared)
+        await self.settle()
+
+    async def idle(self) -> None:
+        await self.until(lambda: not self.app.chat.session.state.busy, "an idle screen")
+
+    async def answered(self, count: int = 1) -> None:
+        """Wait for that many answers in all, and the end of the turn."""
+        await self.until(lambda: self.kinds.count("assistant") >= count, f"{count} answers")
+        await self.idle()
+
+
+async def _prepared(opened: Any) -> None:
+    """Building the model is the last thing the engine does before it is at rest."""
+    await opened.prepare()
+
+
+@asynccontextmanager
+async def shown(app: PlimsollApp, size: tuple[int, int] = WIDE) -> AsyncIterator[Deck]:
+    """Run the app without a terminal."""
+    async with app.run_test(size=size) as pilot:
+        deck = Deck(app, pilot)
+        await deck.until(lambda: app.chat.is_mounted, "the chat")
+        yield deck
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
