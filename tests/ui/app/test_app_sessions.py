@@ -121,7 +121,7 @@ async def test_deleting_asks_and_keeps_by_default(served: Desk) -> None:
         await deck.press("f8")
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
         await deck.press("y")
-        await deck.says("No session yet.")
+        await deck.says("There is no other session yet.")
         with served.log() as store:
             assert tide not in [info.id for info in store.sessions()]
         await deck.press("escape")

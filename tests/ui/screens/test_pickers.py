@@ -153,7 +153,8 @@ async def test_no_session_yet_is_said() -> None:
     app = Host(SessionsScreen([]))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("f8", "enter", "down")
-        assert str(app.screen.query_one("#sessions-note", Static).render()) == "No session yet."
+        note = app.screen.query_one("#sessions-note", Static)
+        assert str(note.render()) == "There is no other session yet."
         await pilot.press("escape")
         assert app.results == [None]
 

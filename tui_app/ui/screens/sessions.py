@@ -6,20 +6,16 @@ from datetime import datetime, tzinfo
 from pathlib import PurePath
 from typing import ClassVar, Literal
 
-from textual import events, on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_app.ui.format import tokens
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.screens.filter_dialog import FilterDialog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +55,11 @@ def session_line(row: SessionRow, width: int, tz: tzinfo | None = None) -> Conte
     )
 
 
-class SessionsScreen(Dialog[SessionChoice]):
+class SessionsScreen(FilterDialog[SessionChoice]):
     """Dismisses with a choice, or ``None``. Deleting asks first."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/sessions.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "move(1)", "Next", show=False, id="sessions.down"),
-        Binding("up", "move(-1)", "Previous", show=False, id="sessions.up"),
-        Binding("pagedown", "move(10)", "Next page", show=False, id="sessions.page_down"),
-        Binding("pageup", "move(-10)", "Previous page", show=False, id="sessions.page_up"),
         Binding(
             "f8", "delete", "Delete", show=False, id="sessions.delete", tooltip="Delete, after a question."
         ),
@@ -78,6 +70,9 @@ class SessionsScreen(Dialog[SessionChoice]):
         Hint("f8", "delete", 0, "screen.delete"),
         Hint("esc", "close", 0, "screen.close"),
     )
+    NAME = "sessions"
+    PLACEHOLDER = "filter by title, folder or model"
+    CLASSES_OF_BOX = "dialog -full"
 
     def __init__(self, rows: Sequence[SessionRow], *, tz: tzinfo | None = None) -> None:
         """Offer sessions.
@@ -91,55 +86,36 @@ class SessionsScreen(Dialog[SessionChoice]):
         self._shown: list[SessionRow] = []
         self._tz = tz
 
-    def compose(self) -> ComposeResult:
-        """Title, filter, list, the marked session's place, keys."""
-        with Vertical(classes="dialog -full"):
-            yield self.heading(f"Sessions · {len(self._rows)}")
-            yield Input(placeholder="filter by title, folder or model", id="sessions-filter", compact=True)
-            yield OptionList(id="sessions-list", compact=True, markup=False)
-            yield Static(id="sessions-note", classes="dialog-note", markup=False)
-            yield self.hints()
+    @property
+    def title_text(self) -> str:
+        """Says how many there are."""
+        return f"Sessions · {len(self._rows)}"
 
-    def on_mount(self) -> None:
-        """The filter box has the focus; the list moves with up and down."""
-        self.query_one(OptionList).can_focus = False
-        self._fill("")
-
-    def on_resize(self, _: events.Resize) -> None:
-        """Line the columns up again."""
-        self._fill(self.query_one(Input).value)
-
-    @on(Input.Changed)
-    def _filtered(self, event: Input.Changed) -> None:
-        event.stop()
-        self._fill(event.value)
-
-    @on(Input.Submitted)
-    def _entered(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._open(self.query_one(OptionList).highlighted)
-
-    @on(OptionList.OptionSelected)
-    def _selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        self._open(event.option_index)
-
-    @on(OptionList.OptionHighlighted)
-    def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        event.stop()
-        row = self._shown[event.option_index]
-        note = f"{one_line(row.id, 40)} · {one_line(row.model, 40)} · {one_line(row.cwd, 80)}"
-        self.query_one("#sessions-note", Static).update(Content(note))
-
-    def action_move(self, step: int) -> None:
-        """Mark another session while the filter box keeps the focus."""
-        options = self.query_one(OptionList)
+    def fill(self, wanted: str) -> None:
+        """List the sessions with these words in title, folder or model."""
+        words = wanted.lower().split()
+        self._shown = [row for row in self._rows if all(word in _searched_in(row) for word in words)]
+        self.options.clear_options()
+        width = max(40, self.size.width - 8)
+        self.options.add_options([Option(session_line(row, width, self._tz)) for row in self._shown])
         if self._shown:
-            options.highlighted = min(len(self._shown) - 1, max(0, (options.highlighted or 0) + step))
+            self.options.highlighted = 0
+            return
+        empty = "There is no other session yet."
+        self.note("No session has that in its title, folder or model." if self._rows else empty)
+
+    def explain(self, index: int) -> None:
+        """Id, model and folder of a session."""
+        row = self._shown[index]
+        self.note(f"{one_line(row.id, 40)} · {one_line(row.model, 40)} · {one_line(row.cwd, 80)}")
+
+    def use(self, index: int) -> None:
+        """Dismiss with the session to open."""
+        self.dismiss(SessionChoice("open", self._shown[index].id))
 
     def action_delete(self) -> None:
         """Ask, then dismiss with the session to delete."""
-        at = self.query_one(OptionList).highlighted
+        at = self.options.highlighted
         if at is None or not self._shown:
             return
         row = self._shown[at]
@@ -151,23 +127,6 @@ class SessionsScreen(Dialog[SessionChoice]):
                 self.dismiss(SessionChoice("delete", row.id))
 
         self.app.push_screen(ConfirmDialog(question), decided)
-
-    def _open(self, at: int | None) -> None:
-        if at is not None and at < len(self._shown):
-            self.dismiss(SessionChoice("open", self._shown[at].id))
-
-    def _fill(self, wanted: str) -> None:
-        words = wanted.lower().split()
-        self._shown = [row for row in self._rows if all(word in _searched_in(row) for word in words)]
-        options = self.query_one(OptionList)
-        options.clear_options()
-        width = max(40, self.size.width - 8)
-        options.add_options([Option(session_line(row, width, self._tz)) for row in self._shown])
-        if self._shown:
-            options.highlighted = 0
-            return
-        empty = "No session yet." if not self._rows else "No session has that in its title, folder or model."
-        self.query_one("#sessions-note", Static).update(Content(empty))
 
 
 def _searched_in(row: SessionRow) -> str:

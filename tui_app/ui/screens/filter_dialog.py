@@ -1,0 +1,102 @@
+"""A dialog with a search box over a list: typing narrows the list, the arrow keys mark a row."""
+
+from abc import abstractmethod
+from typing import ClassVar, TypeVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input, OptionList, Static
+
+from tui_app.ui.screens.dialog import Dialog
+
+Result = TypeVar("Result")
+
+
+class FilterDialog(Dialog[Result]):
+    """The search box keeps the focus; subclasses fill the list and say what a row means."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "move(1)", "Next", show=False, id="list.down"),
+        Binding("up", "move(-1)", "Previous", show=False, id="list.up"),
+        Binding("pagedown", "move(10)", "Next page", show=False, id="list.page_down"),
+        Binding("pageup", "move(-10)", "Previous page", show=False, id="list.page_up"),
+    ]
+    NAME: ClassVar[str]
+    """Beginning of the ids of its parts."""
+    PLACEHOLDER: ClassVar[str]
+    CLASSES_OF_BOX: ClassVar[str] = "dialog"
+
+    @property
+    @abstractmethod
+    def title_text(self) -> str:
+        """First row of the dialog."""
+
+    @abstractmethod
+    def fill(self, wanted: str) -> None:
+        """List what fits the search text and mark a row."""
+
+    @abstractmethod
+    def use(self, index: int) -> None:
+        """Dismiss with a row, or say why not."""
+
+    @abstractmethod
+    def explain(self, index: int) -> None:
+        """Describe the marked row in the note below the list."""
+
+    def compose(self) -> ComposeResult:
+        """Title, search box, list, the marked row in words, keys."""
+        with Vertical(classes=self.CLASSES_OF_BOX):
+            yield self.heading(self.title_text)
+            yield Input(placeholder=self.PLACEHOLDER, id=f"{self.NAME}-search", compact=True)
+            yield OptionList(id=f"{self.NAME}-list", compact=True, markup=False)
+            yield Static(id=f"{self.NAME}-note", classes="dialog-note", markup=False)
+            yield self.hints()
+
+    @property
+    def options(self) -> OptionList:
+        """The list."""
+        return self.query_one(OptionList)
+
+    def note(self, text: str) -> None:
+        """Say something below the list."""
+        self.query_one(f"#{self.NAME}-note", Static).update(Content(text))
+
+    def on_mount(self) -> None:
+        """Show everything; the search box has the focus."""
+        self.options.can_focus = False
+        self.fill("")
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Line the columns up again."""
+        self.fill(self.query_one(Input).value)
+
+    @on(Input.Changed)
+    def _searched(self, event: Input.Changed) -> None:
+        event.stop()
+        self.fill(event.value)
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        if self.options.highlighted is not None:
+            self.use(self.options.highlighted)
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.use(event.option_index)
+
+    @on(OptionList.OptionHighlighted)
+    def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        self.explain(event.option_index)
+
+    def action_move(self, step: int) -> None:
+        """Mark another row while the search box keeps the focus."""
+        options = self.options
+        if options.option_count:
+            at = (options.highlighted or 0) + step
+            options.highlighted = min(options.option_count - 1, max(0, at))
