@@ -52,14 +52,7 @@ def settle(child: Child, seconds: float) -> None:
         child.read(until - monotonic())
 
 
-def memory(child: Child) -> float:
-    """Mebibytes that a program and its children need: their share of what is shared counted once."""
-    process = psutil.Process(child.process.pid)
-    every = [process, *process.children(recursive=True)]
-    return sum(_size(each) for each in every) / MEBIBYTE
-
-
-def _size(process: psutil.Process) -> int:
-    """Proportional set size where the system tells it, else resident set size."""
-    full = process.memory_full_info()
-    return int(getattr(full, "pss", 0) or full.rss)
+def memory(child: Child) -> tuple[float, float]:
+    """Mebibytes of a program: resident set, and its own share where shared pages count once (0: unknown)."""
+    full = psutil.Process(child.process.pid).memory_full_info()
+    return full.rss / MEBIBYTE, getattr(full, "pss", 0) / MEBIBYTE

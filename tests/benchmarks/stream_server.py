@@ -13,9 +13,8 @@ ANSWER_TOKENS_PER_S = 200
 ANSWER_S = 12.0
 SUMMARY_S = 6.0
 SUMMARY_PIECES = 60
-SUMMARY_MARK = "summar"
-"""Stands in every request for a summary."""
-PARAGRAPH_WORDS = 40
+PARAGRAPH_WORDS = 60
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _SUMMARY = """\
 ## Intent
 The person asked about tides, hulls and marks, and wants each answer kept short.
@@ -29,9 +28,14 @@ Go on with the next question.
 
 
 def token(number: int) -> str:
-    """The n-th piece of an answer; its number can be found in what is painted."""
-    gap = "\n\n" if number % PARAGRAPH_WORDS == 0 else " "
-    return f"{gap}w{number:05d}"
+    """The n-th piece of an answer, five characters as of an average token; its number can be read from it."""
+    digits = "".join(_DIGITS[number // 36**place % 36] for place in (2, 1, 0))
+    return ("\n\n" if number % PARAGRAPH_WORDS == 0 else " ") + f"q{digits}"
+
+
+def number_of(word: str) -> int:
+    """The number in a piece."""
+    return int(word[1:], 36)
 
 
 def chunk(text: str, finish: str | None = None) -> bytes:
@@ -59,7 +63,8 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         body = json.loads(await reader.readexactly(int(length.partition(":")[2])) or b"{}")
         if "chat/completions" not in head:
             writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        elif SUMMARY_MARK in json.dumps(body["messages"][:1]).lower() and not body.get("tools"):
+        elif not body.get("tools"):
+            # Turns carry tools, requests for a summary none.
             await summarise(writer, streams=bool(body.get("stream")))
         else:
             await answer(writer)

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
@@ -13,14 +14,15 @@ import pytest
 from tests.benchmarks.measure import percentile
 from tests.benchmarks.programs import CTRL_Q, ROOT, Lab, settle
 from tests.benchmarks.sessions import LAST_WORD, write_session
-from tests.benchmarks.stream_server import ANSWER_S, ANSWER_TOKENS_PER_S
+from tests.benchmarks.stream_server import ANSWER_S, ANSWER_TOKENS_PER_S, number_of
 from tests.pty.child import Child
 from tui_app.paths import Paths
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
-MESSAGES, WINDOW = 600, 120_000
+MESSAGES, WINDOW = 600, 172_000
+"""About 145,000 tokens: above the mark where a compaction starts, below the one where it is waited for."""
 LEAST_FPS, LONGEST_GAP_MS = 25, 40
-NUMBERED = re.compile(rb"w(\d{5})")
+WORD = re.compile(rb"\bq[0-9a-z]{3}\b")
 ROUNDS = 3
 WARM_UP_S = 1.0
 """The first second of an answer belongs to connecting, not to streaming."""
@@ -36,6 +38,18 @@ def steady_server() -> Iterator[str]:
         server.terminate()
 
 
+@contextmanager
+def idle_loop_beside() -> Iterator[list[float]]:
+    """Fills the list, at its end, with the delays in milliseconds of a loop that did nothing meanwhile."""
+    command = [sys.executable, "-m", "tests.benchmarks.idle_loop"]
+    delays: list[float] = []
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as idle:
+        yield delays
+        delays += json.loads(idle.communicate()[0])
+
+
 def stream_frames(child: Child) -> list[float]:
     """Moments at which words were painted that had not been there before, until the answer ends."""
     frames, newest, seen = [], -1, len(child.output)
@@ -46,7 +60,7 @@ def stream_frames(child: Child) -> list[float]:
         if not child.read(0.25):
             continue
         # Half a word at the end of a read is looked at again with the next.
-        numbers = [int(found) for found in NUMBERED.findall(child.output, max(0, seen - 6))]
+        numbers = [number_of(found.decode()) for found in WORD.findall(child.output, max(0, seen - 6))]
         seen = len(child.output)
         if numbers and max(numbers) > newest:
             newest = max(numbers)
@@ -77,9 +91,11 @@ def run_once(lab: Lab, paths: Paths, address: str, notes: Path) -> tuple[list[fl
 
 
 def test_streaming_beside_a_compaction(lab: Lab, paths: Paths, steady_server: str, tmp_path: Path) -> None:
-    rates, gaps, together = [], [], 0.0
+    rates, gaps, idle, together = [], [], [], 0.0
     for number in range(ROUNDS):
-        frames, notes = run_once(lab, paths, steady_server, tmp_path / f"notes-{number}.json")
+        with idle_loop_beside() as delays:
+            frames, notes = run_once(lab, paths, steady_server, tmp_path / f"notes-{number}.json")
+        idle += delays
         begin, end = frames[0] + WARM_UP_S, frames[-1]
         rates.append(sum(begin <= frame <= end for frame in frames) / (end - begin))
         streaming = [row for row in notes if begin <= row[0] <= end]
@@ -91,7 +107,8 @@ def test_streaming_beside_a_compaction(lab: Lab, paths: Paths, steady_server: st
         f"\nstreaming {ANSWER_TOKENS_PER_S} tokens/s, {together:.0f} s of it beside a compaction: "
         f"{rate:.1f} frames/s ({min(rates):.1f} to {max(rates):.1f}, at least {LEAST_FPS}); loop gap "
         f"median {percentile(gaps, 0.5):.1f} ms, p99 {gap:.1f} ms (at most {LONGEST_GAP_MS}), "
-        f"longest {max(gaps):.0f} ms, n={len(gaps):,}"
+        f"longest {max(gaps):.0f} ms, n={len(gaps):,}; "
+        f"a loop with nothing to do beside it: p99 {percentile(idle, 0.99):.1f} ms, longest {max(idle):.0f} ms"
     )
     assert together > ROUNDS, "hardly any compaction ran beside the answer"
     assert rate >= LEAST_FPS

@@ -7,32 +7,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Self
 
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelMessagesTypeAdapter,
-    ModelRequest,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
 from textual.pilot import Pilot
 from textual.widget import Widget
 
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import (
-    AssistantMessage,
-    CheckpointCreated,
-    CompactionComplete,
-    Payload,
-    SessionStart,
-    ToolCall,
-    ToolResult,
-    UsageInfo,
-    UserMessage,
-)
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tests.ui.app.story import NOON, Story
 from tui_app.paths import Paths
 from tui_app.session.agent_view import AgentView
 from tui_app.session.store import Store
@@ -46,17 +25,9 @@ from tui_app.ui.widgets.queue_view import QueueView
 from tui_app.ui.widgets.status import StatusRow
 from tui_app.ui.widgets.transcript import Transcript
 
-NOON = 1_767_268_800.0
-"""Thursday, 1 January 2026, 12:00 UTC: when every stored session begins."""
 LIMIT_S = 20.0
 """Seconds after which a state that never comes fails the test."""
 WIDE, USUAL, SMALL = (120, 40), (80, 24), (40, 12)
-MODEL = "harbour:scripted"
-"""The name of the scripted server's model."""
-WORDS = " ".join(f"word{number}" for number in range(400))
-"""A text of some size, for conversations that are to be compacted."""
-
-Message = ModelMessage | None
 
 
 @dataclass
@@ -116,78 +87,6 @@ class Desk:
             for head in store.heads(session):
                 view.apply(head)
             return [store.message(session, head.seq) or "" for head in view.visible()]
-
-
-class Story:
-    """A stored session: what was said, with times one minute apart and sizes as the test wants them."""
-
-    def __init__(
-        self, title: str = "", *, model: str = MODEL, cwd: str = "/home/ada/ferry-timetable"
-    ) -> None:
-        self.start = SessionStart(cwd=cwd, model=model, title=title)
-        self.model = model
-        self.events: list[tuple[Payload, str | None, float]] = []
-
-    def add(self, payload: Payload, message: Message = None) -> Self:
-        text = None if message is None else ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1]
-        self.events.append((payload, text, NOON + 60 * len(self.events)))
-        return self
-
-    @property
-    def seq(self) -> int:
-        """Log number of the last event; the first is the start."""
-        return len(self.events) + 1
-
-    def user(self, text: str, tokens: int = 40) -> Self:
-        return self.add(
-            UserMessage(text=text, tokens={"user": tokens}), ModelRequest(parts=[UserPromptPart(text)])
-        )
-
-    def answer(self, text: str, tokens: int = 60, *, reported: int = 0) -> Self:
-        """``reported``: tokens of the whole request and answer, as the provider counts them."""
-        return self.add(
-            AssistantMessage(
-                text=text,
-                tokens={"assistant": tokens},
-                model=self.model,
-                input_tokens=max(0, reported - tokens),
-                output_tokens=tokens if reported else 0,
-            ),
-            ModelResponse(parts=[TextPart(text)]),
-        )
-
-    def tool(self, name: str, args: str, result: str, *, tokens: int = 200, outcome: str = "success") -> Self:
-        number = f"call_{len(self.events)}"
-        call = ToolCallPart(name, args, tool_call_id=number)
-        self.add(
-            AssistantMessage(text="", call_ids=(number,), tokens={"tool_calls": 30}, model=self.model),
-            ModelResponse(parts=[call]),
-        )
-        self.add(ToolCall(tool_call_id=number, name=name, args=args))
-        done = ToolResult(
-            tool_call_id=number,
-            name=name,
-            text=result,
-            tokens={"tool_results": tokens},
-            outcome=outcome,  # type: ignore[arg-type]
-        )
-        return self.add(done, ModelRequest(parts=[ToolReturnPart(name, result, tool_call_id=number)]))
-
-    def compacted(self, done: CompactionComplete) -> Self:
-        self.add(done, ModelRequest(parts=[UserPromptPart(done.summary)]))
-        return self.add(CheckpointCreated(number=1, title=done.title, path="checkpoints/001.md"))
-
-    def measured(self, total: int) -> Self:
-        """The size of a request, as it is noted when one is sent."""
-        usage = ContextUsage(
-            parts=Breakdown(user=total), window=ContextWindow(limit=128_000, source="server"), messages=2
-        )
-        return self.add(UsageInfo(usage=usage.to_json()))
-
-    def turns(self, count: int, *, words: str = WORDS, tokens: int = 800) -> Self:
-        for number in range(count):
-            self.user(f"question {number}", 20).answer(f"answer {number}: {words}", tokens)
-        return self
 
 
 class Deck:

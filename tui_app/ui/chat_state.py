@@ -156,7 +156,7 @@ def _outcome(done: CompactionComplete) -> tuple[str, tuple[str, ...]]:
     match done.outcome:
         case "success":
             sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
-            return f"Compacted {sizes}", ("/undo takes it back", "enter on its entry shows the summary")
+            return f"Compacted {sizes}", ("/undo takes it back", "ctrl+o shows the summary")
         case "cancelled":
             return CANCELLED, ()
         case "discarded":

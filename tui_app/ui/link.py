@@ -1,10 +1,11 @@
 """Between the screen's event loop and the engine's thread."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from tui_app.context.events import Record
+from tui_app.context.events import AssistantDelta, Record
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Prompt, Work
@@ -13,6 +14,41 @@ if TYPE_CHECKING:
     from tui_app.conversation.opening import OpenSession
 
 T = TypeVar("T")
+FRAME_S = 1 / 30
+"""Streamed text is shown in steps of this many seconds; nobody reads faster."""
+
+
+class Inbox:
+    """Records on their way from the engine's thread; the screen's loop is woken once for many.
+
+    Args:
+        loop: The screen's.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._lock = threading.Lock()
+        self._records: list[Record] = []
+        self._arrived = asyncio.Event()
+        self._woken = False
+
+    def put(self, record: Record) -> None:
+        """Hand a record over; called on the engine's thread."""
+        with self._lock:
+            self._records.append(record)
+            wake, self._woken = not self._woken, True
+        if wake and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._arrived.set)
+
+    async def take(self) -> list[Record]:
+        """Wait for records and return all there are; streamed text is collected for one frame first."""
+        await self._arrived.wait()
+        if isinstance(self._records[0].data, AssistantDelta):
+            await asyncio.sleep(FRAME_S)
+        with self._lock:
+            batch, self._records, self._woken = self._records, [], False
+        self._arrived.clear()
+        return batch
 
 
 class Link:
@@ -25,9 +61,8 @@ class Link:
     """
 
     def __init__(self, opening: Opening) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._inbox: asyncio.Queue[Record] = asyncio.Queue()
-        self._engine = Engine(opening, self._deliver)
+        self._inbox = Inbox(asyncio.get_running_loop())
+        self._engine = Engine(opening, self._inbox.put)
         self._early: list[Work] = []
         self._ready = False
 
@@ -96,15 +131,8 @@ class Link:
     async def records(self) -> AsyncIterator[list[Record]]:
         """Everything that happens, in batches of what has arrived meanwhile."""
         while True:
-            batch = [await self._inbox.get()]
-            while not self._inbox.empty():
-                batch.append(self._inbox.get_nowait())
-            yield batch
+            yield await self._inbox.take()
 
     async def close(self) -> None:
         """Close the session."""
         await self._engine.stop()
-
-    def _deliver(self, record: Record) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._inbox.put_nowait, record)

@@ -4,7 +4,8 @@ import pytest
 
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.kit import Deck, Desk, Story, shown
+from tests.ui.app.story import Story
+from tests.ui.kit import Deck, Desk, shown
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen

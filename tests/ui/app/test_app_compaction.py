@@ -6,7 +6,8 @@ import pytest
 
 from tests.servers.behaviours import Empty, HangBeforeHeaders, HangMidStream, Text, error
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.kit import Deck, Desk, Story, shown
+from tests.ui.app.story import Story
+from tests.ui.kit import Deck, Desk, shown
 from tui_app.ui.chat_state import CANCELLED
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.details import DetailsScreen
@@ -40,13 +41,25 @@ async def test_the_whole_flow(served: Desk, fake_openai: FakeOpenAI, session: st
         assert 0 < after.total < before.total / 2
         assert not after.exact
         assert "~" in deck.gauge
-        assert re.match(r"Compacted 5\.\dk → ~\S+ · /undo takes it back · enter on its entry", deck.status)
+        assert re.match(r"Compacted 5\.\dk → ~\S+ · /undo takes it back · ctrl\+o shows", deck.status)
         assert "Conversation compacted" in deck.text
         assert len(fake_openai.journal) == 1
         # The next answer's own number takes the estimate's place.
         await deck.send("go on")
         await deck.answered(7)
         assert deck.gauge.startswith("1% of 128k · 2.2k · ok")
+
+
+async def test_ctrl_o_opens_the_newest_compaction_from_the_prompt(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(BRIEF)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/compact")
+        await compacted(deck)
+        await deck.pilot.press("ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the details")
 
 
 async def test_nothing_to_compact_asks_no_model(served: Desk, fake_openai: FakeOpenAI) -> None:

@@ -4,7 +4,8 @@ import pytest
 
 from tests.servers.behaviours import CutStream, Failure, Text, error, too_long
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.kit import Desk, Story, shown
+from tests.ui.app.story import Story
+from tests.ui.kit import Desk, shown
 from tui_app.ui.screens.details import DetailsScreen
 
 RAW = "raw words of the provider 4711"

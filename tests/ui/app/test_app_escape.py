@@ -7,7 +7,8 @@ import pytest
 
 from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.kit import LIMIT_S, Deck, Desk, Story, shown
+from tests.ui.app.story import Story
+from tests.ui.kit import LIMIT_S, Deck, Desk, shown
 from tui_app.agent.tools import files
 from tui_app.ui.flows.leaving import ASK_AGAIN
 from tui_app.ui.screens.confirm import ConfirmDialog

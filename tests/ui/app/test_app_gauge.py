@@ -8,7 +8,8 @@ import pytest
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tests.ui.kit import SMALL, USUAL, Desk, Story, shown
+from tests.ui.app.story import Story
+from tests.ui.kit import SMALL, USUAL, Desk, shown
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.widgets.gauge import ContextGauge

@@ -6,7 +6,8 @@ import pytest
 
 from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.kit import MODEL, USUAL, Deck, Desk, Story, shown
+from tests.ui.app.story import MODEL, Story
+from tests.ui.kit import USUAL, Deck, Desk, shown
 from tui_app.agent import discovery
 from tui_app.ui.screens.model_picker import ModelPicker
 from tui_app.ui.screens.switch_dialog import SwitchDialog

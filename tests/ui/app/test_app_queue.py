@@ -5,7 +5,8 @@ import pytest
 from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tests.ui.kit import Deck, Desk, Story, shown
+from tests.ui.app.story import Story
+from tests.ui.kit import Deck, Desk, shown
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.help import HelpScreen

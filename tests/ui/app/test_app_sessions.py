@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.kit import Deck, Desk, Story, shown
+from tests.ui.app.story import Story
+from tests.ui.kit import Deck, Desk, shown
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.sessions import SessionsScreen

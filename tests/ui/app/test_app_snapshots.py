@@ -13,7 +13,8 @@ from textual.pilot import Pilot
 
 from tests.servers.behaviours import HangBeforeHeaders
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.kit import MODEL, SMALL, USUAL, WIDE, Deck, Desk, Story
+from tests.ui.app.story import MODEL, Story
+from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
 from tui_app.context.events import CompactionComplete, Error, Fact

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tui_app.conversation.opening import OpenSession
 
 _BIGGEST = 30
+_CALLS_ONLY = "(calls tools)"
+"""Stands for an answer without text."""
 _KINDS = {
     "user.message": "you",
     "assistant.message": "answer",
@@ -32,7 +34,7 @@ async def show_context(app: App[Any], session: ChatSession) -> int:
         ItemRow(
             tokens=weighed(head).tokens.total,
             kind=_KINDS.get(head.type, head.type),
-            what=titles.get(head.seq, head.title),
+            what=titles.get(head.seq, head.title) or _CALLS_ONLY,
             seq=head.seq,
         )
         for head in heads

@@ -140,8 +140,13 @@ class ChatPane(Vertical):
         self.toggle_class("-over" if self.screen.has_class("-narrow") else "-timeline")
 
     def action_details(self) -> None:
-        """Open the row the cursor is on."""
-        self.transcript.action_open()
+        """Open the focused row; without one the newest row that has details."""
+        if self.timeline.has_focus:
+            self.timeline.action_select()
+        elif self.transcript.cursor_entry is not None:
+            self.transcript.action_open()
+        else:
+            self.transcript.open_newest()
 
 
 def marks(settings: Settings, usage: ContextUsage | None) -> tuple[float, float]:

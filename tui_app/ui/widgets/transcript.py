@@ -234,6 +234,12 @@ class Transcript(TranscriptView):
         elif self._cursor is not None and (entry is None or foldable(entry)):
             self._toggle(self._cursor)
 
+    def open_newest(self) -> None:
+        """Ask for the details of the newest compaction or error, wherever the cursor is."""
+        newest = next((entry for entry in reversed(self._pages.entries) if has_details(entry)), None)
+        if newest is not None:
+            self.post_message(self.Opened(self, newest))
+
     def action_undo(self) -> None:
         """Ask for the compaction under the cursor to be undone."""
         entry = self.cursor_entry
