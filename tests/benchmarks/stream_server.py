@@ -30,7 +30,7 @@ Go on with the next question.
 def token(number: int) -> str:
     """The n-th piece of an answer, five characters as of an average token; its number can be read from it."""
     digits = "".join(_DIGITS[number // 36**place % 36] for place in (2, 1, 0))
-    return ("\n\n" if number % PARAGRAPH_WORDS == 0 else " ") + f"q{digits}"
+    return ("\n\n" if number % PARAGRAPH_WORDS == 0 else " ") + f"x{digits}"
 
 
 def number_of(word: str) -> int:

@@ -1,6 +1,7 @@
 """One compaction's work: summaries are written, checked and proposed, or it is said why not."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from tui_app.context.history import History, Proposal
 from tui_app.context.planner import Plan
 from tui_app.context.proposing import propose, summary_task
 from tui_app.context.summary import Progress, Summariser, Summary, SummaryFailed
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,7 @@ class Writing:
             return str(error)
         except Exception as error:
             # Whatever a provider raises, the view must stay as it is.
+            _LOG.warning("a summary was not written", exc_info=True)
             return self.describe(error) or type(error).__name__
         return refuse_result(proposal.complete, self.plan) or proposal
 

@@ -23,6 +23,10 @@ from tui_app.session.store import SessionInfo, Store
 from tui_app.session.user_view import UserView
 
 
+_PROMPTS = 50
+"""Prompts of a resumed session that the arrow keys bring back."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     """What the screen needs to paint a resumed session."""
@@ -31,6 +35,8 @@ class Preview:
     view: UserView
     agent_view: AgentView
     usage: ContextUsage
+    prompts: tuple[str, ...]
+    """What the person said last, oldest first; the editor brings it back."""
 
 
 def load_preview(database: Path, session: str) -> Preview:
@@ -48,9 +54,17 @@ def load_preview(database: Path, session: str) -> Preview:
             view.apply(head)
             agent_view.apply(head)
         last = store.last_of(info.id, UsageInfo.TYPE)
+        prompts = _prompts(store, info.id, agent_view)
     finally:
         store.close()
-    return Preview(info=info, view=view, agent_view=agent_view, usage=_usage(agent_view, info.model, last))
+    usage = _usage(agent_view, info.model, last)
+    return Preview(info=info, view=view, agent_view=agent_view, usage=usage, prompts=prompts)
+
+
+def _prompts(store: Store, session: str, view: AgentView) -> tuple[str, ...]:
+    seqs = [head.seq for head in view.visible() if head.type == UserMessage.TYPE][-_PROMPTS:]
+    records = (store.record(session, seq) for seq in seqs)
+    return tuple(r.data.text for r in records if r is not None and isinstance(r.data, UserMessage))
 
 
 def _usage(view: AgentView, model: str, last: Record | None) -> ContextUsage:

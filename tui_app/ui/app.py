@@ -120,7 +120,9 @@ class PlimsollApp(App[int]):
         self.run_worker(self.leave(ask=True), group="quit", exclusive=True, exit_on_error=False)
 
     async def on_unmount(self) -> None:
-        """Close the session behind the last frame."""
+        """Close the session behind the last frame; a signal may have come before the first one."""
+        if not self.chat.is_mounted:
+            return
         session = self.chat.session
         if session.state.usage is not None and session.presenter.view.entries:
             self.farewell = f"Resume: plimsoll --resume {session.id}"

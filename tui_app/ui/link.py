@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tui_app.conversation.opening import OpenSession
 
 T = TypeVar("T")
-FRAME_S = 1 / 30
-"""Streamed text is shown in steps of this many seconds; nobody reads faster."""
+GATHER_S = 1 / 60
+"""Streamed text is gathered for so many seconds: half a frame of the transcript, which paints 30 a second."""
 
 
 class Inbox:
@@ -41,10 +41,10 @@ class Inbox:
             self._loop.call_soon_threadsafe(self._arrived.set)
 
     async def take(self) -> list[Record]:
-        """Wait for records and return all there are; streamed text is collected for one frame first."""
+        """Wait for records and return all there are; streamed text is gathered for a moment first."""
         await self._arrived.wait()
         if isinstance(self._records[0].data, AssistantDelta):
-            await asyncio.sleep(FRAME_S)
+            await asyncio.sleep(GATHER_S)
         with self._lock:
             batch, self._records, self._woken = self._records, [], False
         self._arrived.clear()

@@ -71,6 +71,7 @@ class Presenter:
         self._transcript.set_entries([entry for entry in self.view.entries if _is_said(entry)])
         self._timeline.set_entries(self.view.entries)
         info = preview.info
+        self._pane.prompt.editor.prompts.extend(preview.prompts)
         self.update(ChatState(title=info.title, model=info.model, usage=preview.usage))
 
     async def painted(self) -> None:

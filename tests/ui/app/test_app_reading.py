@@ -52,9 +52,6 @@ async def test_pages_scroll_while_the_prompt_keeps_the_focus(served: Desk) -> No
         assert deck.editor.text == "half a thought"
 
 
-@pytest.mark.xfail(
-    reason="the text may be scrolled before the bar exists, which then stands at its top", strict=False
-)
 @pytest.mark.parametrize("size", [WIDE, USUAL])
 async def test_the_scroll_bar_stands_where_the_text_does(served: Desk, size: tuple[int, int]) -> None:
     async with shown(served.app(served.store(Story().turns(6))), size) as deck:

@@ -66,6 +66,16 @@ async def test_a_session_is_painted_with_its_gauge_before_the_agent_side_has_loa
         assert (deck.gauge, deck.kinds) == (gauge, kinds)
 
 
+async def test_earlier_prompts_of_a_resumed_session_come_back_with_the_arrow_key(served: Desk) -> None:
+    session = served.store(
+        Story().user("how late?").answer("At eleven.").user("and on Sundays?").answer("No.")
+    )
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.pilot.press("up", "up")
+        assert deck.app.chat.pane.prompt.editor.text == "how late?"
+
+
 async def test_going_on_keeps_what_was_said(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(Text("At eleven."), Text("As I said: at eleven."))
     async with shown(served.app()) as deck:

@@ -128,9 +128,6 @@ def look(desk: Desk, fake_openai: FakeOpenAI, snap_compare: Compare) -> Callable
             await deck.ready()
             await scene(deck)
             await deck.settle()
-            # It may still stand where it was before it was shown.
-            deck.transcript.vertical_scrollbar.position = deck.transcript.scroll_y
-            await deck.settle()
 
         return snap_compare(app, terminal_size=size, run_before=play)
 

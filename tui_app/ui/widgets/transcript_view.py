@@ -148,6 +148,8 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
         self._placing = True
         self.virtual_size = Size(self._pages.painter.width + GUTTER, self._pages.total)
         self.scroll_to(y=y, animate=False, force=True)
+        # Textual moves the bar with the text only once it is shown, which may be later.
+        self.vertical_scrollbar.position = y
         self._placing = False
         self._placed_y = y
         if self._viewport.following:
