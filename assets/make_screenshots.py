@@ -41,7 +41,6 @@ from tui_app.context.compactor import Compactor  # noqa: E402
 from tui_app.context.encodings import TextCounter  # noqa: E402
 from tui_app.context.events import SessionStart, ToolCall, Trigger, UsageInfo, UserMessage  # noqa: E402
 from tui_app.context.policy import PLIMSOLL  # noqa: E402
-from tui_app.context.proposing import nonzero  # noqa: E402
 from tui_app.context.summary import Progress, Summary, SummaryTask  # noqa: E402
 from tui_app.context.tokens import TokenCounter  # noqa: E402
 from tui_app.context.usage import Breakdown  # noqa: E402
@@ -124,7 +123,9 @@ def write_turns(history: SessionHistory, clock: Clock) -> None:
     for turn in TURNS:
         clock.now = NOON + 60.0 * turn.minute
         prompt = ModelRequest(parts=[UserPromptPart(turn.prompt)])
-        history.append(UserMessage(text=turn.prompt, tokens=nonzero(history.counter.message(prompt))), prompt)
+        history.append(
+            UserMessage(text=turn.prompt, tokens=history.counter.message(prompt).nonzero()), prompt
+        )
         for number, call in enumerate(turn.calls):
             clock.now += 4
             write_call(history, recorder, call, f"call-{turn.minute}-{number}")
@@ -224,7 +225,7 @@ def no_servers() -> Iterator[None]:
     """Ask none of this machine's model servers."""
     with (
         mock.patch("tui_app.agent.discovery.listing", listing),
-        mock.patch("tui_app.agent.models.listing", listing),
+        mock.patch("tui_app.agent.models.ask_listing", listing),
     ):
         yield
 

@@ -14,8 +14,8 @@ from tui_app.paths import Paths
 from tui_app.settings_schema import RULES, Refused, Rule, show
 
 ENV_PREFIX = "PLIMSOLL_"
-NOT_SETTINGS = frozenset({"PLIMSOLL_HOME"})
-"""Variables with the prefix that say where the settings are, not what they are."""
+NOT_SETTINGS = frozenset({"PLIMSOLL_HOME", "PLIMSOLL_COMMAND"})
+"""Variables with the prefix that say where the settings are and how the program was called."""
 OFFLINE_MODEL = "offline:extractive"
 """The embedded model: needs no key and no network."""
 MODELS_BY_KEY = (

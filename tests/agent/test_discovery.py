@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tui_app.agent.discovery import LocalModel, discover, is_loopback, listing
+from tui_app.agent.discovery import LocalModel, NoAnswer, ask_listing, discover, is_loopback, listing
 
 Routes = dict[str, Any]
 Serve = Callable[[Routes], "Server"]
@@ -148,7 +148,7 @@ async def test_discovery_finds_who_answers_and_leaves_out_the_rest(
     up = serve({"/v1/models": {"data": [{"id": "qwen3", "max_model_len": 4096}, {"id": "phi"}]}})
     other = serve({"/": b"hello"})
     ports = {"lmstudio": up.port, "ollama": silent_port, "vllm": closed_port, "llamacpp": other.port}
-    found = await asyncio.wait_for(discover(0.5, ports=ports), 10)
+    found = await asyncio.wait_for(discover(3.0, ports=ports), 20)
     assert [(server.name, server.base_url) for server in found] == [("lmstudio", up.url)]
     assert found[0].models == (LocalModel("qwen3", 4096), LocalModel("phi", None))
 
@@ -180,3 +180,9 @@ async def test_a_bad_address_is_no_listing(url: str) -> None:
 )
 def test_loopback(url: str, expected: bool) -> None:
     assert is_loopback(url) is expected
+
+
+async def test_who_is_not_there_did_not_answer() -> None:
+    with pytest.raises(NoAnswer):
+        await ask_listing("http://127.0.0.1:9")
+    assert await listing("http://127.0.0.1:9") is None

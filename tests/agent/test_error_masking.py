@@ -6,6 +6,7 @@ from pydantic_ai.models import infer_model
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.key_names import key_variable
+from tui_app.context.masking import MASK
 
 MODEL = "openai:gpt-5"
 SECRET = "sk-proj-" + "abCD1234" * 6
@@ -40,7 +41,7 @@ def test_keys_are_masked_everywhere(text, status) -> None:
     everything = " ".join((said.message, said.hint, said.detail))
     for secret in (SECRET, SECRET[8:], "abcde***", "abcdef.ghijkl", "gsk_abc", "AIzaSy"):
         assert secret not in everything
-    assert "masked" in said.detail
+    assert MASK in said.detail
 
 
 def test_passwords_in_addresses_are_not_shown() -> None:

@@ -238,7 +238,7 @@ async def test_vendors_and_models_without_a_server_are_not_asked(monkeypatch: py
     async def never(*_: object, **__: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("tui_app.agent.models.listing", never)
+    monkeypatch.setattr("tui_app.agent.models.ask_listing", never)
     env = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
     for name in ("openai:gpt-5", "anthropic:claude-sonnet-5", "offline:extractive", "test"):
         assert await server_window(build_model(name, env=env)) is None

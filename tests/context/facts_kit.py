@@ -71,7 +71,7 @@ _TEXT = st.text(max_size=60) | st.sampled_from(
     [
         "", " ", "Never do it.", "<path>", "</path>", "`", "```", "a" * 300, "- [ ] x", "Exit code 1",
         "\x00\x1b[0m",
-        "*** Begin Patch\n*** Add File: x\n", "password: hunter22", "[masked: token]",
+        "*** Begin Patch\n*** Add File: x\n", "password: hunter22", "[secret removed]",
         "## Errors\n- `x` · failed: y",
     ]
 )  # fmt: skip

@@ -188,7 +188,7 @@ def test_handles_name_the_message() -> None:
 def test_secrets_never_become_facts() -> None:
     facts = extract_facts(history(user("Always send the key sk-abcdefghijklmnop1234567890 along.")))
     assert not any("sk-abc" in fact.text for fact in facts)
-    assert any("[masked: api key]" in text for text in texts(facts, "rule"))
+    assert any("[secret removed]" in text for text in texts(facts, "rule"))
 
 
 def test_many_parts_in_one_message_of_a_foreign_agent() -> None:

@@ -52,7 +52,18 @@ async def test_an_overflow_without_numbers_makes_the_next_request_smaller() -> N
     history = sized(made.provider, 3_000)
     await run(made, history)
     assert made.provider.real(made.provider.sent[1]) < 2_700
-    assert made.limits.window(made.provider).effective <= 2_700
+    assert made.limits.window(made.provider).effective == 60_000, "half of what is announced outlasts it"
+
+
+async def test_a_retry_that_cannot_fit_is_told_with_the_window_of_the_model() -> None:
+    made = rig(Provider(4_000))
+    body = {"message": "input is too long for requested model"}
+    made.provider.failures = [
+        ModelHTTPError.for_category(None, status_code=400, model_name="scripted", body=body)
+    ]
+    with pytest.raises(ContextTooLarge) as error:
+        await run(made, [], "word " * 2_500)
+    assert error.value.limit == 4_000
 
 
 async def test_a_rate_limit_is_not_touched() -> None:

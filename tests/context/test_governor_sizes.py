@@ -116,7 +116,7 @@ async def test_a_prompt_that_cannot_fit_is_refused_before_it_is_sent() -> None:
     with pytest.raises(ContextTooLarge) as error:
         await run(made, [], "word " * 3_000)
     assert made.provider.sent == []
-    assert error.value.requested > error.value.limit == 1_744
+    assert error.value.requested > error.value.limit == 2_000
 
 
 async def test_images_in_results_are_left_out_when_nothing_else_helps() -> None:

@@ -18,7 +18,7 @@ from tests.context.governor_kit import (
 )
 from tests.context.validity import as_bytes, complaints, prompts
 from tui_app.context.compactor import State
-from tui_app.context.events import CompactionComplete, CompactionStart, UsageInfo
+from tui_app.context.events import CompactionAwaited, CompactionComplete, CompactionStart, Payload, UsageInfo
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 
@@ -54,6 +54,7 @@ async def test_at_95_percent_the_request_waits_for_the_compaction() -> None:
     made = rig(Provider(8_000))
     after = await run(made, sized(made.provider, 7_500))
     assert [event.trigger for event in made.heard.of(CompactionStart)] == ["blocking"]
+    assert made.heard.of(CompactionAwaited) == []
     assert made.heard.outcomes == ["success"]
     assert made.provider.real(made.provider.sent[0]) < 4_000
     assert after[-1].parts[0].content == "answer 1"
@@ -75,6 +76,48 @@ async def test_a_full_window_waits_for_the_background_job_under_way() -> None:
     assert [event.trigger for event in made.heard.of(CompactionStart)] == ["background"]
     assert made.heard.outcomes == ["success"]
     assert len(made.provider.sent) == 2
+
+
+async def test_waiting_for_a_background_job_is_told_before_it_ends() -> None:
+    made = rig(Provider(8_000))
+    made.provider.gate = asyncio.Event()
+    history = await run(made, sized(made.provider, 6_600))
+    waits = asyncio.Event()
+
+    def listen(payload: Payload) -> None:
+        made.heard(payload)
+        if isinstance(payload, CompactionAwaited):
+            waits.set()
+
+    made.history.listener = listen
+    assert not made.compactor.awaited
+    asked = asyncio.create_task(run(made, history, "word " * 1_000))
+    await waits.wait()
+    assert made.compactor.awaited
+    assert made.compactor.state is State.RUNNING
+    job = made.heard.of(CompactionStart)[0].job
+    assert made.heard.of(CompactionAwaited) == [CompactionAwaited(job=job, trigger="blocking")]
+    assert not CompactionAwaited.STORED
+    made.provider.gate.set()
+    await asked
+    assert not made.compactor.awaited
+    assert made.heard.outcomes == ["success"]
+
+
+async def test_a_request_that_stops_waiting_leaves_the_background_job_alone() -> None:
+    made = rig(Provider(8_000))
+    made.provider.gate = asyncio.Event()
+    history = await run(made, sized(made.provider, 6_600))
+    waits = asyncio.Event()
+    made.history.listener = lambda payload: waits.set() if isinstance(payload, CompactionAwaited) else None
+    asked = asyncio.create_task(run(made, history, "word " * 1_000))
+    await waits.wait()
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert not made.compactor.awaited
+    assert made.compactor.state is State.RUNNING
+    made.compactor.cancel()
 
 
 async def test_two_runs_of_one_conversation_do_not_start_two_jobs() -> None:

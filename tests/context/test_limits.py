@@ -1,5 +1,7 @@
 """What is known about a model's window, and what a refusal adds to it."""
 
+from itertools import pairwise
+
 import pytest
 
 from tests.context.governor_kit import Provider
@@ -66,9 +68,55 @@ def test_without_numbers_each_refusal_makes_the_next_request_smaller() -> None:
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] == 18_000
     assert sizes[-1] < 14_000
-    known.observe(model, 10_000, 10_000)
-    assert known.window(model).effective == sizes[-1], "nothing better is known"
-    assert known.window(Provider(9_000)).limit != 9_000 or known.model_key(model)
+
+
+def refuse_and_answer(known: Limits, model: Provider, refused: int, answered: int) -> None:
+    known.learn(model, ContextOverflow(None, None, "bedrock"), refused)
+    known.observe(model, answered, answered)
+
+
+@pytest.mark.parametrize("refused", [500, 60_000, 119_000])
+def test_refusals_without_numbers_never_cost_more_than_half_of_the_window(refused: int) -> None:
+    known, model = limits(), Provider(128_000)
+    announced = known.window(model).effective
+    for _ in range(10):
+        refuse_and_answer(known, model, refused, 400)
+    assert known.window(model).effective >= announced // 2
+
+
+def test_the_retry_of_a_small_request_is_smaller_still() -> None:
+    known, model = limits(), Provider(128_000)
+    known.learn(model, ContextOverflow(None, None, "bedrock"), 500)
+    assert known.window(model).effective == 450
+
+
+def test_a_ceiling_rises_with_every_answer_until_it_is_gone() -> None:
+    known, model = limits(), Provider(128_000)
+    announced = known.window(model).effective
+    refuse_and_answer(known, model, 70_000, 400)
+    sizes = [known.window(model).effective]
+    assert sizes == [63_000], "the answered retry says nothing about larger requests"
+    while sizes[-1] < announced and len(sizes) < 30:
+        known.observe(model, 400, 400)
+        sizes.append(known.window(model).effective)
+    steps = [after - before for before, after in pairwise(sizes)]
+    assert all(0 < step <= round(announced * 0.05) for step in steps)
+    assert known.window(model).source == "model"
+    assert len(sizes) > 5
+
+
+@pytest.mark.parametrize("size", [60_000, 63_000, 90_000])
+def test_an_answer_about_as_large_as_the_ceiling_ends_it(size: int) -> None:
+    known, model = limits(), Provider(128_000)
+    refuse_and_answer(known, model, 70_000, 400)
+    known.observe(model, size, size)
+    assert known.window(model).limit == 128_000
+
+
+def test_a_retry_that_just_fits_does_not_end_the_ceiling() -> None:
+    known, model = limits(), Provider(128_000)
+    refuse_and_answer(known, model, 70_000, 62_900)
+    assert known.window(model).effective == 63_000
 
 
 def test_a_window_never_shrinks_to_nothing() -> None:
@@ -76,6 +124,13 @@ def test_a_window_never_shrinks_to_nothing() -> None:
     for _ in range(80):
         known.learn(model, ContextOverflow(None, None, "x"), 300)
     assert known.window(model).effective == 256
+
+
+def test_a_window_made_smaller_still_knows_what_was_announced() -> None:
+    known, model = limits(), Provider(128_000)
+    assert known.window(model).stated == 128_000
+    known.learn(model, ContextOverflow(None, None, "bedrock"), 500)
+    assert known.window(model).limit < known.window(model).stated == 128_000
 
 
 def test_the_error_says_both_sizes() -> None:

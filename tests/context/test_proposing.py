@@ -8,7 +8,7 @@ from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.planner import Plan, plan_compaction
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.proposing import default_title, nonzero, propose, summary_task
+from tui_app.context.proposing import default_title, propose, summary_task
 from tui_app.context.replacement import WAY_BACK
 from tui_app.context.summary import Summary, SummaryTask
 from tui_app.context.usage import Breakdown
@@ -61,7 +61,7 @@ def test_the_task_of_a_plan() -> None:
     assert task.items == plan.split.old
     assert (task.focus, task.previous, task.budget_tokens) == ("files", "", plan.summary_budget)
     assert default_title(plan).startswith("prompt ")
-    assert nonzero(Breakdown(user=3)) == {"user": 3}
+    assert Breakdown(user=3).nonzero() == {"user": 3}
 
 
 async def test_extraction_needs_no_model() -> None:

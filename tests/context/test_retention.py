@@ -56,7 +56,7 @@ def test_a_bare_name_counts_only_when_no_other_file_has_it() -> None:
 
 
 def test_a_masked_secret_does_not_hide_a_kept_rule() -> None:
-    rule = fact("rule", "Always send [masked: api key] along.")
+    rule = fact("rule", "Always send [secret removed] along.")
     assert judge((rule,), replacement_text="Always send sk-123 along.")[1] == 1.0
 
 

@@ -151,3 +151,11 @@ def test_real_counts_of_other_scripts() -> None:
     [(_, tokens), _] = part_costs(message.parts[0], text, unknown="user")
     assert tokens == text.count('{"text":"今天天气很好 — ça va"}')
     assert to_json_text({"a": "é"}) == '{"a":"é"}'
+
+
+def test_what_every_request_carries_is_counted_without_any_factor(words) -> None:
+    tool = ToolDefinition(name="read", description="Read a file.")
+    plain, scaled = TokenCounter(words), TokenCounter(words, 2.0)
+    carried = plain.carried("be brief " * 20, [tool])
+    assert (carried.system, carried.tools) == (plain.instructions("be brief " * 20), plain.tools([tool]))
+    assert scaled.carried("be brief " * 20, [tool]) == carried

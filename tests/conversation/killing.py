@@ -104,8 +104,8 @@ def check(desk: Desk, session: str, shown: list[str]) -> None:
         opened = open_session(desk.opening(session=session, model=OFFLINE))
         kept = {f"{record.seq} {record.data.TYPE}" for record, _ in opened.store.records(session)}
         assert set(shown) <= kept, f"lost: {set(shown) - kept}"
-        verify(opened)
         await opened.prepare()
+        verify(opened)
         ends = of(await turn(opened.conversation, "what does README.md say about the sky?"), TurnEnd)
         assert [end.outcome for end in ends if isinstance(end, TurnEnd)] == ["done"]
         verify(opened)

@@ -243,3 +243,28 @@ async def test_automatic_summaries_have_a_model_of_their_own(desk: Desk, fake_op
             complete = last_of(opened)
         assert (complete.outcome, complete.model) == ("success", "cheap:scripted")
         assert len(cheap.journal) >= 1
+
+
+async def test_only_the_compaction_that_is_meant_is_taken_back(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    async with filled(desk, fake_openai) as opened:
+        conversation = opened.conversation
+        fake_openai.add(Text(NOTES), phrase=ASKS)
+        await done(conversation, Compact())
+        (first,) = conversation.history.view.compactions
+        compacted = view_bytes(conversation)
+        watching = conversation.watch()
+        conversation.submit(Restate(undo=True, compaction=first + 1))
+        said = await until(watching, lambda data: isinstance(data, Notice))
+        assert said.data == Notice(text="Only the newest compaction can be taken back.")
+        await conversation.settle()
+        assert view_bytes(conversation) == compacted
+        await done(conversation, Restate(undo=True, compaction=first))
+        assert conversation.history.view.undone == [first]
+        whole = view_bytes(conversation)
+        conversation.submit(Restate(undo=False, compaction=first + 1))
+        said = await until(watching, lambda data: isinstance(data, Notice))
+        assert said.data == Notice(text="Only the newest compaction can be applied again.")
+        await conversation.settle()
+        assert view_bytes(conversation) == whole
+        await done(conversation, Restate(undo=False, compaction=first))
+        assert view_bytes(conversation) == compacted

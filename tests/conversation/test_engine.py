@@ -196,3 +196,24 @@ def test_thread_never_keeps_the_process_alive(desk: Desk) -> None:
     command = [sys.executable, "-c", PROGRAM, str(desk.home)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "open\n", "")
+
+
+LOADING = """
+import threading
+import tui_app.agent.shelf as shelf
+
+loading = threading.Event()
+
+def endless(*_, **__):
+    loading.set()
+    threading.Event().wait()
+
+shelf.build_model = endless
+"""
+
+
+def test_quitting_while_a_model_loads_does_not_wait_for_it(desk: Desk) -> None:
+    program = f"{LOADING}{PROGRAM}\nloading.wait(60)"
+    command = [sys.executable, "-c", program, str(desk.home)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "open\n", "")

@@ -30,7 +30,6 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.history import Proposal
-from tui_app.context.proposing import nonzero
 from tui_app.context.replacement import key_ranges
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown, ContextWindow
@@ -77,7 +76,7 @@ def opened(store: Store, session: str, records: list[Record], path: Path) -> Ses
 
 def say(history: SessionHistory, text: str) -> None:
     message = ModelRequest(parts=[UserPromptPart(text)])
-    tokens = nonzero(history.counter.message(message))
+    tokens = history.counter.message(message).nonzero()
     history.append(UserMessage(text=text, tokens=tokens), message)
 
 
@@ -89,7 +88,7 @@ def answer(history: SessionHistory, text: str, reported: tuple[int, int] = (0, 0
     )
     payload = AssistantMessage(
         text=text,
-        tokens=nonzero(history.counter.message(message)),
+        tokens=history.counter.message(message).nonzero(),
         model="a:b",
         call_ids=(call,) if call else (),
         input_tokens=reported[0],
@@ -100,7 +99,7 @@ def answer(history: SessionHistory, text: str, reported: tuple[int, int] = (0, 0
 
 def result(history: SessionHistory, call: str, text: str) -> None:
     message = ModelRequest(parts=[ToolReturnPart("ls", text, tool_call_id=call)])
-    tokens = nonzero(history.counter.message(message))
+    tokens = history.counter.message(message).nonzero()
     history.append(ToolResult(tool_call_id=call, name="ls", text=text, tokens=tokens), message)
 
 
@@ -278,3 +277,13 @@ def test_gauge_is_shown_after_what_changes_it(history: SessionHistory, records: 
     say(history, "Hello")
     shown = [record.data for record in records if isinstance(record.data, GaugeChanged)]
     assert [gauge.usage for gauge in shown] == [history.usage()]
+
+
+def test_hidden_messages_are_not_kept_in_memory(history: SessionHistory) -> None:
+    filled(history)
+    before = as_json(history)
+    history.commit(proposal(history, keep=3))
+    assert set(history._bodies) == {head.seq for head in history.view.visible()}
+    assert len(history._bodies) == 4
+    history.restate(history.view.compactions[-1], undo=True)
+    assert as_json(history) == before

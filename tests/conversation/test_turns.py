@@ -197,7 +197,7 @@ async def test_cancel_while_the_server_is_asked_for_its_window(
 FAILURES: dict[str, Behaviour] = {
     "auth": error(401, "Incorrect API key provided", code="invalid_api_key"),
     "provider": error(500, "The server had an error"),
-    "network": CutStream(),
+    "network": CutStream(after=0),
     "rate_limit": error(429, "Rate limit reached"),
 }
 

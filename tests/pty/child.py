@@ -49,7 +49,7 @@ class Child:
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self._flags = termios.tcgetattr(self._slave)
         os.set_blocking(self._master, False)
-        self.output = b""
+        self.output = bytearray()
         """Everything written so far."""
         inside = ["/bin/sh", "-c", _IN_TERMINAL, "sh", os.ttyname(self._slave), *map(str, command)]
         self.started = monotonic()

@@ -36,8 +36,8 @@ from tui_app.context.events import (
     UsageInfo,
     UserMessage,
 )
+from tui_app.context.masking import MASK, mask_secrets
 from tui_app.session.export import export_markdown, export_pydantic_ai, group_tool_returns, user_view_messages
-from tui_app.session.secrets import MASK, mask_secrets
 
 KEY = "sk-" + "ant-api03-" + "Ab3" * 12
 

@@ -26,6 +26,10 @@ _WINDOW_KEYS = ("max_model_len", "loaded_context_length", "context_length", "con
 _CEILING_KEYS = ("max_context_length", "n_ctx_train")
 
 
+class NoAnswer(Exception):
+    """Nobody answers at an address now; later somebody may. The text is the address."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocalModel:
     """A model that a server lists."""
@@ -79,16 +83,37 @@ async def listing(
     Returns:
         None when it did not answer, or not with a model listing.
     """
+    try:
+        return await ask_listing(base_url, headers=headers, timeout_s=timeout_s)
+    except NoAnswer:
+        return None
+
+
+async def ask_listing(
+    base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 2.0
+) -> list[LocalModel] | None:
+    """As ``listing``, for who asks again when nobody answered.
+
+    Returns:
+        None when the answer is no model listing.
+
+    Raises:
+        NoAnswer: if nobody answered.
+    """
     base = base_url.rstrip("/")
     try:
         async with asyncio.timeout(timeout_s), _client(base, headers) as client:
-            items = _items(await _json(client, f"{base}{'' if _versioned(base) else '/v1'}/models"))
+            items = _items(
+                await _json(client, f"{base}{'' if _versioned(base) else '/v1'}/models", ready=True)
+            )
             if items is None:
                 return None
             real = {_id(item): _number(item, _WINDOW_KEYS) or _meta(item, "n_ctx") for item in items}
             if None in real.values() and is_loopback(base):
                 real |= await _told_elsewhere(client, base.removesuffix("/v1"), real)
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, TimeoutError):
+    except (httpx2.TransportError, OSError, TimeoutError) as error:
+        raise NoAnswer(base) from error
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
         return None
     return [LocalModel(_id(item), real[_id(item)] or _ceiling(item)) for item in items if _id(item)]
 
@@ -109,9 +134,15 @@ async def _client(base: str, headers: Mapping[str, str] | None) -> AsyncIterator
         yield client
 
 
-async def _json(client: httpx2.AsyncClient, url: str) -> Any:
-    """Return the JSON behind an address, None unless it answers 200; at most 8 MB are read."""
+async def _json(client: httpx2.AsyncClient, url: str, *, ready: bool = False) -> Any:
+    """Return the JSON behind an address, None unless it answers 200; at most 8 MB are read.
+
+    Raises:
+        NoAnswer: if ``ready`` is asked for and the server is still loading its model (503).
+    """
     async with client.stream("GET", url) as response:
+        if ready and response.status_code == httpx2.codes.SERVICE_UNAVAILABLE:
+            raise NoAnswer(url)
         if response.status_code != httpx2.codes.OK:
             return None
         body = bytearray()

@@ -10,7 +10,7 @@ from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 from tui_app.agent.key_names import key_variable
 from tui_app.context.error_text import chain, full_text, provider_message, url_of
 from tui_app.context.events import Error
-from tui_app.context.masking import mask_secrets
+from tui_app.context.masking import MASK, mask_secrets
 
 OTHER_MODEL = "choose another model with /model"
 _SENTENCE = 200
@@ -27,7 +27,7 @@ _CERTIFICATE = re.compile(r"certificate|\bssl\b|\btls\b", re.IGNORECASE)
 
 def masked(text: str) -> str:
     """The text without API keys, not even those a provider shows in part."""
-    return _KEY.sub("[masked]", mask_secrets(text))
+    return _KEY.sub(MASK, mask_secrets(text))
 
 
 def plain(text: str, limit: int = _SENTENCE) -> str:

@@ -10,7 +10,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model, known_model_names
 from pydantic_ai.profiles import ModelProfile
 
-from tui_app.agent.discovery import USUAL_PORTS, listing, local_base_url
+from tui_app.agent.discovery import USUAL_PORTS, NoAnswer, ask_listing, local_base_url
 from tui_app.agent.offline.model import OfflineModel
 from tui_app.agent.providers import (
     anthropic_provider,
@@ -77,12 +77,31 @@ async def server_window(model: Model[Any], *, timeout_s: float = 2.0) -> int | N
     Returns:
         Tokens of one request, or None when the server does not say.
     """
+    try:
+        return await ask_window(model, timeout_s=timeout_s)
+    except NoAnswer:
+        return None
+
+
+async def ask_window(model: Model[Any], *, timeout_s: float = 2.0) -> int | None:
+    """As ``server_window``, for who asks again when nobody answered.
+
+    Args:
+        model: The model to ask for; only servers with an OpenAI-like listing answer.
+        timeout_s: Seconds after which the question is given up.
+
+    Returns:
+        Tokens of one request, or None when the server does not say.
+
+    Raises:
+        NoAnswer: if the server did not answer.
+    """
     provider = model.provider
     url = provider.base_url if provider is not None else ""
     host = urlsplit(url).hostname or ""
     if provider is None or not host or host.endswith(_SILENT_HOSTS):
         return None
-    models = await listing(url, headers=_credentials(provider.client), timeout_s=timeout_s) or []
+    models = await ask_listing(url, headers=_credentials(provider.client), timeout_s=timeout_s) or []
     named = [each.window for each in models if each.id == model.model_name]
     return named[0] if named else models[0].window if len(models) == 1 else None
 

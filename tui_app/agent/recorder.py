@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 
 from tui_app.context.events import AssistantDelta, AssistantMessage, Payload, Record, ToolCall, ToolResult
-from tui_app.context.proposing import nonzero
+from tui_app.context.prices import answer_cost
 from tui_app.context.tokens import TokenCounter
 
 
@@ -59,12 +59,15 @@ class Recorder(AbstractCapability[Any]):
         self.journal = journal
         self._asked = 0.0
         self._called: dict[str, float] = {}
+        self._text: list[str] = []
+        self._thinking: list[str] = []
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Note when the request was sent."""
         self._asked = monotonic()
+        self._forget_streamed()
         return request_context
 
     async def after_model_request(
@@ -78,13 +81,13 @@ class Recorder(AbstractCapability[Any]):
         """Show text as it streams; write tool calls and results down as they happen."""
         match event:
             case PartStartEvent(part=TextPart(content=text)) if text:
-                self.journal.append(AssistantDelta(text=text))
+                self._streamed(AssistantDelta(text=text))
             case PartStartEvent(part=ThinkingPart(content=text)) if text:
-                self.journal.append(AssistantDelta(thinking=text))
+                self._streamed(AssistantDelta(thinking=text))
             case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-                self.journal.append(AssistantDelta(text=text))
+                self._streamed(AssistantDelta(text=text))
             case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
-                self.journal.append(AssistantDelta(thinking=text))
+                self._streamed(AssistantDelta(thinking=text))
             case FunctionToolCallEvent(part=ToolCallPart() as call):
                 self._called[call.tool_call_id] = monotonic()
                 self.journal.append(
@@ -97,6 +100,7 @@ class Recorder(AbstractCapability[Any]):
 
     def answer(self, response: ModelResponse) -> None:
         """Write an answer down, whole or as far as it got."""
+        self._forget_streamed()
         usage = response.usage
         cut = self.journal.take_distrust()
         interrupted = response.state != "complete"
@@ -104,7 +108,7 @@ class Recorder(AbstractCapability[Any]):
             text="".join(part.content for part in response.parts if isinstance(part, TextPart)),
             thinking="".join(part.content for part in response.parts if isinstance(part, ThinkingPart)),
             call_ids=tuple(part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)),
-            tokens=nonzero(self.journal.counter.message(response)),
+            tokens=self.journal.counter.message(response).nonzero(),
             model=self.journal.model,
             input_tokens=0 if cut or interrupted else usage.input_tokens,
             output_tokens=usage.output_tokens,
@@ -112,10 +116,26 @@ class Recorder(AbstractCapability[Any]):
             finish_reason=response.finish_reason or "",
             interrupted=interrupted,
             duration_s=round(monotonic() - self._asked, 3),
-            cost_usd=_cost(response),
+            cost_usd=answer_cost(response),
         )
         # A copy: the run goes on writing into its own.
         self.journal.append(message, replace(response))
+
+    def broken_off(self) -> None:
+        """Write down what was streamed of an answer whose connection broke, if it had said anything."""
+        text, thinking = "".join(self._text), "".join(self._thinking)
+        if text.strip():
+            before = [ThinkingPart(thinking)] if thinking else []
+            self.answer(ModelResponse(parts=[*before, TextPart(text)], state="interrupted"))
+
+    def _streamed(self, delta: AssistantDelta) -> None:
+        self._text.append(delta.text)
+        self._thinking.append(delta.thinking)
+        self.journal.append(delta)
+
+    def _forget_streamed(self) -> None:
+        self._text.clear()
+        self._thinking.clear()
 
     def result(self, part: ToolReturnPart | RetryPromptPart) -> None:
         """Write a tool's answer down, success and failure alike."""
@@ -128,7 +148,7 @@ class Recorder(AbstractCapability[Any]):
                 name=part.tool_name or "",
                 text=text,
                 outcome=outcome,
-                tokens=nonzero(self.journal.counter.message(request)),
+                tokens=self.journal.counter.message(request).nonzero(),
                 duration_s=round(monotonic() - started, 3),
             ),
             request,
@@ -142,13 +162,3 @@ def _outcome(part: ToolReturnPart | RetryPromptPart) -> tuple[str, Any]:
         return part.model_response_str(), part.outcome
     failed = part.outcome != "success" or part.retry is not None
     return part.model_response_str(), "error" if failed else "success"
-
-
-def _cost(response: ModelResponse) -> float | None:
-    """Price of one answer in US dollars, None where the prices are not known."""
-    if not response.usage.input_tokens:
-        return None
-    try:
-        return float(response.cost().total_price)
-    except (LookupError, ValueError):
-        return None

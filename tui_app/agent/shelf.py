@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from pydantic_ai.models import Model
 
+from tui_app.agent.discovery import NoAnswer
 from tui_app.agent.errors import describe_error
-from tui_app.agent.models import ModelNotReady, UnknownModel, build_model, server_window
+from tui_app.agent.models import ModelNotReady, UnknownModel, ask_window, build_model
 from tui_app.context.events import Error, ErrorKind
 from tui_app.context.limits import Limits
 from tui_app.settings import Endpoint
@@ -20,12 +21,15 @@ class ModelShelf:
     env: Mapping[str, str]
     endpoints: Mapping[str, Endpoint]
     limits: Limits
+    _unanswered: set[str] = field(default_factory=set)
+    """Names of models whose server did not answer when it was asked last."""
     _models: dict[str, Model] = field(default_factory=dict)
     _building: dict[str, "asyncio.Task[Model]"] = field(default_factory=dict)
 
     async def get(self, name: str) -> Model:
         """Return the model of that name, asking its server for the window the first time.
 
+        A server that did not answer is asked again each time; each turn gets its model once.
         Who asks while it is being built waits for the same one; giving up waiting does not stop the others.
 
         Raises:
@@ -34,6 +38,8 @@ class ModelShelf:
         """
         model = self._models.get(name)
         if model is not None:
+            if name in self._unanswered:
+                await self._learn_window(name, model)
             return model
         building = self._building.get(name)
         if building is None:
@@ -48,13 +54,21 @@ class ModelShelf:
     async def _build(self, name: str) -> Model:
         try:
             model = await asyncio.to_thread(build_model, name, endpoints=self.endpoints, env=self.env)
-            window = self._configured(name) or await server_window(model)
-            if window:
-                self.limits.server[self.limits.model_key(model)] = window
+            await self._learn_window(name, model)
             self._models[name] = model
             return model
         finally:
             del self._building[name]
+
+    async def _learn_window(self, name: str, model: Model) -> None:
+        try:
+            window = self._configured(name) or await ask_window(model)
+        except NoAnswer:
+            self._unanswered.add(name)
+            return
+        self._unanswered.discard(name)
+        if window:
+            self.limits.server[self.limits.model_key(model)] = window
 
     def _configured(self, name: str) -> int | None:
         endpoint = self.endpoints.get(name.partition(":")[0])

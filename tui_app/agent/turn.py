@@ -70,6 +70,7 @@ class TurnRunner:
             self._keep_partial(history, cancelled.all_messages())
             return TurnResult(cancelled=True)
         except Exception as error:  # every failure of a turn becomes an error a person reads
+            self.recorder.broken_off()
             return TurnResult(error=error)
         finally:
             self._token = None

@@ -6,9 +6,9 @@ import time
 import traceback
 from collections.abc import Mapping
 
+from tui_app.context.masking import mask_secrets
 from tui_app.paths import Paths
 from tui_app.session.lock import SessionLocked
-from tui_app.session.secrets import mask_secrets
 from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
 

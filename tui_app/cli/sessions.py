@@ -8,9 +8,9 @@ from dataclasses import asdict
 from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.failures import OK, CommandFailed, WrongUsage
 from tui_app.cli.output import moment, print_json, say, say_table, tell
+from tui_app.session import removal
 from tui_app.session.entries import Entry
 from tui_app.session.heads import Head
-from tui_app.session.lock import WriterLock
 from tui_app.session.store import SessionInfo, Store
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
@@ -115,9 +115,7 @@ def delete_session(program: Program, wanted: str, *, sure: bool, as_json: bool) 
             tell("Kept.")
         return OK
     folder = SessionFolder(program.paths.sessions_dir / info.id)
-    with program.sessions(writing=True) as store, WriterLock(folder.lock_file):
-        store.delete(info.id)
-        folder.remove()
+    removal.delete_session(program.paths.database, program.paths.sessions_dir, info.id)
     if folder.path.exists():
         raise CommandFailed(f"The session is deleted, but its folder is not: {folder.path}")
     if as_json:

@@ -9,7 +9,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from time import monotonic
 
-from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionStart, Notice, Trigger
+from tui_app.context.events import (
+    CompactionAwaited,
+    CompactionComplete,
+    CompactionProgress,
+    CompactionStart,
+    Notice,
+    Trigger,
+)
 from tui_app.context.guards import Breaker
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
@@ -72,6 +79,7 @@ class Compactor:
     """How the model can get at messages that left; empty where it cannot."""
     _job: Job | None = None
     _count: int = 0
+    _waiting: int = 0
 
     @property
     def state(self) -> State:
@@ -84,6 +92,11 @@ class Compactor:
     def trigger(self) -> Trigger | None:
         """Why the current job runs."""
         return self._job.blank.trigger if self._job else None
+
+    @property
+    def awaited(self) -> bool:
+        """Whether a request waits for the current job."""
+        return self._waiting > 0
 
     def wanted(self, trigger: Trigger) -> bool:
         """Whether an automatic compaction may start now: none under way, and the last ones got somewhere."""
@@ -152,6 +165,20 @@ class Compactor:
             return None
         await self.settled()
         return self.apply_ready()
+
+    async def finish_for(self, trigger: Trigger) -> CompactionComplete | None:
+        """Wait as ``finish`` does, for a request that cannot go on without it.
+
+        A job that ran in the background is reported as awaited, for until then nobody had to know of it.
+        """
+        job = self._job
+        if job is not None and job.blank.trigger == "background" and not job.task.done():
+            self.history.report(CompactionAwaited(job=job.blank.job, trigger=trigger))
+        self._waiting += 1
+        try:
+            return await self.finish()
+        finally:
+            self._waiting -= 1
 
     async def settled(self) -> None:
         """Wait until the current job, if any, has nothing more to do but be applied."""

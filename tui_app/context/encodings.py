@@ -188,9 +188,11 @@ def _build(name: str) -> "Encoding":
     raw = resources.files("tui_app.context.data").joinpath(f"{name}.tiktoken").read_bytes()
     if hashlib.sha256(raw).hexdigest() != spec.sha256:
         raise RuntimeError(f"The shipped token ranks of {name} are damaged; install the package again.")
-    return Encoding(
-        name, pat_str=spec.pattern, mergeable_ranks=_ranks(raw), special_tokens=dict(spec.special)
-    )
+    ranks = _ranks(raw)
+    encoding = Encoding(name, pat_str=spec.pattern, mergeable_ranks=ranks, special_tokens=dict(spec.special))
+    # tiktoken encodes from a copy of its own and only holds on to this one: tens of megabytes.
+    ranks.clear()
+    return encoding
 
 
 def _ranks(raw: bytes) -> dict[bytes, int]:

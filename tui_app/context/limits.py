@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from pydantic_ai.models import Model
 
+from tui_app.context.ceilings import Ceiling
 from tui_app.context.learnt import LearntModels
 from tui_app.context.overflow import ContextOverflow
 from tui_app.context.usage import ContextWindow
@@ -13,30 +14,20 @@ _STEP = 0.90
 """How much smaller the next request is when an error says no more than "too long"."""
 _MARGIN = 0.95
 """Safety below a size worked out from an error's own numbers."""
-_SMALLEST_WINDOW = 256
 
 
 class ContextTooLarge(Exception):
     """A request cannot fit, whatever is left out. Raised before it is sent, or after the one retry.
 
     Attributes:
-        limit: Tokens the model takes.
-        requested: Tokens the smallest possible request has.
+        limit: Tokens the model takes, by whoever knows it; less may fit after a refusal without numbers.
+        requested: Tokens the smallest possible request needs, room for the answer included.
     """
 
     def __init__(self, limit: int, requested: int) -> None:
         super().__init__(f"the request needs {requested} tokens and the model takes {limit}")
         self.limit = limit
         self.requested = requested
-
-
-@dataclass(frozen=True, slots=True)
-class _Ceiling:
-    """Size, in tokens of our estimate, above which a model has refused."""
-
-    tokens: int
-    lasting: bool
-    """Whether it is all that is known; else it only serves the retry, as the limit itself has been named."""
 
 
 @dataclass(slots=True)
@@ -48,7 +39,7 @@ class Limits:
     """Window the person has set, in tokens."""
     server: dict[str, int] = field(default_factory=dict)
     """Window each server listed for a model, by ``model_key``."""
-    _ceilings: dict[str, _Ceiling] = field(default_factory=dict)
+    _ceilings: dict[str, Ceiling] = field(default_factory=dict)
 
     def model_key(self, model: Model) -> str:
         """Name under which knowledge is kept: provider, model and address."""
@@ -67,7 +58,9 @@ class Limits:
             return window
         # The ceiling is a size of requests, so room for the answer does not come off it again.
         limit = ceiling.tokens + answer_reserve(ceiling.tokens)
-        return ContextWindow(limit=limit, source="learnt", reserve=limit - ceiling.tokens)
+        return ContextWindow(
+            limit=limit, source="learnt", reserve=limit - ceiling.tokens, announced=window.limit
+        )
 
     def _announced(self, model: Model) -> ContextWindow:
         return resolve_window(
@@ -90,8 +83,12 @@ class Limits:
             reported: Input tokens by the provider's usage; 0 when it reported none.
         """
         key = self.model_key(model)
-        if key in self._ceilings and not self._ceilings[key].lasting:
-            del self._ceilings[key]
+        ceiling = self._ceilings.pop(key, None)
+        if ceiling is not None:
+            size = reported or round(counted * self.factor(model))
+            left = ceiling.answered(size, self._announced(model).effective)
+            if left is not None:
+                self._ceilings[key] = left
         return self.learnt.observe(key, counted, reported)
 
     def learn(self, model: Model, overflow: ContextOverflow, counted: int) -> None:
@@ -110,7 +107,8 @@ class Limits:
         believed = round(counted * self.factor(model))
         target = self._next_size(model, overflow, believed)
         if target < self.window(model).effective:
-            self._ceilings[key] = _Ceiling(max(_SMALLEST_WINDOW, target), lasting=not overflow.limit)
+            announced = self._announced(model).effective
+            self._ceilings[key] = Ceiling.refused(target, announced, named=bool(overflow.limit))
 
     def _next_size(self, model: Model, overflow: ContextOverflow, believed: int) -> int:
         """Largest request, in tokens of our estimate, that is worth sending after a refusal."""

@@ -1,90 +1,125 @@
-"""Secrets are masked before anything is summarised: keys, tokens and passwords, known by their shape.
+"""Masking of keys, tokens and passwords: in text that is summarised, logged, shown or exported.
 
-The shapes are those that the issuers publish (OpenAI and Anthropic ``sk-``, GitHub ``ghp_``, AWS ``AKIA``,
-Slack ``xox``, Google ``AIza``, JSON web tokens, PEM blocks). Every pattern is bounded or free of nested
-repetition, so masking takes linear time whatever the text.
+Patterns follow the shapes the issuers publish. They catch what can be told by its form; a password in plain
+prose cannot. Every repetition is bounded, so masking takes linear time, and masking twice changes nothing.
 """
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
 
-_Replace = str | Callable[[re.Match[str]], str]
+MASK = "[secret removed]"
+"""What stands in place of a secret: free of quotes and backslashes, so JSON around it stays whole."""
 
-_PEM = re.compile(r"-----BEGIN ([A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?)-----")
-_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"(?<![A-Za-z0-9_-])sk-[A-Za-z0-9_-]{16,250}"), "api key"),
-    (re.compile(r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{10,250}"), "api key"),
-    (re.compile(r"\bgh[pousr]_[A-Za-z0-9]{20,255}"), "github token"),
-    (re.compile(r"\bgithub_pat_[A-Za-z0-9_]{20,255}"), "github token"),
-    (re.compile(r"\bglpat-[A-Za-z0-9_-]{16,250}"), "gitlab token"),
-    (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), "aws key"),
-    (re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{8,250}"), "slack token"),
-    (re.compile(r"\bAIza[A-Za-z0-9_-]{30,60}"), "google key"),
-    (re.compile(r"\b(?:hf|npm|pypi|dop_v1|shpat)[_-][A-Za-z0-9_-]{24,255}"), "token"),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,4000}"), "web token"),
+_KEY_HEADER = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----")
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=\s\\]{0,20000}")
+_MAX_KEY = 20_000
+"""Characters within which the end of a private key block is looked for."""
+
+_KEY_SHAPES = re.compile(
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:"  # also right behind a JSON text's line break
+    r"(?<![_-])sk-(?:(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{16,250}"  # OpenAI, Anthropic, OpenRouter
+    r"|(?=[a-z_-]{0,200}[A-Z])[A-Za-z_-]{16,250}|(?:[a-z]{1,12}-){0,3}[a-z_]{16,250})"
+    r"|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,250}|whsec_[A-Za-z0-9]{16,250}"  # Stripe
+    r"|(?:AKIA|ASIA)[0-9A-Z]{16}(?![A-Za-z0-9])"  # AWS
+    r"|gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255}"  # GitHub
+    r"|glpat-[A-Za-z0-9_-]{16,250}"  # GitLab
+    r"|xox[abeoprs]-[A-Za-z0-9-]{8,250}|xapp-[A-Za-z0-9-]{10,250}"  # Slack
+    r"|AIza[A-Za-z0-9_-]{30,60}|ya29\.[A-Za-z0-9_-]{20,500}"  # Google
+    r"|hf_[A-Za-z0-9]{24,255}|gsk_[A-Za-z0-9]{24,255}|xai-[A-Za-z0-9]{30,250}"  # Hugging Face, Groq, xAI
+    r"|nvapi-[A-Za-z0-9_-]{30,250}|pplx-[A-Za-z0-9]{30,250}|r8_[A-Za-z0-9]{30,250}"  # further model hosts
+    r"|npm_[A-Za-z0-9]{24,255}|pypi-(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{24,500}"  # package registries
+    r"|dop_v1_[A-Za-z0-9]{24,255}|shpat_[A-Za-z0-9]{24,255}"  # DigitalOcean, Shopify
+    r"|SG\.[A-Za-z0-9_-]{16,80}\.[A-Za-z0-9_-]{16,80}"  # SendGrid
+    r"|eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,4000}"  # JSON web tokens
+    r")"
 )
-_BEARER = re.compile(r"(?i)\b(bearer|basic)([ \t]{1,4})([A-Za-z0-9._~+/=-]{16,4000})")
-_URL_PASSWORD = re.compile(r"(://[^\s/:@\"']{1,80}:)([^\s/@\"']{3,200})(@)")
-_NAMED = re.compile(
-    r"(?i)(?<![a-z])(pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key"
-    r"|client[_-]?secret|auth(?:orization)?|credentials?|kennwort|passwort|contraseña|mot de passe)"
-    r"([\"']?[ \t]{0,4}[:=][ \t]{0,4})([\"']?)([^\s\"',;`<>(){}\[\]]{4,400})"
+_HEADER = re.compile(
+    r"(?i)\b(bearer|basic|token)([ \t]{1,8})(?=[A-Za-z._~+/-]{0,4000}[0-9])[A-Za-z0-9._~+/-]{16,4000}={0,2}"
 )
-_ALWAYS_SECRET = frozenset({"password", "passwd", "passphrase", "pwd", "kennwort", "passwort", "contraseña"})
+_URL_PASSWORD = re.compile(
+    r"(?P<user>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/:@\"'\\]{0,100}:)[^\s/@\"'\\]{1,200}(?=@)"
+)
+
+_PASSWORDS = r"pass(?:word|wd|phrase)|kennwort|passwort|contraseña|mot de passe"
+_NAMES = (
+    rf"(?:{_PASSWORDS}|secret(?:[_-]?(?:access[_-]?)?key)?|api[_-]?key|private[_-]?key|credentials?"
+    r"|(?:access|auth|refresh|session|id)[_-]?token|client[_-]?secret)"
+)
+_QUOTED = re.compile(
+    rf"(?i)(?P<name>(?:{_NAMES}|pwd)\\{{0,3}}[\"']?\s{{0,4}}(?::|=|=>)\s{{0,4}}\\{{0,3}})(?P<quote>[\"'])"
+    rf"(?!\[secret removed\])(?P<value>[^\"'\\\r\n]{{4,500}})(?=\\{{0,3}}(?P=quote))"
+)
+_BARE = re.compile(
+    rf"(?i)(?P<name>(?:{_NAMES}|pwd)(?:=|:\s{{1,2}}))(?P<value>[^\s\"'`,;&(){{}}\[\]<>$\\]{{4,200}})(?![\w(.])"
+)
+_TELLING = re.compile(
+    rf"(?i)(?<![a-z])(?P<name>(?:{_NAMES}|pwd|token|access[_-]?key|auth(?:orization)?)"
+    r"\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?)"
+    r"(?P<value>[^\s\"'`,;&(){}\[\]<>$\\]{4,400})(?![\w(.\[])"
+)
+"""Names that also stand before harmless values: these are masked only where they look like secrets."""
+_PASSWORD = re.compile(rf"(?i)(?:{_PASSWORDS}|pwd)\b")
 _PLACEHOLDER = re.compile(
-    r"(?i)^(?:\$|%|xxx|\*\*\*|\.\.\.|<|your|none$|null$|true$|false$|str\b|string|example)"
+    r"\{\{|[$<%/~]|(?:[A-Z]+_)+[A-Z]+$|(?i:(?:none|null|true|false|undefined)$|xxx|\*\*\*|\.\.\.|your|example)"
 )
+"""Values that stand for a secret and are none: templates, variables and their names, paths, dummies."""
+_FIELD = re.compile(rf"(?i)(?:^|[^a-z])(?:{_NAMES})$")
 
 
 def mask_secrets(text: str) -> str:
-    """Replace what looks like a secret by ``[masked: kind]``; everything else stays as it is.
+    """Replace what looks like a secret by :data:`MASK`; everything else stays as it is.
 
-    Args:
-        text: Any text, of any length.
-
-    Returns:
-        The text with keys, tokens, passwords and private key blocks masked. Masking twice changes nothing.
+    Known are private key blocks, the key shapes of common vendors, authorisation headers, passwords inside
+    of addresses, and values given to names like ``password``. JSON text stays valid JSON.
     """
-    text = _mask_pem(text)
-    for pattern, kind in _SHAPES:
-        text = pattern.sub(f"[masked: {kind}]", text)
-    text = _BEARER.sub(_mask_bearer, text)
-    text = _URL_PASSWORD.sub(r"\1[masked: password]\3", text)
-    return _NAMED.sub(_mask_named, text)
+    text = _KEY_SHAPES.sub(MASK, _without_private_keys(text))
+    text = _HEADER.sub(rf"\1\2{MASK}", text)
+    text = _URL_PASSWORD.sub(rf"\g<user>{MASK}", text)
+    text = _QUOTED.sub(_masked_quoted, text)
+    text = _BARE.sub(_masked_bare, text)
+    return _TELLING.sub(_masked_telling, text)
 
 
-def _mask_pem(text: str) -> str:
-    """Mask whole private key blocks; a block that was cut off is masked to the end of the text."""
+def names_secret(name: str) -> bool:
+    """Whether a field of that name holds a secret, whatever its value looks like."""
+    return _FIELD.search(name) is not None
+
+
+def _without_private_keys(text: str) -> str:
+    """Mask key blocks; of one that was cut off, everything that can be part of it."""
     pieces: list[str] = []
     position = 0
-    while match := _PEM.search(text, position):
-        footer = f"-----END {match[1]}-----"
-        end = text.find(footer, match.end())
-        pieces += [text[position : match.start()], "[masked: private key]"]
-        position = len(text) if end < 0 else end + len(footer)
+    while header := _KEY_HEADER.search(text, position):
+        footer = f"-----END {header[1]}-----"
+        end = text.find(footer, header.end(), header.end() + _MAX_KEY)
+        body = _KEY_BODY.match(text, header.end())
+        pieces += [text[position : header.start()], MASK]
+        position = end + len(footer) if end >= 0 else body.end() if body else header.end()
     return "".join([*pieces, text[position:]])
 
 
-def _mask_bearer(match: re.Match[str]) -> str:
-    if not _looks_random(match[3]):
+def _masked_quoted(match: re.Match[str]) -> str:
+    if _PLACEHOLDER.match(match["value"]):
         return match[0]
-    return f"{match[1]}{match[2]}[masked: token]"
+    return f"{match['name']}{match['quote']}{MASK}"
 
 
-def _mask_named(match: re.Match[str]) -> str:
-    """Mask ``name = value`` when the name says password, or the value looks random."""
-    name, value = match[1].lower(), match[4]
-    if _PLACEHOLDER.match(value):
+def _masked_bare(match: re.Match[str]) -> str:
+    name, value = match["name"], match["value"]
+    # ``password: str`` and ``password=password`` are code; a secret nearly always holds a digit or a sign.
+    word = value.replace("_", "").isalpha()
+    if _PLACEHOLDER.match(value) or (word and (name[-1].isspace() or value.lower() in name.lower())):
         return match[0]
-    if name in _ALWAYS_SECRET:
-        kind = "password"
-    elif _looks_random(value):
-        kind = "secret"
-    else:
+    return name + MASK
+
+
+def _masked_telling(match: re.Match[str]) -> str:
+    name, value = match["name"], match["value"]
+    password = _PASSWORD.match(name) and any(char.isdigit() for char in value)
+    if _PLACEHOLDER.match(value) or not (password or _looks_random(value)):
         return match[0]
-    return f"{match[1]}{match[2]}{match[3]}[masked: {kind}]"
+    return name + MASK
 
 
 def _looks_random(value: str) -> bool:

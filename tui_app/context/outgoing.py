@@ -53,7 +53,7 @@ def build(
     cut = _cut(view, history, sizes, policy, _pinned(view, items, pinned))
     tokens = sizes.carried + cut.tokens
     if tokens > usage.window.effective:
-        raise ContextTooLarge(usage.window.effective, tokens)
+        raise ContextTooLarge(usage.window.stated, tokens + usage.window.reserve)
     left = to_messages(cut.items)
     if all(map(is_, left, messages)) and len(left) == len(messages):
         return Outgoing(messages)

@@ -85,7 +85,7 @@ class Pipeline:
         if self._recovered:
             window = self.history.usage().window
             raise ContextTooLarge(
-                overflow.limit or window.limit, overflow.requested or self.history.usage().total
+                overflow.limit or window.stated, overflow.requested or self.history.usage().total
             )
         self._recovered = True
         await self._compact("overflow")
@@ -107,10 +107,7 @@ class Pipeline:
         parameters = request.model_request_parameters
         instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
         tools = [*parameters.function_tools, *parameters.output_tools]
-        plain = self.counter.unscaled
-        return Breakdown(
-            system=plain(self.counter.instructions(instructions)), tools=plain(self.counter.tools(tools))
-        )
+        return self.counter.carried(instructions, tools)
 
     async def _relieve(self) -> None:
         """Apply what is ready, start what is due, and wait where the window is nearly full."""
@@ -129,12 +126,12 @@ class Pipeline:
         if compactor is None:
             return
         if compactor.state is not State.IDLE:
-            ended = await compactor.finish()
+            ended = await compactor.finish_for(trigger)
             helped = ended is not None and ended.outcome == "success"
             if helped and self.policy.pressure(self.history.usage()) != "blocking":
                 return
         if self._start(compactor, trigger):
-            await compactor.finish()
+            await compactor.finish_for(trigger)
 
     def _start(self, compactor: Compactor, trigger: Trigger) -> bool:
         if not compactor.wanted(trigger):

@@ -121,7 +121,7 @@ def _budgeted(
 def irreducible_floor(items: Sequence[Item], usage: ContextUsage, weigh: Weigh, policy: Policy) -> int:
     """Tokens no compaction can remove from a view."""
     sizes = sizes_of(items, usage, weigh)
-    split = split_view(items, policy.recent_budget(usage.window), lambda item: sizes.of(weigh(item)))
+    split = split_view(items, _recent(usage, policy, "manual"), lambda item: sizes.of(weigh(item)))
     return sizes.carried + sum(sizes.of(weigh(item)) for item in (*split.head, *split.recent))
 
 

@@ -19,7 +19,6 @@ from tui_app.context.replacement import (
 )
 from tui_app.context.retention import judge, missing_facts
 from tui_app.context.summary import Summary, SummaryTask
-from tui_app.context.usage import CATEGORIES, Breakdown
 
 
 def summary_task(plan: Plan) -> SummaryTask:
@@ -61,7 +60,7 @@ async def propose(
         model=summary.model or blank.model,
         title=summary.title or default_title(plan),
         summary=summary.text,
-        tokens=nonzero(tokens),
+        tokens=tokens.nonzero(),
         retention=round(draft.retention, 4),
         facts=draft.facts,
         input_tokens=summary.input_tokens,
@@ -138,8 +137,3 @@ def default_title(plan: Plan) -> str:
     said = prompts_of(plan.split.old) or prompts_of((*plan.split.head, *plan.split.recent))
     words = said[-1][1].split()[:6] if said else []
     return " ".join(words)[:60] or "conversation"
-
-
-def nonzero(tokens: Breakdown) -> dict[str, int]:
-    """Token categories that are not empty, as stored in the log."""
-    return {name: value for name in CATEGORIES if (value := getattr(tokens, name))}

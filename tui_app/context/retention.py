@@ -9,10 +9,11 @@ from tui_app.context.fact_extractors.carried import KIND_LABELS
 from tui_app.context.fact_extractors.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
 from tui_app.context.fact_extractors.details import grouped
 from tui_app.context.fact_extractors.rules import REPLACED, clip_middle
+from tui_app.context.masking import MASK
 
 _SPACE = re.compile(r"\s+")
 _MARKS = str.maketrans("", "", "`*\"'“”‘’")
-_MASK = re.compile(r"\[masked: [a-z ]{1,30}\]|…\[\d{1,12} characters omitted\]…")
+_MASK = re.compile(rf"{re.escape(MASK)}|…\[\d{{1,12}} characters omitted\]…")
 _SEPARATOR = " · "
 
 

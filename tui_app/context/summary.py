@@ -16,6 +16,7 @@ from pydantic_ai.usage import UsageLimits
 from tui_app.context.items import Item
 from tui_app.context.limits import ContextTooLarge
 from tui_app.context.overflow import detect_overflow
+from tui_app.context.prices import answer_cost
 from tui_app.context.render import clip, transcript_lines
 from tui_app.context.summary_prompt import INSTRUCTIONS, split_parts, split_title, summary_prompt
 
@@ -88,7 +89,8 @@ class _Notes:
 
     def after(self, result: AgentRunResult[str]) -> "_Notes":
         """The notes once one more part has been read."""
-        costs = (self.cost_usd, *map(_cost, result.all_messages()))
+        answers = (one for one in result.all_messages() if isinstance(one, ModelResponse))
+        costs = (self.cost_usd, *map(answer_cost, answers))
         known = [cost for cost in costs if cost is not None]
         return _Notes(
             result.output.strip(),
@@ -97,16 +99,6 @@ class _Notes:
             self.output_tokens + result.usage.output_tokens,
             sum(known) if known else None,
         )
-
-
-def _cost(message: object) -> float | None:
-    """Price of one answer in US dollars, None where the prices are not known."""
-    if not isinstance(message, ModelResponse) or not message.usage.input_tokens:
-        return None
-    try:
-        return float(message.cost().total_price)
-    except (LookupError, ValueError):
-        return None
 
 
 @dataclass(slots=True)

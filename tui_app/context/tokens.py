@@ -98,6 +98,15 @@ class TokenCounter:
         plain = sum(self._remembered(_wire_text(tool)) + TOOL_OVERHEAD for tool in definitions)
         return round(plain * self.factor)
 
+    def carried(self, instructions: str, tools: Sequence[ToolDefinition]) -> Breakdown:
+        """Tokens every request carries beside its messages, without any factor.
+
+        A history scales them by the factor of the model it is told with them.
+        """
+        return Breakdown(
+            system=self.unscaled(self.instructions(instructions)), tools=self.unscaled(self.tools(tools))
+        )
+
     def request(
         self,
         messages: Iterable[ModelMessage],

@@ -39,6 +39,10 @@ class Breakdown:
             return self
         return replace(self, **{name: round(getattr(self, name) * factor) for name in CATEGORIES})
 
+    def nonzero(self) -> dict[str, int]:
+        """The categories that are not empty, as stored in the log."""
+        return {name: value for name in CATEGORIES if (value := getattr(self, name))}
+
 
 CATEGORIES: tuple[str, ...] = tuple(f.name for f in fields(Breakdown))
 
@@ -59,6 +63,13 @@ class ContextWindow:
     """``setting``, ``learnt``, ``server``, ``model`` or ``default``."""
     reserve: int = 0
     """Tokens kept free for the answer."""
+    announced: int = 0
+    """Limit by whoever knows the model, where a refusal has made ``limit`` smaller for a while; else 0."""
+
+    @property
+    def stated(self) -> int:
+        """Tokens the model is known to accept: what a person is told."""
+        return self.announced or self.limit
 
     @property
     def effective(self) -> int:

@@ -10,7 +10,6 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from tui_app.context.events import CheckpointCreated, CompactionComplete
 from tui_app.context.history import Proposal
 from tui_app.context.items import Item, to_messages
-from tui_app.context.proposing import nonzero
 from tui_app.context.render import transcript_lines
 from tui_app.context.usage import Breakdown
 from tui_app.session.heads import Head
@@ -88,7 +87,7 @@ class Archive:
         complete = replace(
             proposal.complete,
             title=title,
-            tokens=nonzero(sizes.summary),
+            tokens=sizes.summary.nonzero(),
             tokens_before=sizes.before,
             tokens_after=sizes.after,
             tokens_removed=sizes.before - sizes.after,

@@ -1,6 +1,7 @@
 """Compactions a person starts or takes back, and background ones that end while nothing else runs."""
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 
 from tui_app.agent.turn import TurnRunner
@@ -8,6 +9,8 @@ from tui_app.context.compactor import CompactionRefused, Compactor, State
 from tui_app.context.events import CompactionComplete, Notice, Trigger
 from tui_app.context.planner import irreducible_floor
 from tui_app.conversation.session_history import SessionHistory
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -37,16 +40,24 @@ class Compactions:
             return None
         return await self.compactor.finish()
 
-    def restate(self, *, undo: bool) -> bool:
+    def restate(self, *, undo: bool, compaction: int = 0) -> bool:
         """Undo the newest compaction that stands, or redo the one undone last.
 
+        Args:
+            undo: Which of the two.
+            compaction: Log number of the one that is meant; 0 is whichever comes next.
+
         Returns:
-            Whether there was one; a notice says so otherwise.
+            Whether it was done; a notice says why not.
         """
         view = self.history.view
         numbers = view.compactions if undo else view.undone
         if not numbers:
             self.history.append(Notice(text="Nothing to undo." if undo else "Nothing to redo."))
+            return False
+        if compaction not in (0, numbers[-1]):
+            again = "taken back" if undo else "applied again"
+            self.history.append(Notice(text=f"Only the newest compaction can be {again}."))
             return False
         # The view goes back to what it was before: a job made for the other view is of no use.
         self.cancel()
@@ -70,13 +81,14 @@ class Compactions:
 
     def cancel_awaited(self) -> None:
         """Stop the job that a request waits for; one in the background goes on."""
-        if self.compactor.trigger in ("blocking", "overflow"):
+        if self.compactor.awaited:
             self.cancel()
 
     def follow_background(self) -> None:
         """See to it that a job started during a turn is applied when it ends after the turn."""
         if self.compactor.state is not State.IDLE and (self._watcher is None or self._watcher.done()):
             self._watcher = asyncio.create_task(self._apply_when_done())
+            self._watcher.add_done_callback(_log_defect)
 
     async def settle(self) -> None:
         """Wait for a job under way and apply it."""
@@ -95,3 +107,9 @@ class Compactions:
         if self._watcher is not None:
             self._watcher.cancel()
             await asyncio.gather(self._watcher, return_exceptions=True)
+
+
+def _log_defect(watcher: "asyncio.Task[None]") -> None:
+    """Nobody may ever wait for a watcher: what went wrong in it is written to the program's log."""
+    if not watcher.cancelled() and (error := watcher.exception()) is not None:
+        _log.error("applying a compaction failed", exc_info=error)

@@ -177,8 +177,8 @@ class Conversation:
             case Compact(focus):
                 if await self._models.ready():
                     await self._compactions.run("manual", focus)
-            case Restate(undo):
-                self._compactions.restate(undo=undo)
+            case Restate(undo, compaction):
+                self._compactions.restate(undo=undo, compaction=compaction)
             case Clear():
                 self._compactions.cancel()
                 self.history.append(SessionClear())
@@ -188,7 +188,8 @@ class Conversation:
     async def _turn(self, prompt: Prompt) -> None:
         self.history.append(TurnStart(text=prompt.text))
         end = await self._answered(prompt.text)
-        if end.outcome != "done":
+        # A cancelled turn was paused by whoever cancelled it, and what was sent since then goes on.
+        if end.outcome == "failed":
             self._queue.pause()
             self._show_queue()
         self._compactions.follow_background()

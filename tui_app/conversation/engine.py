@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tui_app.context.events import Record
 from tui_app.conversation.request import Opening
+from tui_app.conversation.threads import DaemonThreads
 
 if TYPE_CHECKING:
     from tui_app.conversation.opening import OpenSession
@@ -37,6 +38,7 @@ class Engine:
         self._opening = opening
         self._deliver = deliver
         self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(DaemonThreads())
         self._opened: Future[OpenSession] = Future()
         # Nobody who waits for the session may cancel it for the others.
         self._opened.set_running_or_notify_cancel()
@@ -95,7 +97,8 @@ class Engine:
         """Close the session and end the thread.
 
         Args:
-            timeout_s: Seconds to wait; the thread is a daemon and cannot keep the process alive.
+            timeout_s: Seconds to wait; the thread and those it starts are daemons and cannot keep the
+                process alive.
         """
         self._unwanted.set()
         if self._thread.ident is None:
@@ -137,6 +140,7 @@ class Engine:
         subscription = opened.conversation.watch()
         forwarding = asyncio.create_task(self._forward(aiter(subscription)))
         preparing = asyncio.create_task(opened.prepare())
+        preparing.add_done_callback(_log_defect)
         self._opened.set_result(opened)
         await self._stopping.wait()
         preparing.cancel()
@@ -162,3 +166,9 @@ def _seen(done: "Future[None]") -> None:
         error = done.exception()
         if error is not None and not isinstance(error, EngineStopped | CancelledError):
             _log.debug("a request was not served: %s", error)
+
+
+def _log_defect(preparing: "asyncio.Task[None]") -> None:
+    """Nobody waits for the preparing: a prompt does again what it needs of it."""
+    if not preparing.cancelled() and (error := preparing.exception()) is not None:
+        _log.error("preparing the session failed", exc_info=error)

@@ -18,7 +18,6 @@ from tui_app.context.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.context.proposing import nonzero
 from tui_app.context.tokens import TokenCounter
 from tui_app.session.agent_view import AgentView
 from tui_app.session.heads import head_of
@@ -136,7 +135,7 @@ def count_events(events: Sequence[ImportedEvent], *, model: str = "") -> list[St
     for seq, (event, message) in enumerate(zip(events, _messages(events), strict=True), FIRST_SEQ):
         data = event.data
         if message is not None:
-            data = with_tokens(data, nonzero(counter.message(message)))
+            data = with_tokens(data, counter.message(message).nonzero())
         if isinstance(data, CompactionComplete):
             data = _with_sizes(data, seq, event.time, view)
         view.apply(head_of(seq, event.time, data))

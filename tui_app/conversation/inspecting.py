@@ -1,10 +1,7 @@
 """Looking at a session without opening it for writing: its view, measured for a model."""
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass
-
-from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.catalogue import list_models
 from tui_app.agent.instructions import system_instructions
@@ -20,7 +17,7 @@ from tui_app.context.limits import Limits
 from tui_app.context.planner import Plan, Refusal, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.tokens import TokenCounter
-from tui_app.context.usage import Breakdown, ContextUsage
+from tui_app.context.usage import ContextUsage
 from tui_app.context.window import resolve_window
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.request import Opening
@@ -106,11 +103,8 @@ async def _fix(opening: Opening, history: SessionHistory) -> str:
     folder = SessionFolder(opening.paths.sessions_dir / history.session)
     own = (folder.tool_outputs, folder.conversation_history)
     tools = build_toolset(Workspace(opening.cwd, extra=own), SessionSearch(history.store, history.session))
-    carried = carried_tokens(
-        history.counter,
-        system_instructions(opening.cwd, *own),
-        [tool.tool_def for tool in tools.tools.values()],
-    )
+    definitions = [tool.tool_def for tool in tools.tools.values()]
+    carried = history.counter.carried(system_instructions(opening.cwd, *own), definitions)
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     try:
         model = await ModelShelf(opening.env, opening.settings.endpoints, limits).get(history.model)
@@ -129,11 +123,6 @@ async def _listed_window(opening: Opening, model: str) -> int | None:
         env=opening.env, endpoints=settings.endpoints, discover=False, everything=True
     )
     return next((choice.window for choice in choices if choice.name == model), None)
-
-
-def carried_tokens(counter: TokenCounter, instructions: str, tools: Iterable[ToolDefinition]) -> Breakdown:
-    """Tokens every request carries, without any factor."""
-    return Breakdown(system=counter.instructions(instructions), tools=counter.tools(list(tools)))
 
 
 def _nobody(_record: Record) -> None:

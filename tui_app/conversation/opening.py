@@ -1,6 +1,7 @@
 """Putting a conversation together: session, view, model, tools, governor."""
 
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from pydantic_ai import Agent
@@ -45,9 +46,15 @@ class OpenSession:
     folder: SessionFolder
     lock: WriterLock
     writers: SummaryWriters
+    turns: Turns
 
     async def prepare(self) -> None:
-        """Load tokenizer and models; a prompt waits for what it needs of this, the screen does not."""
+        """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
+
+        A prompt waits for what it needs of the loading, the screen does not.
+        """
+        # Before anything is awaited: a prompt may be on its way.
+        self.turns.close_open_calls()
         await self.conversation.prepare()
         await self.writers.prepare()
 
@@ -65,32 +72,40 @@ class OpenSession:
 
 
 def open_session(opening: Opening) -> OpenSession:
-    """Open or begin a session for writing.
+    """Open or begin a session for writing; where that fails everything is as it was.
+
+    Watch the conversation first and then call ``prepare``: that writes to the log.
 
     Raises:
         SessionNotFound: if the id fits no session.
         SessionLocked: if another process writes it.
         SettingsError: if the policy is unknown.
         sqlite3.DatabaseError: if the sessions file cannot be used.
+        OSError: if the session's folder cannot be made.
     """
     settings, paths = opening.settings, opening.paths
     policy = choose_policy(settings)
     paths.ensure()
-    store = Store(paths.database)
-    try:
+    with ExitStack() as undo:
+        store = Store(paths.database)
+        undo.callback(store.close)
         model = opening.model or resolve_model(settings, opening.env)
         if opening.session:
             info = store.info(opening.session)
-            session, model = info.id, opening.model or info.model or model
+            session, recorded = info.id, info.model
+            model = opening.model or info.model or model
+            folder = SessionFolder(paths.sessions_dir / session)
         else:
             start = SessionStart(cwd=str(opening.cwd), model=model, policy=policy.name)
-            session = store.create(start, time=time.time())
-        folder = SessionFolder(paths.sessions_dir / session)
+            session, recorded = store.create(start, time=time.time()), model
+            undo.callback(store.delete, session)
+            folder = SessionFolder(paths.sessions_dir / session)
+            undo.callback(folder.remove)
         lock = WriterLock(folder.lock_file)
-    except BaseException:
-        store.close()
-        raise
-    return _assemble(opening, policy, _Place(store, session, folder, lock, model))
+        undo.callback(lock.release)
+        opened = _assemble(opening, policy, _Place(store, session, folder, lock, model, recorded))
+        undo.pop_all()
+    return opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +117,8 @@ class _Place:
     folder: SessionFolder
     lock: WriterLock
     model: str
+    recorded: str
+    """The model it went on with until now."""
 
 
 def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
@@ -128,18 +145,17 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     )
     runner, carried = _runner(opening, place, history, compactor, limits)
     turns = Turns(history, runner)
-    # What a killed process left: calls without results, an index that counts a checkpoint never applied.
-    turns.close_open_calls()
+    # A killed process may have left an index that counts a checkpoint never applied.
     history.sync_files()
     compactions = Compactions(history, compactor, runner)
     conversation = Conversation(
         history=history,
         turns=turns,
         compactions=compactions,
-        models=ModelSwitch(history, shelf, text, compactions, carried),
+        models=ModelSwitch(history, shelf, text, compactions, carried, place.recorded),
         bus=bus,
     )
-    return OpenSession(conversation, place.store, place.folder, place.lock, writers)
+    return OpenSession(conversation, place.store, place.folder, place.lock, writers, turns)
 
 
 def _runner(

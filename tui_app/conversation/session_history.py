@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,6 @@ from tui_app.context.events import (
 from tui_app.context.history import Proposal
 from tui_app.context.items import Item
 from tui_app.context.measure import Tally
-from tui_app.context.proposing import nonzero
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.conversation.checkpointing import Archive, Sizes
@@ -135,8 +135,15 @@ class SessionHistory:
         return distrusted
 
     def report(self, payload: Payload) -> None:
-        """Record an event without a message, or only show it when it is live-only."""
-        self.append(payload)
+        """Record an event without a message, or only show it when it is live-only.
+
+        What the log refuses is shown all the same: a screen must not wait for an end that has happened.
+        """
+        try:
+            self.append(payload)
+        except sqlite3.Error as error:
+            _log.warning("The log of %s took no %s: %s", self.session, payload.TYPE, error)
+            self.publish(Record(seq=0, time=time.time(), session=self.session, data=payload))
 
     def append(self, payload: Payload, message: ModelMessage | None = None) -> Record:
         """Write an event to the log, fold it, and show it."""
@@ -158,7 +165,7 @@ class SessionHistory:
         """Apply a compaction: files first, then its events in one transaction, then the view.
 
         Raises:
-            OSError: if a file could not be written; the view is unchanged then.
+            OSError: if a file or the log could not be written; the view is unchanged then.
         """
         now = time.time()
         tokens = self.counter.message(proposal.message)
@@ -166,7 +173,7 @@ class SessionHistory:
             seq=_LATER,
             type=CompactionComplete.TYPE,
             state="success",
-            tokens=nonzero(tokens),
+            tokens=tokens.nonzero(),
             removed=proposal.complete.removed,
         )
         sizes = Sizes(before=self.usage().total, after=self._after(trial), summary=tokens)
@@ -176,7 +183,10 @@ class SessionHistory:
             (complete, text, now),
             (checkpoint, None, now),
         ]
-        records = self.store.append_many(self.session, events)
+        try:
+            records = self.store.append_many(self.session, events)
+        except sqlite3.Error as error:
+            raise OSError(str(error)) from error
         for record, body in zip(records, (message, None), strict=True):
             self._fold(head_of(record.seq, record.time, record.data), body)
             self.publish(record)
@@ -226,6 +236,9 @@ class SessionHistory:
 
     def _rewritten(self) -> None:
         self._items = None
+        visible = {head.seq for head in self.view.visible()}
+        # What is hidden is read from the log again should it come back.
+        self._bodies = {seq: body for seq, body in self._bodies.items() if seq in visible}
         self._tally.reset(self.view.weighed(), trusted_after=self.view.version)
 
     def _item(self, head: Head) -> Item:

@@ -54,7 +54,7 @@ class Carried:
 
     def tokens(self, counter: TokenCounter) -> Breakdown:
         """Its size, without any factor."""
-        return Breakdown(system=counter.instructions(self.instructions), tools=counter.tools(self.tools))
+        return counter.carried(self.instructions, self.tools)
 
 
 @dataclass(slots=True)
@@ -66,6 +66,8 @@ class ModelSwitch:
     text: TextCounter
     compactions: Compactions
     carried: Carried
+    recorded: str
+    """Name of the model by the log and the list of sessions; empty where they name none."""
     _loading: "asyncio.Task[Model] | None" = field(default=None)
 
     async def prepare(self) -> None:
@@ -74,6 +76,8 @@ class ModelSwitch:
             await self._load(self.history.model)
         except Exception as error:  # an SDK may raise anything; the person is told and can choose another
             self.history.append(why_unavailable(error, model=self.history.model))
+        else:
+            self._note_chosen()
         self.measure()
 
     async def current(self) -> Model:
@@ -84,6 +88,7 @@ class ModelSwitch:
             Exception: whatever the vendor's SDK raises, for example for a missing key.
         """
         model = await self._cancellable(self.history.model)
+        self._note_chosen()
         self.measure()
         return model
 
@@ -133,11 +138,23 @@ class ModelSwitch:
             history.append(Notice(text=f"Stayed on {old}: the conversation does not fit {work.model}."))
             return
         history.model = work.model
-        history.append(ModelChange(old=old, new=work.model, limit=window.limit))
-        history.store.set_model(history.session, work.model)
+        self._record(window)
         self.compactions.stop_automatic(stop=work.way == "anyway")
         self.measure()
         history.show_gauge()
+
+    def _note_chosen(self) -> None:
+        """Write down the model a session was opened with, once it is known to exist."""
+        model = self.shelf.built(self.history.model)
+        if model is not None and self.recorded != self.history.model:
+            self._record(self.shelf.limits.window(model))
+
+    def _record(self, window: ContextWindow) -> None:
+        """Let log and list name the present model."""
+        history, old, self.recorded = self.history, self.recorded, self.history.model
+        if old:
+            history.append(ModelChange(old=old, new=history.model, limit=window.limit))
+        history.store.set_model(history.session, history.model)
 
     async def _compacted(self, target: Model, window: ContextWindow) -> bool:
         """Make the conversation fit another window; when that fails everything is as it was."""

@@ -10,7 +10,6 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.turn import TurnRunner, open_calls
 from tui_app.context.events import Error, SessionRewind, TurnEnd, UserMessage
 from tui_app.context.items import Item, to_messages
-from tui_app.context.proposing import nonzero
 from tui_app.context.usage import ContextWindow
 from tui_app.conversation.session_history import SessionHistory
 
@@ -35,7 +34,7 @@ class Turns:
         if (error := self._too_large(request)) is not None:
             history.append(error)
             return TurnEnd(outcome="failed", prompt=text)
-        tokens = nonzero(history.counter.message(request))
+        tokens = history.counter.message(request).nonzero()
         prompt = history.append(UserMessage(text=text, tokens=tokens), request)
         result = await self.runner.run(to_messages(history.items()), model)
         self.close_open_calls()

@@ -37,6 +37,8 @@ class Restate:
     """Undo the newest compaction that stands, or redo the one undone last."""
 
     undo: bool
+    compaction: int = 0
+    """Log number of the compaction that is meant; nothing happens when another one comes first. 0 is any."""
 
     @property
     def label(self) -> str:

@@ -32,7 +32,7 @@ from tui_app.context.events import (
     UserMessage,
     payload_to_json,
 )
-from tui_app.session.secrets import MASK, mask_secrets, names_secret
+from tui_app.context.masking import MASK, mask_secrets, names_secret
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,16}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

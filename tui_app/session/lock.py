@@ -20,6 +20,7 @@ class WriterLock:
 
     Raises:
         SessionLocked: if another process holds it.
+        OSError: if the file cannot be made.
     """
 
     def __init__(self, path: Path) -> None:
@@ -29,8 +30,12 @@ class WriterLock:
             holder = os.read(self._file, 32).decode("ascii", "replace").strip()
             os.close(self._file)
             raise SessionLocked(f"process {holder}" if holder.isdigit() else "another process")
-        os.ftruncate(self._file, 0)
-        os.write(self._file, str(os.getpid()).encode())
+        try:
+            os.ftruncate(self._file, 0)
+            os.write(self._file, str(os.getpid()).encode())
+        except OSError:
+            self.release()
+            raise
 
     def release(self) -> None:
         """Let others write; releasing twice is harmless."""

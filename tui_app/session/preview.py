@@ -19,9 +19,9 @@ from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.window import resolve_window
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Body, Entry
+from tui_app.session.heads import Head
 from tui_app.session.store import SessionInfo, Store
 from tui_app.session.user_view import UserView
-
 
 _PROMPTS = 50
 """Prompts of a resumed session that the arrow keys bring back."""
@@ -35,6 +35,8 @@ class Preview:
     view: UserView
     agent_view: AgentView
     usage: ContextUsage
+    last: int
+    """Log number of the newest event in it."""
     prompts: tuple[str, ...]
     """What the person said last, oldest first; the editor brings it back."""
 
@@ -49,16 +51,30 @@ def load_preview(database: Path, session: str) -> Preview:
     store = Store(database, read_only=True)
     try:
         info = store.info(session)
-        view, agent_view = UserView(), AgentView()
+        view, agent_view, newest = UserView(), AgentView(), 0
         for head in store.heads(info.id):
             view.apply(head)
             agent_view.apply(head)
+            newest = head.seq
         last = store.last_of(info.id, UsageInfo.TYPE)
         prompts = _prompts(store, info.id, agent_view)
     finally:
         store.close()
     usage = _usage(agent_view, info.model, last)
-    return Preview(info=info, view=view, agent_view=agent_view, usage=usage, prompts=prompts)
+    return Preview(info=info, view=view, agent_view=agent_view, usage=usage, last=newest, prompts=prompts)
+
+
+def heads_after(database: Path, session: str, seq: int) -> list[Head]:
+    """Light rows of a session behind a log number.
+
+    Raises:
+        sqlite3.Error: if the file cannot be read.
+    """
+    store = Store(database, read_only=True)
+    try:
+        return list(store.heads(session, seq))
+    finally:
+        store.close()
 
 
 def _prompts(store: Store, session: str, view: AgentView) -> tuple[str, ...]:

@@ -90,8 +90,10 @@ class PlimsollApp(App[int]):
     async def _change_to(self, session: str) -> None:
         leaving = self.chat
         self.chat = ChatScreen(self.launch, session)
-        await self.switch_screen(self.chat)
-        await leaving.session.close()
+        try:
+            await self.switch_screen(self.chat)
+        finally:
+            await leaving.session.close()
 
     def jump_to(self, seq: int) -> None:
         """Show a message in the transcript."""
@@ -120,12 +122,11 @@ class PlimsollApp(App[int]):
         self.run_worker(self.leave(ask=True), group="quit", exclusive=True, exit_on_error=False)
 
     async def on_unmount(self) -> None:
-        """Close the session behind the last frame; a signal may have come before the first one."""
-        if not self.chat.is_mounted:
-            return
+        """Close the session behind the last frame."""
         session = self.chat.session
         if session.state.usage is not None and session.presenter.view.entries:
-            self.farewell = f"Resume: plimsoll --resume {session.id}"
+            command = self.launch.env.get("PLIMSOLL_COMMAND", "plimsoll")
+            self.farewell = f"Resume: {command} --resume {session.id}"
         await session.close()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from textual.worker import get_current_worker
 
-from tui_app.context.encodings import TextCounter
 from tui_app.conversation.work import Compact, Prompt, Restate, Work
 from tui_app.session.lock import SessionLocked
-from tui_app.session.preview import load_preview
+from tui_app.session.preview import heads_after, load_preview
 from tui_app.session.store import SessionNotFound
 from tui_app.settings import OFFLINE_MODEL, SettingsError, resolve_model
 from tui_app.ui.chat_state import ChatState, saying
@@ -40,7 +39,6 @@ class ChatSession:
         self.presenter = presenter
         self.bodies = bodies
         self.link = Link(launch.opening(wanted))
-        self.counter = TextCounter(None)
         self.read_only = ""
         """Why nothing can be sent; empty when it can."""
 
@@ -64,9 +62,8 @@ class ChatSession:
         database = self.launch.paths.database
         try:
             preview = await asyncio.to_thread(load_preview, database, self.id)
-        except (SessionNotFound, sqlite3.Error) as error:
-            self.refuse(str(error))
-            return
+        except (SessionNotFound, sqlite3.Error):
+            return  # opening it says so, with authority
         self.id = preview.info.id
         self.bodies.attach(database, self.id)
         self.presenter.begin(preview)
@@ -77,7 +74,7 @@ class ChatSession:
             await self.show_log()
         else:
             model = self.launch.model or resolve_model(self.launch.settings, self.launch.env)
-            self.presenter.update(ChatState(model=model, policy=self.launch.settings.policy))
+            self.presenter.update(self._with_model(model))
         # Loading the agent side takes the interpreter away from the screen: the first frame goes before.
         await self.presenter.painted()
         try:
@@ -90,7 +87,9 @@ class ChatSession:
             return
         finally:
             started()
-        self.bodies.attach(self.launch.paths.database, self.id)
+        database = self.launch.paths.database
+        self.bodies.attach(database, self.id)
+        self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
         self.presenter.update(self._with_model(model))
         worker = get_current_worker()
         async for batch in self.link.records():
@@ -132,6 +131,7 @@ class ChatSession:
         """Send a prompt; what cannot be sent stays in the editor."""
         if self.submit(Prompt(text)):
             pane.introduce("")
+            pane.transcript.action_last()
         else:
             pane.prompt.editor.give_back(text)
 
@@ -139,9 +139,9 @@ class ChatSession:
         """Compact now, or after the running turn."""
         self.submit(Compact(focus))
 
-    def restate(self, *, undo: bool) -> None:
-        """Undo or redo a compaction."""
-        self.submit(Restate(undo))
+    def restate(self, *, undo: bool, compaction: int = 0) -> None:
+        """Undo or redo a compaction, by its log number; 0 takes the newest."""
+        self.submit(Restate(undo, compaction))
 
     def _show_early(self) -> None:
         self.presenter.update(
@@ -160,10 +160,6 @@ class ChatSession:
         status = self.state.status if self.link.early else Status()
         self.presenter.update(replace(self.state, queue=self.link.early, status=status))
         return text
-
-    def draft_tokens(self, text: str) -> int:
-        """Tokens of what is being typed, estimated."""
-        return self.counter.count(text)
 
     def is_first_run(self) -> bool:
         """Whether nobody has chosen a model yet, so that the embedded one answers."""

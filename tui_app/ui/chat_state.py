@@ -5,15 +5,19 @@ from dataclasses import dataclass, field, replace
 from tui_app.context.events import (
     AssistantDelta,
     AssistantMessage,
+    CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
+    CompactionRedone,
     CompactionStart,
+    CompactionUndone,
     Error,
     GaugeChanged,
     ModelChange,
     Notice,
     Payload,
     QueueChanged,
+    SessionClear,
     SessionStart,
     ToolCall,
     ToolResult,
@@ -71,13 +75,19 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         payload: What happened.
         now: Monotonic seconds, the clock of the status row.
     """
-    return _turn(state, payload, now) or _compaction(state, payload, now) or _session(state, payload) or state
+    return (
+        _turn(state, payload, now)
+        or _compaction(state, payload, now)
+        or _rewritten(state, payload)
+        or _session(state, payload)
+        or state
+    )
 
 
 def saying(state: ChatState, text: str) -> ChatState:
     """Put a sentence in the status row: behind what is under way, or alone."""
     if state.status.busy:
-        return replace(state, status=replace(state.status, notes=(text,)))
+        return replace(state, status=replace(state.status, notes=(text,) if text else ()))
     return replace(state, status=Status(kind="message", text=text))
 
 
@@ -129,6 +139,9 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
                 size=payload.tokens_before,
             )
             return replace(state, compacting=True, status=status)
+        case CompactionAwaited(trigger=trigger):
+            status = Status(kind="compacting", started=now, trigger=trigger, model=state.model)
+            return replace(state, compacting=True, background=None, status=status)
         case CompactionProgress(part=part, parts=parts) if state.compacting:
             status = replace(state.status, part=part, parts=parts, tokens=payload.tokens_written)
             return replace(state, status=status)
@@ -164,6 +177,19 @@ def _outcome(done: CompactionComplete) -> tuple[str, tuple[str, ...]]:
         case _:
             text = f"Compaction failed: {reason}. Nothing changed."
             return text, ("f2 details", "ctrl+g tries again")
+
+
+def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
+    """What is said once the view was rewritten by hand."""
+    match payload:
+        case CompactionUndone(tokens_after=after):
+            return saying(state, f"Undone: the history is back, ~{tokens(after)} · /redo applies it again")
+        case CompactionRedone(tokens_after=after):
+            return saying(state, f"Applied again: ~{tokens(after)} · /undo takes it back")
+        case SessionClear():
+            return saying(state, "Cleared: the model starts afresh, the log keeps everything")
+        case _:
+            return None
 
 
 def _session(state: ChatState, payload: Payload) -> ChatState | None:

@@ -28,14 +28,17 @@ class Launch:
     """Open the list of sessions first."""
 
     def opening(self, session: str = "") -> Opening:
-        """The same launch as a request for a session; empty begins a new one."""
+        """The same launch as a request for a session; empty begins a new one.
+
+        A model given on the command line is for the session opened first and for new ones.
+        """
         return Opening(
             settings=self.settings,
             paths=self.paths,
             env=self.env,
             cwd=self.cwd,
             session=session,
-            model=self.model,
+            model=self.model if session in ("", self.session) else "",
         )
 
 

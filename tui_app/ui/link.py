@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tui_app.context.events import AssistantDelta, Record
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.request import Opening
-from tui_app.conversation.work import Prompt, Work
+from tui_app.conversation.work import Work
 
 if TYPE_CHECKING:
     from tui_app.conversation.opening import OpenSession
@@ -19,25 +19,25 @@ GATHER_S = 1 / 60
 
 
 class Inbox:
-    """Records on their way from the engine's thread; the screen's loop is woken once for many.
+    """Records on their way from the engine's thread; the screen's loop is woken once for many."""
 
-    Args:
-        loop: The screen's.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
         self._records: list[Record] = []
         self._arrived = asyncio.Event()
         self._woken = False
+
+    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Set the loop to wake, before the engine starts."""
+        self._loop = loop
 
     def put(self, record: Record) -> None:
         """Hand a record over; called on the engine's thread."""
         with self._lock:
             self._records.append(record)
             wake, self._woken = not self._woken, True
-        if wake and not self._loop.is_closed():
+        if wake and self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._arrived.set)
 
     async def take(self) -> list[Record]:
@@ -61,7 +61,7 @@ class Link:
     """
 
     def __init__(self, opening: Opening) -> None:
-        self._inbox = Inbox(asyncio.get_running_loop())
+        self._inbox = Inbox()
         self._engine = Engine(opening, self._inbox.put)
         self._early: list[Work] = []
         self._ready = False
@@ -85,6 +85,7 @@ class Link:
         Raises:
             Exception: why the session could not be opened.
         """
+        self._inbox.bind(asyncio.get_running_loop())
         opened = await asyncio.wrap_future(self._engine.start())
         waiting, self._early, self._ready = self._early, [], True
         for work in waiting:
@@ -97,10 +98,6 @@ class Link:
             self._engine.tell(lambda opened: opened.conversation.submit(work))
         else:
             self._early.append(work)
-
-    def send(self, text: str) -> None:
-        """Send a prompt."""
-        self.submit(Prompt(text))
 
     def cancel(self) -> None:
         """Stop what is under way."""

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tui_app.context.events import (
@@ -14,7 +15,7 @@ from tui_app.context.events import (
 )
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Bodies, Body, Entry
-from tui_app.session.heads import head_of
+from tui_app.session.heads import Head, head_of
 from tui_app.session.preview import Preview, StoreBodies
 from tui_app.session.store import Store
 from tui_app.session.user_view import UserView
@@ -61,18 +62,25 @@ class Presenter:
         self.state = ChatState()
         self.view = UserView()
         self.agent_view = AgentView()
+        self.last = 0
+        """Log number of the newest event shown."""
         self._pane = pane
         self._transcript = pane.transcript
         self._timeline = pane.timeline
 
     def begin(self, preview: Preview) -> None:
         """Paint a session that was read from the log."""
-        self.view, self.agent_view = preview.view, preview.agent_view
+        self.view, self.agent_view, self.last = preview.view, preview.agent_view, preview.last
         self._transcript.set_entries([entry for entry in self.view.entries if _is_said(entry)])
         self._timeline.set_entries(self.view.entries)
         info = preview.info
         self._pane.prompt.editor.prompts.extend(preview.prompts)
-        self.update(ChatState(title=info.title, model=info.model, usage=preview.usage))
+        self.update(replace(self.state, title=info.title, model=info.model, usage=preview.usage))
+
+    def catch_up(self, heads: Iterable[Head]) -> None:
+        """Show what the log holds beyond what was shown: it may have grown before anybody listened."""
+        for head in heads:
+            self._fold(head)
 
     async def painted(self) -> None:
         """Wait until what was shown so far is on the screen."""
@@ -110,10 +118,12 @@ class Presenter:
                 if prompt:
                     self.give_back(prompt)
         if record.seq:
-            self._fold(record)
+            self._fold(head_of(record.seq, record.time, record.data))
 
-    def _fold(self, record: Record) -> None:
-        head = head_of(record.seq, record.time, record.data)
+    def _fold(self, head: Head) -> None:
+        if head.seq <= self.last:
+            return
+        self.last = head.seq
         self.agent_view.apply(head)
         change = self.view.apply(head)
         if change is None:

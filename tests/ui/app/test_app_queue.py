@@ -144,3 +144,18 @@ async def test_a_long_queue_is_counted(served: Desk, fake_openai: FakeOpenAI) ->
         await deck.until(lambda: deck.queue[-1:] == ["and 2 more"], "the count")
         assert deck.queue[0] == "Queued 1 of 5: waiting 0 with a second line"
         assert len(deck.queue) == 4
+
+
+async def test_pressing_escape_quickly_loses_no_waiting_prompt(served: Desk, fake_openai: FakeOpenAI) -> None:
+    async with shown(served.app()) as deck:
+        await talking(deck, fake_openai)
+        await deck.send("second")
+        await deck.send("third")
+        session, editor = deck.app.chat.session, deck.app.chat.pane.prompt.editor
+        await deck.until(lambda: len(session.state.queue) == 2, "two waiting prompts")
+        deck.app.chat.action_cancel()
+        deck.app.chat.action_cancel()
+        await deck.until(
+            lambda: {*editor.text.split(), *session.state.queue} == {"second", "third"}, "nothing lost"
+        )
+        await deck.until(lambda: "third" in editor.text, "the newest back in the editor")

@@ -248,3 +248,26 @@ async def test_details_of_a_tool_row_open_with_ctrl_o(served: Desk) -> None:
         await deck.settle()
         assert "import.py:1: rows" in deck.text
         assert not isinstance(deck.app.screen, DetailsScreen)
+
+
+async def test_typing_in_the_transcript_goes_to_the_prompt_and_escape_leads_back(served: Desk) -> None:
+    async with shown(served.app(served.store(Story().turns(3)))) as deck:
+        await deck.ready()
+        editor = deck.app.chat.pane.prompt.editor
+        deck.transcript.focus()
+        await deck.pilot.press("s", "a", "y")
+        await deck.until(lambda: editor.text == "say" and editor.has_focus, "the words in the prompt")
+        deck.transcript.focus()
+        await deck.press("escape")
+        await deck.until(lambda: editor.has_focus, "the prompt focused")
+
+
+async def test_what_is_sent_is_shown_although_the_chat_was_scrolled_up(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(Text("Here."))
+    async with shown(served.app(served.store(Story().turns(30)))) as deck:
+        await deck.ready()
+        await deck.press("pageup", "pageup")
+        await deck.send("where are you?")
+        await deck.says("Here.")

@@ -139,6 +139,18 @@ async def test_deleting_asks_and_keeps_by_default(served: Desk) -> None:
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
 
 
+async def test_a_session_open_elsewhere_is_not_deleted(served: Desk) -> None:
+    session = served.store(Story().turns(1))
+    with written_elsewhere(served, session) as process:
+        async with shown(served.app()) as deck:
+            await deck.ready()
+            await listed(deck)
+            await deck.press("f8", "y")
+            await deck.until(lambda: str(process) in deck.text, "who has it")
+    with served.log() as store:
+        assert store.info(session).id == session
+
+
 async def test_what_another_process_writes_is_shown_read_only(served: Desk) -> None:
     session = served.store(Story().user("how late?").answer("At eleven."))
     with written_elsewhere(served, session) as holder:

@@ -3,6 +3,7 @@
 from datetime import UTC
 
 import pytest
+from textual import events
 from textual.app import App, ComposeResult
 from textual.widgets import Input, OptionList, Static
 
@@ -166,3 +167,17 @@ def test_session_rows_line_up_and_are_clean(width: int) -> None:
     assert "[/x] hostile one" in lines[2].plain
     assert len({line.plain.index(" msg") for line in lines}) == 1
     assert all(line.cell_length <= width for line in lines)
+
+
+@pytest.mark.parametrize("kind", ["models", "sessions"])
+async def test_typing_faster_than_the_list_is_filled_does_no_harm(kind: str) -> None:
+    screen = ModelPicker(MODELS, 0) if kind == "models" else SessionsScreen(SESSIONS)
+    app = Host(screen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        search = app.screen.query_one(Input)
+        for key in "zz":  # both in one read of the terminal
+            search.post_message(events.Key(key, key))
+        await pilot.pause()
+        assert app.screen.query_one(OptionList).option_count == 0
+        await pilot.press("enter", "down", "escape")
+    assert app.results == [None]

@@ -7,6 +7,7 @@ pydantic-ai, so a resumed session can be painted before the agent side is loaded
 
 from tui_app.context.events.base import ErrorKind, FactState, Outcome, Payload, Trigger
 from tui_app.context.events.compaction import (
+    CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
     CompactionRedone,
@@ -54,6 +55,7 @@ __all__ = [
     "AssistantDelta",
     "AssistantMessage",
     "CheckpointCreated",
+    "CompactionAwaited",
     "CompactionComplete",
     "CompactionProgress",
     "CompactionRedone",

@@ -53,6 +53,17 @@ class CompactionStart(Payload):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionAwaited(Payload):
+    """A request waits from now on for a job that ran in the background; it ends as any job does."""
+
+    TYPE: ClassVar[str] = "session.compaction_awaited"
+    STORED: ClassVar[bool] = False
+    job: str
+    trigger: Trigger
+    """Why the request cannot go on without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionProgress(Payload):
     """How far a running job is."""
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from tui_app.context.events.base import Payload
 from tui_app.context.events.compaction import (
+    CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
     CompactionRedone,
@@ -41,9 +42,9 @@ SCHEMA_VERSION = 1
 """Version of the envelope; it grows when a field changes its meaning."""
 PAYLOADS: tuple[type[Payload], ...] = (
     SessionStart, SystemMessage, UserMessage, AssistantMessage, ToolCall, ToolResult, UsageInfo, Truncation,
-    CompactionStart, CompactionProgress, CompactionComplete, CompactionUndone, CompactionRedone, ModelChange,
-    SessionClear, SessionRewind, CheckpointCreated, Error, SessionEnd, TurnStart, AssistantDelta, TurnEnd,
-    QueueChanged, GaugeChanged, Notice,
+    CompactionStart, CompactionAwaited, CompactionProgress, CompactionComplete, CompactionUndone,
+    CompactionRedone, ModelChange, SessionClear, SessionRewind, CheckpointCreated, Error, SessionEnd,
+    TurnStart, AssistantDelta, TurnEnd, QueueChanged, GaugeChanged, Notice,
 )  # fmt: skip
 BY_TYPE: dict[str, type[Payload]] = {payload.TYPE: payload for payload in PAYLOADS}
 

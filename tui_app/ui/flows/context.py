@@ -50,7 +50,8 @@ async def show_context(app: App[Any], session: ChatSession) -> int:
             glyphs=session.glyphs,
         )
     )
-    return wanted or 0
+    rows_of = {entry.result_seq: entry.seq for entry in session.presenter.view.entries if entry.result_seq}
+    return rows_of.get(wanted or 0, wanted or 0)
 
 
 async def _floor(session: ChatSession) -> int:

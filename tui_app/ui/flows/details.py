@@ -52,9 +52,9 @@ async def _compaction(app: App[Any], session: ChatSession, entry: Entry, record:
     )
     choice = await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs))
     if choice == "undo":
-        session.restate(undo=True)
+        session.restate(undo=True, compaction=entry.seq)
     elif choice == "redo":
-        session.restate(undo=False)
+        session.restate(undo=False, compaction=entry.seq)
 
 
 def _carried(entry: Entry) -> bool:

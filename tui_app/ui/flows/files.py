@@ -28,6 +28,9 @@ async def export_session(session: ChatSession, target: str) -> None:
     """Write the conversation as Markdown; without a name next to the workspace's files."""
     path = _destination(session, target)
     try:
+        if await asyncio.to_thread(path.exists):
+            session.say(f"Not exported: {path} exists already. Give another name: /export NAME.")
+            return
         await asyncio.to_thread(_write, session, path)
     except OSError as error:
         session.say(f"Not exported: {path} cannot be written ({error.strerror}).")

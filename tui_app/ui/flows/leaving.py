@@ -19,12 +19,14 @@ QUIT_WINDOW_S = 2.0
 async def step_back(session: ChatSession, editor: PromptEditor) -> None:
     """What Esc does on the chat screen: take the last waiting prompt back, else stop what runs.
 
-    A draft is never cleared and the screen is never left.
+    With nothing to stop it leads back to the prompt. A draft is never cleared, the screen never left.
     """
     if session.state.queue and editor.is_empty:
         editor.give_back(await session.take_back())
     elif session.state.busy:
         session.link.cancel()
+    else:
+        editor.focus()
 
 
 def stop_or_quit(app: "PlimsollApp", screen: "ChatScreen") -> None:

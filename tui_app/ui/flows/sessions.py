@@ -1,13 +1,16 @@
 """The list of sessions: open another one, delete one."""
 
 import asyncio
+import sqlite3
 from typing import Any
 
 from textual.app import App
 
+from tui_app.session.lock import SessionLocked
+from tui_app.session.removal import delete_session
 from tui_app.session.store import SessionInfo, Store
-from tui_app.session.workspace import SessionFolder
 from tui_app.ui.launch import Launch
+from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.sessions import SessionRow, SessionsScreen
 
 
@@ -30,7 +33,8 @@ async def choose_session(app: App[Any], launch: Launch, current: str) -> str:
             return ""
         if choice.action == "open":
             return choice.id
-        await asyncio.to_thread(delete_session, launch, choice.id)
+        if refusal := await asyncio.to_thread(_delete, launch, choice.id):
+            await app.push_screen_wait(DetailsScreen("Not deleted", refusal))
 
 
 def _list(launch: Launch) -> list[SessionInfo]:
@@ -43,14 +47,15 @@ def _list(launch: Launch) -> list[SessionInfo]:
         store.close()
 
 
-def delete_session(launch: Launch, session: str) -> None:
-    """Delete a session with its files; only after the person has confirmed it."""
-    store = Store(launch.paths.database)
+def _delete(launch: Launch, session: str) -> str:
+    """Delete a session the person has said yes to; why it was not possible, empty when it was."""
     try:
-        store.delete(session)
-    finally:
-        store.close()
-    SessionFolder(launch.paths.sessions_dir / session).remove()
+        delete_session(launch.paths.database, launch.paths.sessions_dir, session)
+    except SessionLocked as locked:
+        return f"This session is open in {locked}. Close it there first."
+    except (OSError, sqlite3.Error) as error:
+        return f"The session could not be deleted: {error}"
+    return ""
 
 
 def _row(info: SessionInfo) -> SessionRow:

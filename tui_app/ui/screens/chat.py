@@ -35,10 +35,9 @@ class ChatScreen(Screen[None]):
 
     def __init__(self, launch: Launch, session: str) -> None:
         super().__init__()
-        self._launch = launch
-        self._wanted = session
-        self._bodies = LateBodies()
-        self.pane = ChatPane(launch.settings, self._bodies, id="chat")
+        bodies = LateBodies()
+        self.pane = ChatPane(launch.settings, bodies, id="chat")
+        self.session = ChatSession(launch, session, Presenter(self.pane), bodies)
 
     def compose(self) -> ComposeResult:
         """Everything is in the pane."""
@@ -46,13 +45,12 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Open the session behind the first frame."""
-        self.session = ChatSession(self._launch, self._wanted, Presenter(self.pane), self._bodies)
         self.pane.introduce(FIRST_RUN if self.session.is_first_run() else "")
         self.work(self.session.run(), group="session")
 
-    def work(self, flow: Coroutine[Any, Any, Any], *, group: str = "flow") -> None:
-        """Run a flow in a worker that ends with this screen; one of each group at a time."""
-        self.run_worker(flow, group=group, exclusive=True, exit_on_error=False)
+    def work(self, flow: Coroutine[Any, Any, Any], *, group: str = "flow", exclusive: bool = True) -> None:
+        """Run a flow in a worker that ends with this screen; one of each exclusive group at a time."""
+        self.run_worker(flow, group=group, exclusive=exclusive, exit_on_error=False)
 
     @on(PromptEditor.Submitted)
     def submit(self, event: PromptEditor.Submitted) -> None:
@@ -76,8 +74,8 @@ class ChatScreen(Screen[None]):
                 self.session.link.resume_queue()
             case PromptEditor.QuitWanted():
                 self.run(CommandId.QUIT)
-            case Transcript.UndoRequested():
-                self.run(CommandId.UNDO)
+            case Transcript.UndoRequested(entry=entry):
+                self.session.restate(undo=True, compaction=entry.seq)
 
     @on(Transcript.Opened)
     def open(self, event: Transcript.Opened) -> None:
@@ -109,7 +107,8 @@ class ChatScreen(Screen[None]):
 
     def action_cancel(self) -> None:
         """Go one step back: a waiting prompt, then the turn or compaction."""
-        self.work(step_back(self.session, self.pane.prompt.editor), group="cancel")
+        # Not exclusive: a second press must not lose the prompt the first is about to give back.
+        self.work(step_back(self.session, self.pane.prompt.editor), group="cancel", exclusive=False)
 
     def action_interrupt(self) -> None:
         """Copy, clear, stop, or quit when pressed twice."""

@@ -87,12 +87,15 @@ class FilterDialog(Dialog[Result]):
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.use(event.option_index)
+        if event.option_index < self.options.option_count:
+            self.use(event.option_index)
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
         event.stop()
-        self.explain(event.option_index)
+        # The list may have been narrowed since the row was marked: only what is marked now counts.
+        if event.option_index == self.options.highlighted:
+            self.explain(event.option_index)
 
     def action_move(self, step: int) -> None:
         """Mark another row while the search box keeps the focus."""

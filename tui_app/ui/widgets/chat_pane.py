@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Static
@@ -118,6 +118,16 @@ class ChatPane(Vertical):
         """Go to an entry of the timeline."""
         self.transcript.jump_to(event.entry.seq)
         self.transcript.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Let a person type whatever has the focus: letters no widget wants go to the prompt."""
+        editor = self.prompt.editor
+        # Bindings act only after this; a letter that means something where the focus is must reach them.
+        bound = event.key in self.screen.active_bindings
+        if event.is_printable and not bound and not editor.has_focus:
+            event.stop()
+            editor.focus()
+            editor.post_message(events.Key(event.key, event.character))
 
     def action_page_up(self) -> None:
         """Scroll the chat up."""

@@ -1,0 +1,23 @@
+"""What an answer cost, where that is known."""
+
+import pytest
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.usage import RequestUsage
+
+from tui_app.context.prices import answer_cost
+
+
+def answer(model: str | None, tokens: int) -> ModelResponse:
+    usage = RequestUsage(input_tokens=tokens, output_tokens=tokens)
+    return ModelResponse([TextPart("x")], usage=usage, model_name=model, provider_name="openai")
+
+
+def test_a_listed_model_has_a_price() -> None:
+    price = answer_cost(answer("gpt-4o", 1_000_000))
+    assert price is not None
+    assert price > 1
+
+
+@pytest.mark.parametrize(("model", "tokens"), [("gpt-4o", 0), ("no-such-model", 100), (None, 100)])
+def test_unknown_prices_are_no_zero(model: str | None, tokens: int) -> None:
+    assert answer_cost(answer(model, tokens)) is None

@@ -1,0 +1,141 @@
+"""Opening: all or nothing, nothing happens unseen, and log, list and screen name the same model."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
+
+from tests.conversation.driving import Desk, of, turn
+from tests.servers.behaviours import Text
+from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.events import AssistantMessage, ModelChange, Record, ToolResult, UserMessage
+from tui_app.conversation import opening as opening_module
+from tui_app.conversation.engine import Engine
+from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.session.lock import WriterLock
+from tui_app.session.store import Store
+from tui_app.session.workspace import SessionFolder
+
+OFFLINE = "offline:extractive"
+USER = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Look"}]}
+
+
+async def spoken(desk: Desk, server: FakeOpenAI) -> str:
+    """A session in which something was said."""
+    desk.server("local", server.base_url, window=32_000)
+    server.add(Text("Yes."))
+    async with desk.session() as opened:
+        await turn(opened.conversation, "Hello")
+        return opened.conversation.session
+
+
+def sessions(desk: Desk) -> list[str]:
+    store = Store(desk.opening().paths.database)
+    try:
+        return [info.id for info in store.sessions()]
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+async def test_failed_opening_holds_nothing(
+    desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, fresh: bool
+) -> None:
+    session = await spoken(desk, fake_openai)
+    closed: list[Path] = []
+    close = Store.close
+
+    def noting(store: Store) -> None:
+        closed.append(store.path)
+        close(store)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("a defect")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(opening_module, "build_toolset", broken)
+        patched.setattr(Store, "close", noting)
+        with pytest.raises(RuntimeError, match="a defect"):
+            open_session(desk.opening(session="" if fresh else session))
+    assert len(closed) == 1
+    sessions_dir = desk.opening().paths.sessions_dir
+    WriterLock(SessionFolder(sessions_dir / session).lock_file).release()
+    assert sessions(desk) == [session]
+    assert [path.name for path in sessions_dir.iterdir()] == [session]
+
+
+async def test_no_empty_session_stays_where_its_folder_cannot_be_made(desk: Desk) -> None:
+    paths = desk.opening().paths
+    paths.ensure()
+    paths.sessions_dir.rmdir()
+    paths.sessions_dir.write_text("in the way")
+    paths.sessions_dir.chmod(0o700)
+    with pytest.raises(OSError):  # noqa: PT011 - which one depends on the system
+        open_session(desk.opening(model=OFFLINE))
+    assert sessions(desk) == []
+
+
+async def killed(desk: Desk, server: FakeOpenAI) -> str:
+    """A session whose process died while a tool ran."""
+    session = await spoken(desk, server)
+    message = ModelMessagesTypeAdapter.dump_json(
+        [ModelResponse(parts=[ToolCallPart("ls", {}, tool_call_id="c1")])]
+    ).decode()[1:-1]
+    store = Store(desk.opening().paths.database)
+    store.append(session, UserMessage(text="Look"), json.dumps(USER), time=1.0)
+    store.append(session, AssistantMessage(text="", call_ids=("c1",)), message, time=1.0)
+    store.close()
+    return session
+
+
+async def test_closing_open_calls_is_seen(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    """A screen that shows a session from its file follows what opening it changes."""
+    session = await killed(desk, fake_openai)
+    records: list[Record] = []
+    engine = Engine(desk.opening(session=session), records.append)
+    engine.start().result(30)
+
+    async def settled(opened: OpenSession) -> None:
+        await opened.conversation.settle()
+
+    engine.ask(settled).result(30)
+    await engine.stop()
+    assert [each.outcome for each in of(records, ToolResult) if isinstance(each, ToolResult)] == [
+        "interrupted"
+    ]
+
+
+async def test_why_preparing_failed_is_logged(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(_: object) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(OpenSession, "prepare", broken)
+    engine = Engine(desk.opening(model=OFFLINE), lambda record: None)
+    with caplog.at_level(logging.ERROR):
+        engine.start().result(30)
+
+        async def settled(opened: OpenSession) -> None:
+            await opened.conversation.settle()
+
+        engine.ask(settled).result(30)
+        await engine.stop()
+    assert "a defect" in caplog.text
+
+
+async def test_model_a_session_is_opened_with_is_written_down(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    session = await spoken(desk, fake_openai)
+    for model, changes in ((OFFLINE, 1), (OFFLINE, 1), ("", 1), ("nobody:nothing", 1), ("local:scripted", 2)):
+        async with desk.session(session=session, model=model) as opened:
+            said = [record for record, _ in opened.store.records(session)]
+            assert len(of(said, ModelChange)) == changes
+    assert isinstance(last := of(said, ModelChange)[-1], ModelChange)
+    assert (last.old, last.new, last.limit) == (OFFLINE, "local:scripted", 32_000)
+    assert isinstance(first := of(said, ModelChange)[0], ModelChange)
+    assert (first.old, first.new) == ("local:scripted", OFFLINE)
+    store = Store(desk.opening().paths.database)
+    assert store.info(session).model == "local:scripted"
+    store.close()
