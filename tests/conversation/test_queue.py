@@ -125,10 +125,34 @@ def test_queue_shows_what_waits() -> None:
     assert not queue.remove(Prompt("hi")), "another prompt with the same words is another prompt"
     assert queue.remove(prompt)
     assert queue.next() is compact
+    queue.add(prompt)
     queue.pause()
     assert queue.paused
+    assert queue.next() == Compact(), "only prompts are held back"
+    while len(queue.labels) > 1:
+        assert queue.next() not in (None, prompt)
     assert queue.next() is None
     while queue.take_last():
         assert queue.paused == bool(queue.labels)
     queue.pause()
     assert not queue.paused
+
+
+async def test_a_command_sends_no_prompt_that_is_held_back(desk: Desk, server: FakeOpenAI) -> None:
+    server.add(HangBeforeHeaders(), Text("Second."))
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        conversation.submit(Prompt("first"))
+        conversation.submit(Prompt("second"))
+        await (await server.request(1)).paused.wait()
+        watching = conversation.watch()
+        conversation.cancel()
+        await until(watching, lambda data: isinstance(data, TurnEnd))
+        conversation.submit(Clear())
+        held = await until(watching, lambda data: data == QueueChanged(prompts=("second",), paused=True))
+        assert isinstance(held.data, QueueChanged)
+        await conversation.settle()
+        assert len(server.journal) == 1
+        conversation.resume_queue()
+        await conversation.settle()
+        assert [body["messages"][-1]["content"] for body in server.journal] == ["first", "second"]

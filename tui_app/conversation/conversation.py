@@ -100,11 +100,11 @@ class Conversation:
     def submit(self, work: Work) -> None:
         """Do something as soon as what was asked for before is done."""
         self._queue.add(work)
-        self.resume_queue()
+        self.resume_queue(held=self._queue.paused and not isinstance(work, Prompt))
 
-    def resume_queue(self) -> None:
-        """Go on with what waits after a cancelled turn."""
-        self._queue.paused = False
+    def resume_queue(self, *, held: bool = False) -> None:
+        """Go on with what waits after a cancelled turn; ``held`` prompts stay where they are."""
+        self._queue.paused = held
         if not self.busy:
             self._driver = asyncio.create_task(self._drive(), name="conversation")
         self._show_queue()

@@ -89,8 +89,13 @@ class WorkQueue:
         self._waiting.append(work)
 
     def next(self) -> Work | None:
-        """Take the oldest, unless paused or empty."""
-        return self._waiting.popleft() if self._waiting and not self.paused else None
+        """Take the oldest; while paused the oldest command, because only prompts are held back."""
+        if not self.paused:
+            return self._waiting.popleft() if self._waiting else None
+        command = next((work for work in self._waiting if not isinstance(work, Prompt)), None)
+        if command is not None:
+            self.remove(command)
+        return command
 
     def remove(self, work: Work) -> bool:
         """Take out this very piece of work; whether it still waited."""

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import os
 import signal
+import threading
 from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
@@ -24,6 +26,8 @@ from tui_app.ui.themes import DARK, LIGHT
 from tui_app.ui.widgets.prompt import PromptEditor
 
 _LOG = logging.getLogger(__name__)
+SIGNAL_LIMIT_S = 8.0
+"""Seconds a signalled program may take to close its session before it is ended."""
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 
 
@@ -55,7 +59,7 @@ class PlimsollApp(App[int]):
         """Show the session, and make signals end the program like a person would."""
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
-            loop.add_signal_handler(number, self.exit, 128 + number, 128 + number)
+            loop.add_signal_handler(number, end_by_signal, self, number)
         self.set_keymap(dict(self.launch.settings.keymap))
         self.push_screen(self.chat)
         if self.launch.pick_session:
@@ -135,3 +139,11 @@ class PlimsollApp(App[int]):
         if isinstance(screen, ChatScreen):
             for command in COMMANDS:
                 yield SystemCommand(f"/{command.name}", command.summary, partial(screen.run, command.id))
+
+
+def end_by_signal(app: PlimsollApp, number: int) -> None:
+    """Leave in order; a loop too busy to get there in time is ended all the same."""
+    deadline = threading.Timer(SIGNAL_LIMIT_S, os._exit, (128 + number,))
+    deadline.daemon = True
+    deadline.start()
+    app.exit(128 + number, 128 + number)

@@ -163,7 +163,8 @@ class ChatSession:
 
     def is_first_run(self) -> bool:
         """Whether nobody has chosen a model yet, so that the embedded one answers."""
-        return not self.id and resolve_model(self.launch.settings, self.launch.env) == OFFLINE_MODEL
+        model = self.launch.model or resolve_model(self.launch.settings, self.launch.env)
+        return not self.id and model == OFFLINE_MODEL
 
     async def close(self) -> None:
         """Leave the session."""

@@ -6,6 +6,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from tui_app.ui.widgets.paste import Chips
 from tui_app.ui.widgets.prompt import PromptEditor
 from tui_app.ui.widgets.prompt_row import PromptRow
 from tui_app.ui.widgets.slash_list import SlashList
@@ -327,3 +328,12 @@ async def test_tab_moves_the_focus_when_no_list_is_open() -> None:
     async with app.run_test() as pilot:
         await pilot.press("a", "tab")
         assert app.editor.text == "a"
+
+
+def test_one_endless_line_becomes_a_chip_too() -> None:
+    chips = Chips()
+    body = "x" * 400_000
+    assert chips.is_large(body)
+    chip = chips.add(body)
+    assert chip == "[pasted 400,000 characters]"
+    assert chips.expand(f"look: {chip}") == f"look: {body}"

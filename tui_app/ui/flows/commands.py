@@ -69,8 +69,22 @@ async def _change_session(app: "PlimsollApp", session: ChatSession, command: Com
     chosen = "" if command is CommandId.NEW else await choose_session(app, session.launch, session.id)
     if command is not CommandId.NEW and not chosen:
         return
-    if session.state.turn:
-        text = "Leave this session? The running answer is stopped; what is written so far stays."
-        if not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay")):
-            return
+    text = _what_leaving_costs(session)
+    if text and not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay")):
+        return
     app.open_session(chosen)
+
+
+def _what_leaving_costs(session: ChatSession) -> str:
+    """The question to ask before a session is left; empty when nothing would be lost."""
+    state = session.state
+    losses = []
+    if state.turn:
+        losses.append("the running answer is stopped")
+    if state.compacting:
+        losses.append("the compaction is cancelled")
+    if state.queue:
+        losses.append(
+            f"{len(state.queue)} queued {'prompt is' if len(state.queue) == 1 else 'prompts are'} dropped"
+        )
+    return f"Leave this session? What is written so far stays, but {' and '.join(losses)}." if losses else ""

@@ -2,6 +2,8 @@
 
 LARGE = 20
 """A paste of more lines than this becomes a chip."""
+LONG = 4_000
+"""So does one of more characters: the editor wraps every line anew with each key."""
 
 
 def normalise(text: str) -> str:
@@ -17,7 +19,7 @@ class Chips:
 
     def is_large(self, text: str) -> bool:
         """Whether a paste is shown as a chip."""
-        return len(text.rstrip("\n").split("\n")) > LARGE
+        return len(text) > LONG or len(text.rstrip("\n").split("\n")) > LARGE
 
     def add(self, body: str) -> str:
         """Remember a paste and return its chip; the same text gets the same chip again."""
@@ -25,9 +27,10 @@ class Chips:
             if known == body:
                 return chip
         lines = len(body.rstrip("\n").split("\n"))
-        chip, copy = f"[pasted {lines} lines]", 2
+        size = f"{lines} lines" if lines > 1 else f"{len(body):,} characters"
+        chip, copy = f"[pasted {size}]", 2
         while chip in self._bodies:
-            chip, copy = f"[pasted {lines} lines #{copy}]", copy + 1
+            chip, copy = f"[pasted {size} #{copy}]", copy + 1
         self._bodies[chip] = body
         return chip
 
