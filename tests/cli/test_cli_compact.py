@@ -7,6 +7,7 @@ import pytest
 from tests.cli.conftest import Plimsoll
 from tests.servers.behaviours import Empty, Text, error
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.events import ModelChange
 from tui_app.context.usage import CATEGORIES
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
@@ -57,6 +58,7 @@ def test_compaction_by_its_names(plimsoll: Plimsoll, imported: str, paths: Paths
     assert done["tokens_removed"] == done["tokens_before"] - done["tokens_after"] > 0
     assert done["messages_removed"] == done["messages_before"] - done["messages_after"] > 0
     assert 0 <= done["retention"] <= 1
+    assert done["cost_usd"] == 0.0, "nobody was asked"
     checkpoint = Path(done["checkpoint_path"])
     assert checkpoint.is_relative_to(paths.sessions_dir / imported / "checkpoints")
     assert checkpoint.exists()
@@ -69,6 +71,7 @@ def test_compaction_for_a_person(plimsoll: Plimsoll, imported: str) -> None:
     result = plimsoll("compact", imported)
     assert result.code == 0
     assert result.out.startswith("Compacted ")
+    assert ", $0.00, " in result.out
     assert "Checkpoint: " in result.out
 
 
@@ -148,6 +151,32 @@ def test_model_writes_the_summary_and_hears_the_focus(
     assert "the harbour dues" in request
 
 
+def test_model_of_a_compaction_is_not_that_of_the_session(
+    plimsoll: Plimsoll, imported: str, server: FakeOpenAI, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def recorded() -> tuple[str, list[ModelChange]]:
+        store = Store(paths.database, read_only=True)
+        model = store.info(imported).model
+        events = [record.data for record, _ in store.records(imported)]
+        store.close()
+        return model, [event for event in events if isinstance(event, ModelChange)]
+
+    server.add(*(Text("## Intent\nThe routes of the ferries were looked at.") for _ in range(2)))
+    with server:
+        use(server, monkeypatch)
+        for flags in ((), ("--undo",)):
+            assert plimsoll("compact", imported, *flags).code == 0
+        assert recorded() == ("", []), "an imported session has none until something is said in it"
+        plimsoll("run", "Which routes?", "--session", imported, "--model", "offline:extractive")
+        assert recorded() == ("offline:extractive", [])
+        done = plimsoll("compact", imported, "--model", "local:scripted", "--json").json
+        assert (done["performed_by"], done["model"]) == ("model", "local:scripted")
+        assert plimsoll("compact", imported, "--undo", "--model", "local:scripted").code == 0
+        assert plimsoll("compact", imported, "--redo", "--model", "local:scripted").code == 0
+    assert recorded() == ("offline:extractive", [])
+    assert plimsoll("context", imported, "--json").json["model"] == "offline:extractive"
+
+
 @pytest.mark.parametrize("behaviour", [Empty(), error(500, "out of order")])
 def test_failed_summary_falls_back_and_says_by_whom(
     plimsoll: Plimsoll, imported: str, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, behaviour: Empty
@@ -157,6 +186,7 @@ def test_failed_summary_falls_back_and_says_by_whom(
         use(server, monkeypatch)
         done = plimsoll("compact", imported, "--json").json
     assert (done["outcome"], done["performed_by"]) == ("success", "heuristic")
+    assert done["cost_usd"] is None, "what the model took for its failure is not known"
 
 
 def test_model_without_its_key_compacts_nothing(plimsoll: Plimsoll, imported: str) -> None:

@@ -64,6 +64,49 @@ def test_endpoint_without_its_key(plimsoll: Plimsoll, monkeypatch: pytest.Monkey
     assert "missing: OWN_SECRET" in plimsoll("doctor").out
 
 
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"PLIMSOLL_MODEL": "openai:gpt-5"}, "openai:gpt-5 needs OPENAI_API_KEY."),
+        ({"PLIMSOLL_MODEL": "google:gemini-2.5-pro"}, "GOOGLE_API_KEY or GEMINI_API_KEY"),
+        (
+            {
+                "PLIMSOLL_MODEL": "own:big",
+                "PLIMSOLL_ENDPOINTS": '{own = {base_url = "http://127.0.0.1:9/v1", key_env = "OWN_SECRET"}}',
+            },
+            "needs a key in OWN_SECRET",
+        ),
+        ({"PLIMSOLL_MODEL": "nonesuch:model"}, "There is no model 'nonesuch:model'."),
+    ],
+)
+def test_model_that_cannot_be_used(
+    plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], words: str
+) -> None:
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert states(plimsoll)["model"] == "warn"
+    result = plimsoll("doctor")
+    (line,) = [line for line in result.out.splitlines() if line.split()[:2] == ["warn", "model"]]
+    assert words in line
+    assert "plimsoll models lists them" in result.out
+    assert result.code == 0, "a warning is no failure"
+
+
+def test_model_that_can_be_used(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert states(plimsoll)["model"] == "ok"
+    assert "summaries" not in states(plimsoll), "nothing was set for them"
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert states(plimsoll)["model"] == "ok"
+    assert "new sessions use openai:" in plimsoll("doctor").out
+
+
+def test_model_for_summaries_that_cannot_be_used(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLIMSOLL_SUMMARIZATION_MODEL", "anthropic:claude-haiku-4-5")
+    found = states(plimsoll)
+    assert (found["model"], found["summaries"]) == ("ok", "warn")
+    assert "ANTHROPIC_API_KEY" in plimsoll("doctor").out
+
+
 def test_sessions_file_whole_damaged_and_too_new(
     plimsoll: Plimsoll, imported: str, plimsoll_home: Path
 ) -> None:

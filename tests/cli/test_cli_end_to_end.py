@@ -144,6 +144,21 @@ def test_reader_that_has_seen_enough_is_no_error(start: Start) -> None:
     assert err == ""
 
 
+def close_stdin() -> None:
+    os.close(0)
+
+
+def write_only_stdin() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 0)
+
+
+@pytest.mark.parametrize("spoil", [close_stdin, write_only_stdin])
+def test_prompt_from_a_stdin_that_cannot_be_read(start: Start, spoil: Callable[[], None]) -> None:
+    code, out, err = finished(start("run", "-", stdin=None, preexec_fn=spoil))
+    assert (code, out) == (2, "")
+    assert err == "The prompt cannot be read: stdin is closed. Give it as an argument, or pipe it in.\n"
+
+
 def close_stdout() -> None:
     os.close(1)
 

@@ -74,13 +74,54 @@ def test_wrong_setting_is_named(plimsoll: Plimsoll, plimsoll_home: Path) -> None
     assert "Did you mean window?" in result.err
 
 
-def test_damaged_sessions_file(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["sessions"], ["sessions", "show", "abcd"], ["sessions", "delete", "abcd", "--yes"],
+        ["--continue"], ["--resume", "abcd"], ["run", "hello"], ["run", "hello", "--session", "abcd"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_damaged_sessions_file(
+    plimsoll: Plimsoll, plimsoll_home: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]
+) -> None:
+    monkeypatch.setenv("TEXTUAL_DRIVER", "stands:in")  # for a terminal; the screen is never reached
     database = plimsoll_home / "data" / "sessions.db"
     database.parent.mkdir(parents=True)
     database.write_text("not a database at all, but long enough to be taken for one " * 20)
-    result = plimsoll("sessions")
+    before = database.read_bytes()
+    result = plimsoll(*args)
     assert result.code == 1
-    assert result.err == f"The sessions file {database} cannot be used: file is not a database.\n"
+    assert result.err == (
+        f"Not a readable Plimsoll database: {database} (file is not a database). Nothing was deleted. "
+        "Move it away, with any -wal and -shm file beside it, and start again.\n"
+    )
+    assert database.read_bytes() == before
+
+
+def test_sessions_file_damaged_in_the_middle(plimsoll: Plimsoll, imported: str, plimsoll_home: Path) -> None:
+    """Its head is whole, so that it opens."""
+    database = plimsoll_home / "data" / "sessions.db"
+    content = database.read_bytes()
+    database.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    result = plimsoll("sessions", "show", imported)
+    assert result.code == 1
+    assert result.err.startswith(f"Not a readable Plimsoll database: {database} (")
+    assert "Move it away" in result.err
+
+
+def test_full_disk_is_called_that() -> None:
+    env = {"PLIMSOLL_HOME": "/nowhere"}
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    text, code = explain(error, env)
+    assert text.startswith(
+        "The disk is full: the sessions file /nowhere/data/sessions.db could not be written."
+    )
+    assert "Everything saved before is kept. Make room" in text
+    assert code == 1
+    text, _ = explain(OSError(28, "No space left on device", "/mnt/notes.md"), env)
+    assert text.startswith("The disk is full: /mnt/notes.md could not be written.")
 
 
 def test_database_errors_and_files_are_named() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import stat
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from tests.cli.conftest import Plimsoll
+from tui_app.cli.screen import latest_session
 from tui_app.context.events import AssistantMessage, CompactionComplete, SessionStart, ToolResult, UserMessage
 from tui_app.conversation.importing import import_session
 from tui_app.paths import Paths
@@ -68,6 +70,25 @@ def test_bad_file_does_not_keep_the_others_out(plimsoll: Plimsoll, chat: Path, t
     assert complaints[1].endswith("gone.json: No such file or directory.")
     assert "\x1b" not in result.err
     assert len(plimsoll("sessions", "--json").json["sessions"]) == 1
+
+
+def test_import_counts_as_the_last_use_of_a_session(
+    plimsoll: Plimsoll, chat: Path, tmp_path: Path, database: Path, project: Path
+) -> None:
+    dated = [{**message, "timestamp": "2020-02-02T10:00:00Z"} for message in json.loads(chat.read_text())]
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps(dated))
+    first = plimsoll("import", chat, "--json").json["session"]
+    started = time.time()
+    second = plimsoll("import", old, "--json").json["session"]
+    listed = plimsoll("sessions", "--json").json["sessions"]
+    assert [info["id"] for info in listed] == [second, first]
+    assert started <= listed[0]["created"] <= listed[0]["updated"] <= time.time()
+    store = Store(database, read_only=True)
+    said = [record.time for record, text in store.records(second) if text]
+    assert latest_session(store.sessions(), project) == second, "plimsoll --continue goes on with it"
+    store.close()
+    assert set(said) == {1580637600.0}, "what was said keeps the time at which it was"
 
 
 def test_unusable_lines_are_named(plimsoll: Plimsoll, chat: Path, tmp_path: Path) -> None:

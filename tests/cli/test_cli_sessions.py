@@ -117,10 +117,11 @@ def test_delete_without_anybody_to_ask(
     plimsoll: Plimsoll, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = begin(paths)
-    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
-    result = plimsoll("sessions", "delete", session)
-    assert result.code == 2
-    assert "--yes" in result.err
+    for stdin in (io.StringIO("y\n"), None):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        result = plimsoll("sessions", "delete", session)
+        assert result.code == 2
+        assert "--yes" in result.err
     assert len(plimsoll("sessions", "--json").json["sessions"]) == 1
 
 

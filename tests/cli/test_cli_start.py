@@ -112,3 +112,21 @@ def test_no_terminal(plimsoll: Plimsoll, launches: list[Launch], monkeypatch: py
         'The screen needs a terminal. In scripts, use: plimsoll run "…"\n',
     )
     assert launches == []
+
+
+def test_any_policy_that_the_settings_know(
+    plimsoll: Plimsoll, launches: list[Launch], plimsoll_home: Path
+) -> None:
+    file = Paths.from_env({"PLIMSOLL_HOME": str(plimsoll_home)}).config_file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('[policies.mine]\nbase = "reserve"\n')
+    for name in ("progressive", "mine"):
+        assert plimsoll("--policy", name).code == 0
+    assert [(wanted.policy, wanted.settings.policy) for wanted in launches] == [
+        ("progressive", "progressive"),
+        ("mine", "mine"),
+    ]
+    result = plimsoll("--policy", "yours")
+    assert result.code == 2
+    assert "--policy is 'yours'; allowed: one of plimsoll, sliding-window," in result.err
+    assert result.err.rstrip().endswith("off, mine.")

@@ -5,14 +5,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from tui_app.cli.failures import USAGE, WrongUsage
+from tui_app.cli.exits import USAGE, WrongUsage
 from tui_app.cli.output import tell
 from tui_app.paths import Paths
-from tui_app.session.store import SessionNotFound, Store
-from tui_app.settings import Settings, load_settings
-from tui_app.settings_schema import POLICIES, RULES, Refused
+from tui_app.settings import Settings, WrongFlag, load_settings
+from tui_app.settings_policies import POLICIES
+from tui_app.settings_rules import Refused
+from tui_app.settings_schema import RULES
+
+if TYPE_CHECKING:
+    from tui_app.session.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,12 @@ class Program:
 
         Raises:
             SettingsError: if a setting is wrong.
+            WrongUsage: if a flag names what the settings do not know.
         """
-        return load_settings(self.paths, self.env, overrides)
+        try:
+            return load_settings(self.paths, self.env, overrides)
+        except WrongFlag as wrong:
+            raise WrongUsage(str(wrong)) from None
 
     @property
     def has_sessions(self) -> bool:
@@ -38,7 +46,7 @@ class Program:
         return database.exists() and database.stat().st_size > 0
 
     @contextmanager
-    def sessions(self, *, writing: bool = False) -> Iterator[Store]:
+    def sessions(self, *, writing: bool = False) -> "Iterator[Store]":
         """Open the sessions file for the length of a block.
 
         Args:
@@ -48,6 +56,9 @@ class Program:
             SessionNotFound: if nothing is to be written and no session was ever begun.
             sqlite3.DatabaseError: if the file cannot be used.
         """
+        # The screen of a new session starts without the log.
+        from tui_app.session.store import SessionNotFound, Store
+
         if writing:
             self.paths.ensure()
         elif not self.has_sessions:
@@ -133,7 +144,12 @@ def add_window(parser: argparse.ArgumentParser) -> None:
 
 def add_policy(parser: argparse.ArgumentParser) -> None:
     """Let a command follow another policy."""
-    parser.add_argument("--policy", metavar="P", choices=POLICIES, help=f"policy: {' or '.join(POLICIES)}")
+    parser.add_argument(
+        "--policy",
+        metavar="P",
+        type=setting("policy"),
+        help=f"policy: {', '.join(POLICIES)}, or one of your own from the settings file",
+    )
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from tui_app.cli.command import (
     add_session,
     add_window,
 )
-from tui_app.cli.failures import WrongUsage
+from tui_app.cli.exits import WrongUsage
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +47,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         cwd=program.cwd,
         session=session,
         model=args.model or "",
+        policy=args.policy or "",
+        passing=True,
     )
     if args.dry_run:
         return run_until_signal(dry_run(opening, args.focus, as_json=args.json))

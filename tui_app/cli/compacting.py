@@ -5,13 +5,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tui_app.agent.models import UnknownModel
-from tui_app.cli.failures import FAILED, OK, CommandFailed
+from tui_app.cli.exits import FAILED, OK, CommandFailed
+from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say, tell
 from tui_app.context.compactor import CompactionRefused
 from tui_app.context.events import CompactionComplete, Error
 from tui_app.context.planner import Plan, Refusal
 from tui_app.conversation.inspecting import inspect_session
-from tui_app.conversation.opening import OpenSession, choose_policy, open_session
+from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.policy_change import policy_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Restate
 from tui_app.ui import format as numbers
@@ -67,7 +69,7 @@ async def _prepared(opened: OpenSession) -> None:
     await opened.prepare()
     last = store.last_of(session, Error.TYPE)
     if last is not None and last.seq > known and isinstance(last.data, Error):
-        raise CommandFailed(f"{last.data.message} {last.data.hint}".strip())
+        raise CommandFailed(f"{last.data.message} {for_shell(last.data.hint)}".strip())
 
 
 def complete_json(complete: CompactionComplete) -> dict[str, object]:
@@ -99,7 +101,7 @@ def _show(complete: CompactionComplete) -> None:
         f"tokens, {complete.messages_before:,} to {complete.messages_after:,} messages"
     )
     kept = "" if complete.retention is None else f", {complete.retention:.0%} of the facts kept"
-    cost = "" if complete.cost_usd is None else f", ${complete.cost_usd:.4f}"
+    cost = "" if complete.cost_usd is None else f", {numbers.cost(complete.cost_usd)}"
     writer, took = complete.model or complete.performed_by, numbers.duration(complete.duration_s)
     say(f"Summary by {writer} in {took}{cost}{kept}")
     say(f"Checkpoint: {complete.checkpoint_path}")
@@ -111,12 +113,12 @@ async def dry_run(opening: Opening, focus: str, *, as_json: bool) -> int:
     Raises:
         CommandFailed: if there is nothing to compact.
     """
-    policy = choose_policy(opening.settings)
     try:
         inspection = await inspect_session(opening)
     except UnknownModel as error:
         raise CommandFailed(str(error)) from error
     try:
+        policy = policy_of(inspection.store, inspection.session, opening.settings, opening.policy)
         plan = await asyncio.to_thread(inspection.plan, policy, focus)
     finally:
         inspection.close()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.failures import OK
+from tui_app.cli.exits import OK
 from tui_app.cli.output import print_json, say, say_table
 from tui_app.settings import Settings, resolve_model
 

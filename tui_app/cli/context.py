@@ -3,7 +3,7 @@
 import argparse
 
 from tui_app.cli.command import Command, Program, add_json, add_model, add_session, add_window
-from tui_app.cli.failures import OK, CommandFailed
+from tui_app.cli.exits import OK, CommandFailed
 from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
 from tui_app.context.usage import CATEGORIES, ContextUsage
 from tui_app.ui import format as numbers

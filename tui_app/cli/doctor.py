@@ -4,7 +4,7 @@ import argparse
 from dataclasses import asdict
 
 from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.failures import FAILED, OK
+from tui_app.cli.exits import FAILED, OK
 from tui_app.cli.output import print_json, say
 
 

@@ -7,15 +7,20 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from tui_app.agent.discovery import LocalServer, discover
+from tui_app.agent.models import build_model
 from tui_app.agent.providers import KEYS
+from tui_app.agent.shelf import why_unavailable
 from tui_app.cli.command import Program
 from tui_app.cli.doctor_data import check_database, check_folders, check_log, check_tokenizer
 from tui_app.cli.doctor_report import Check, fail, ok, warn
 from tui_app.cli.doctor_terminal import check_encoding, check_terminal, check_tmux
-from tui_app.settings import Endpoint, SettingsError, resolve_model
+from tui_app.settings import Endpoint, Settings, SettingsError, resolve_model
 from tui_app.version import __version__
 
 _PACKAGES = ("textual", "pydantic-ai-slim", "tiktoken", "platformdirs")
+_OTHER_MODEL = (
+    "Set what it needs, or choose another with --model or in the settings; plimsoll models lists them."
+)
 _REINSTALL = "Install Plimsoll again, into an environment of its own."
 
 
@@ -70,7 +75,7 @@ def check_settings(program: Program, servers: Sequence[LocalServer]) -> list[Che
     return [
         ok("settings", where),
         check_keys(program.env, settings.endpoints, local=bool(servers)),
-        ok("model", f"new sessions use {resolve_model(settings, program.env)}"),
+        *check_models(settings, program.env),
     ]
 
 
@@ -93,6 +98,24 @@ def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, loc
         hint = "Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start a local server such as Ollama."
         return warn("keys", "none: only offline:extractive can answer", hint)
     return ok("keys", ", ".join(present) or "none")
+
+
+def check_models(settings: Settings, env: Mapping[str, str]) -> list[Check]:
+    """Whether the models that the settings choose can be used; none of them is asked anything."""
+    checks = [_check_model("model", "new sessions", resolve_model(settings, env), settings, env)]
+    if name := settings.summarization_model:
+        checks.append(_check_model("summaries", "automatic summaries", name, settings, env))
+    return checks
+
+
+def _check_model(check: str, user: str, model: str, settings: Settings, env: Mapping[str, str]) -> Check:
+    try:
+        build_model(model, env=env, endpoints=settings.endpoints)
+    except Exception as error:  # an SDK may raise anything; here it is what was looked for
+        reason = why_unavailable(error, model=model).message
+        named = reason if model in reason else f"{model}: {reason}"
+        return warn(check, f"for {user}: {named}", _OTHER_MODEL)
+    return ok(check, f"{user} use {model}")
 
 
 def check_servers(servers: Sequence[LocalServer]) -> Check:

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from tui_app.cli.command import Command, Program, add_session
-from tui_app.cli.failures import OK
+from tui_app.cli.exits import OK
 from tui_app.cli.output import print_document, tell
 from tui_app.conversation.exporting import FORMATS, VIEWS, export_session
 

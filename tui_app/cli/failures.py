@@ -6,24 +6,16 @@ import time
 import traceback
 from collections.abc import Mapping
 
+from tui_app.cli.exits import FAILED, USAGE, CommandFailed, WrongUsage
 from tui_app.context.masking import mask_secrets
+from tui_app.context.storage_errors import storage_error
 from tui_app.paths import Paths
 from tui_app.session.lock import SessionLocked
 from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
 
-OK, FAILED, USAGE = 0, 1, 2
-"""Exit codes that scripts rely on."""
 _LOG_LIMIT = 1_000_000
 """Bytes after which the log file is begun anew."""
-
-
-class CommandFailed(Exception):
-    """A command could not do what was asked; the text is a sentence for a person."""
-
-
-class WrongUsage(Exception):
-    """The arguments make no sense together; the text is a sentence for a person."""
 
 
 def explain(error: Exception, env: Mapping[str, str]) -> tuple[str, int]:
@@ -50,6 +42,8 @@ def _expected(error: Exception, env: Mapping[str, str]) -> str:
             return str(error.args[0])
         case SessionLocked():
             return f"The session is open in {error}, and only one may write it. Close it there first."
+        case sqlite3.Error() | OSError() if told := storage_error(error, Paths.from_env(env).database):
+            return str(told)
         case sqlite3.Error():
             return f"The sessions file {Paths.from_env(env).database} cannot be used: {error}."
         case OSError() if error.strerror:

@@ -1,10 +1,11 @@
 """One turn without a screen: driven by the same conversation, shown as text or as JSON lines."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from tui_app.cli.failures import FAILED, OK
+from tui_app.cli.exits import FAILED, OK
+from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say, stream, tell
 from tui_app.context.events import (
     AssistantDelta,
@@ -22,7 +23,7 @@ from tui_app.conversation.bus import Subscription
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Prompt
-from tui_app.session.heads import compaction_title
+from tui_app.session.head_titles import compaction_title
 
 
 class RecordView(Protocol):
@@ -38,6 +39,8 @@ class JsonView:
 
     def show(self, record: Record) -> None:
         """Print one event."""
+        if isinstance(record.data, Error):
+            record = replace(record, data=replace(record.data, hint=for_shell(record.data.hint)))
         if record.data.STORED or isinstance(record.data, TurnEnd):
             print_json(record.to_json())
 
@@ -66,7 +69,7 @@ class AnswerView:
             case CompactionComplete() as complete:
                 tell(f"Compaction {complete.outcome}: {compaction_title(complete)}")
             case Error(message=message, hint=hint):
-                tell(f"{message} {hint}".strip())
+                tell(f"{message} {for_shell(hint)}".strip())
             case Notice(text=text):
                 tell(text)
             case _:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.failures import FAILED, OK
+from tui_app.cli.exits import FAILED, OK
 from tui_app.cli.output import print_json, say, tell
 from tui_app.session.importers import FORMATS, ImportFormatError
 from tui_app.session.store import Store

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.failures import OK
+from tui_app.cli.exits import OK
 from tui_app.cli.output import print_json, say_table
 from tui_app.ui import format as numbers
 

@@ -2,9 +2,15 @@
 
 import argparse
 import sys
+from pathlib import Path
 
 from tui_app.cli.command import Command, Program, add_json, add_model, add_policy, add_window
-from tui_app.cli.failures import WrongUsage
+from tui_app.cli.exits import WrongUsage
+from tui_app.cli.output import tell
+from tui_app.ui.safe_text import one_line
+
+_PATH_CELLS = 200
+"""Cells of a recorded path that are shown; it may come from a foreign file."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,9 +31,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     prompt = read_prompt(args.prompt)
     settings = program.settings(window=args.window, policy=args.policy)
     cwd = program.folder(args.cwd)
-    if args.session:
-        with program.sessions() as store:
-            args.session = store.info(args.session).id
+    session = _known(program, args.session, cwd, chosen=args.cwd is not None) if args.session else ""
     # The agent side takes a second to load: only for those who need it.
     from tui_app.cli.headless import AnswerView, JsonView, run_turn
     from tui_app.cli.signals import run_until_signal
@@ -38,25 +42,54 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         paths=program.paths,
         env=program.env,
         cwd=cwd,
-        session=args.session,
+        session=session,
         model=args.model or "",
+        policy=args.policy or "",
     )
     return run_until_signal(run_turn(opening, prompt, JsonView() if args.json else AnswerView()))
+
+
+def _known(program: Program, wanted: str, cwd: Path, *, chosen: bool) -> str:
+    """Full id of a session; says so when its folder is gone and nobody has chosen another."""
+    with program.sessions() as store:
+        info = store.info(wanted)
+    if not chosen and not _is_folder(info.cwd):
+        gone = one_line(info.cwd, _PATH_CELLS)
+        tell(f"The folder of this session, {gone}, does not exist. Working in {cwd}.")
+    return info.id
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except OSError:  # a name no disk can hold, or nobody may look
+        return False
 
 
 def read_prompt(argument: str) -> str:
     """The prompt as text that can be stored: bytes that are no text become U+FFFD.
 
     Raises:
-        WrongUsage: if there is nothing in it.
+        WrongUsage: if there is nothing in it, or nothing to read it from.
     """
     if argument == "-":
-        text = sys.stdin.buffer.read().decode("utf-8", "replace")
+        text = _read_stdin()
     else:
         text = argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if not text.strip():
         raise WrongUsage("The prompt is empty.")
     return text.strip("\n")
+
+
+def _read_stdin() -> str:
+    # Python has no stdin at all where the shell has closed it.
+    try:
+        raw = sys.stdin.buffer.read() if sys.stdin is not None else None
+    except (OSError, ValueError):
+        raw = None
+    if raw is None:
+        raise WrongUsage("The prompt cannot be read: stdin is closed. Give it as an argument, or pipe it in.")
+    return raw.decode("utf-8", "replace")
 
 
 COMMAND = Command(

@@ -4,11 +4,13 @@ import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from tui_app.cli.command import Program, add_model, add_policy
-from tui_app.cli.failures import CommandFailed
-from tui_app.session.store import SessionInfo
+from tui_app.cli.exits import CommandFailed
+
+if TYPE_CHECKING:
+    from tui_app.session.store import SessionInfo
 
 NO_SESSIONS = "There is no session to go on with yet. Start one with: plimsoll"
 
@@ -55,6 +57,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         cwd=cwd,
         session=session,
         model=args.model or "",
+        policy=args.policy or "",
         pick_session=args.resume == "",
     )
     return run_app(launch)
@@ -73,7 +76,7 @@ def _session(program: Program, args: argparse.Namespace, cwd: Path) -> str:
         return latest_session(store.sessions(), cwd)
 
 
-def latest_session(sessions: list[SessionInfo], cwd: Path) -> str:
+def latest_session(sessions: "list[SessionInfo]", cwd: Path) -> str:
     """Id of the session used last in a folder, else of the one used last anywhere.
 
     Args:

@@ -3,10 +3,11 @@
 import argparse
 import sys
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.failures import OK, CommandFailed, WrongUsage
+from tui_app.cli.exits import OK, CommandFailed, WrongUsage
+from tui_app.cli.hints import for_shell
 from tui_app.cli.output import moment, print_json, say, say_table, tell
 from tui_app.session import removal
 from tui_app.session.entries import Entry
@@ -79,7 +80,7 @@ def show_session(program: Program, wanted: str, *, as_json: bool) -> int:
     """Print everything that happened in a session, one row each."""
     with program.sessions() as store:
         info = store.info(wanted)
-        entries = fold_user_view(store.heads(info.id)).entries
+        entries = [_spoken(entry) for entry in fold_user_view(store.heads(info.id)).entries]
         title = title_of(store, info)
     if as_json:
         print_json({**asdict(info), "title": title, "entries": [asdict(entry) for entry in entries]})
@@ -90,6 +91,11 @@ def show_session(program: Program, wanted: str, *, as_json: bool) -> int:
         say()
         say_table([_entry_row(entry) for entry in entries], right=(0, 4))
     return OK
+
+
+def _spoken(entry: Entry) -> Entry:
+    """The row of an error with its advice worded for a shell."""
+    return replace(entry, title=for_shell(entry.title)) if entry.kind == "error" else entry
 
 
 def _entry_row(entry: Entry) -> tuple[str, ...]:
@@ -126,7 +132,7 @@ def delete_session(program: Program, wanted: str, *, sure: bool, as_json: bool) 
 
 
 def _confirmed(info: SessionInfo, title: str) -> bool:
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise WrongUsage("Deleting cannot be undone. Without a terminal to ask in, say --yes.")
     name = one_line(title, _TITLE_CELLS) or info.id
     tell(f'Delete session "{name}"? {info.messages:,} messages, cannot be undone. Type y to delete:')

@@ -1,0 +1,50 @@
+"""``plimsoll run``: what it says beside the answer."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Plimsoll
+from tui_app.context.events import SessionStart
+from tui_app.paths import Paths
+from tui_app.session.store import Store
+
+QUESTION = ("run", "when is low water?", "--model", "offline:extractive")
+
+
+def begin(home: Path, cwd: str) -> str:
+    paths = Paths.from_env({"PLIMSOLL_HOME": str(home)})
+    paths.ensure()
+    store = Store(paths.database)
+    session = store.create(SessionStart(cwd=cwd, model=""), time=1.0)
+    store.close()
+    return session
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["gone", "no\x00folder", "long" * 2_000, "README.md/below"],
+    ids=["gone", "no path", "too long", "below a file"],
+)
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_folder_of_a_session_that_is_gone_is_said(
+    plimsoll: Plimsoll, plimsoll_home: Path, project: Path, folder: str, flags: tuple[str, ...]
+) -> None:
+    session = begin(plimsoll_home, f"{project}/{folder}")
+    result = plimsoll(*QUESTION, "--session", session, *flags)
+    assert result.code == 0
+    first = result.err.splitlines()[0]
+    assert first.startswith(f"The folder of this session, {project}/")
+    assert first.endswith(f", does not exist. Working in {project}.")
+    assert len(first) < 1_000
+    assert "does not exist" not in result.out
+
+
+def test_folder_that_is_there_or_was_chosen_needs_no_word(
+    plimsoll: Plimsoll, plimsoll_home: Path, project: Path
+) -> None:
+    there, gone = begin(plimsoll_home, str(project)), begin(plimsoll_home, str(project / "gone"))
+    for arguments in (("--session", there), ("--session", gone, "--cwd", "."), ()):
+        result = plimsoll(*QUESTION, *arguments)
+        assert result.code == 0
+        assert "does not exist" not in result.err
