@@ -61,7 +61,7 @@ def test_colour_check_would_notice(machine: Machine) -> None:
 def test_sessions_file_that_cannot_be_opened_is_a_sentence(machine: Machine) -> None:
     (machine.home / "data" / "sessions.db").mkdir(parents=True)
     terminal = machine.start()
-    terminal.wait_for("unable to open database file")
+    terminal.wait_for("The sessions file")
     terminal.write("hello\r")
     terminal.wait_for("› hello")
     terminal.write("\x03" + CTRL_Q)

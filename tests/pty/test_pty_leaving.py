@@ -22,7 +22,12 @@ READY = "compacts at 80%"
 MOUSE = {1000, 1003, 1006}
 RESUME = re.compile(r"^Resume: plimsoll --resume ([0-9a-f]{8})\r?$", re.MULTILINE)
 CRASHING = (sys.executable, "-m", "tests.pty.crashing")
-ENDINGS = {"SIGTERM": (signal.SIGTERM, 143), "SIGHUP": (signal.SIGHUP, 129)}
+ENDINGS = {
+    "SIGINT": (signal.SIGINT, 130),
+    "SIGTERM": (signal.SIGTERM, 143),
+    "SIGHUP": (signal.SIGHUP, 129),
+    "SIGQUIT": (signal.SIGQUIT, 131),
+}
 
 
 @pytest.fixture(params=list(ENDINGS.values()), ids=list(ENDINGS))

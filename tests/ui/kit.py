@@ -181,7 +181,7 @@ class Deck:
 
     async def ready(self) -> None:
         """Wait for the agent side and the tokenizer."""
-        await self.until(lambda: self.app.chat.is_mounted, "the chat")
+        await self.until(lambda: self.app.chat.is_ready, "the chat")
         session = self.app.chat.session
         await self.until(lambda: session.state.usage is not None and session.link.ready, "the agent side")
         await session.link.ask(_prepared)

@@ -16,19 +16,17 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
 
-from tui_app.ui.commands import COMMANDS
-from tui_app.ui.flows.sessions import choose_session
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
 from tui_app.ui.screens.chat import ChatScreen
-from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.themes import DARK, LIGHT
-from tui_app.ui.widgets.prompt import PromptEditor
 
 _LOG = logging.getLogger(__name__)
 SIGNAL_LIMIT_S = 8.0
 """Seconds a signalled program may take to close its session before it is ended."""
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
+_SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
+]
 
 
 class PlimsollApp(App[int]):
@@ -39,6 +37,7 @@ class PlimsollApp(App[int]):
     # Both at once: a sheet of the chat screen's own would make Textual apply all styles once more.
     CSS_PATH: ClassVar[CSSPathType | None] = ["styles/app.tcss", "styles/chat.tcss"]
     ENABLE_COMMAND_PALETTE = True
+    DEFAULT_MODE = "session-1"
 
     def __init__(self, launch: Launch) -> None:
         super().__init__()
@@ -48,56 +47,70 @@ class PlimsollApp(App[int]):
         self.quit_asked = float("-inf")
         self.farewell = ""
         """Printed once the terminal is restored."""
-        self._early: list[events.Key | events.Paste] | None = None if launch.pick_session else []
+        self._held: list[events.Key | events.Paste] | None = None if launch.pick_session else []
+        """What is typed while there is no session to act on it; None while there is one."""
+        self._sessions_opened = 1
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         self.theme = launch.settings.theme
         if launch.settings.plain or not launch.settings.animations:
             self.animation_level = "none"
 
+    def get_default_screen(self) -> Screen[None]:
+        """Begin with the chat; on top of an empty screen, everything would be styled twice."""
+        return self.chat
+
     def on_mount(self) -> None:
-        """Show the session, and make signals end the program like a person would."""
+        """Make signals end the program like a person would."""
+        first = self.chat
+        # Each session is a mode; the first is made a removable one, as the later ones are.
+        self.add_mode(self.DEFAULT_MODE, lambda: first)
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, end_by_signal, self, number)
         self.set_keymap(dict(self.launch.settings.keymap))
-        self.push_screen(self.chat)
         if self.launch.pick_session:
             self.run_worker(self._pick(), exit_on_error=False)
 
     async def on_event(self, event: events.Event) -> None:
-        """Keep what is typed before the prompt exists; a person does not wait for the first frame."""
-        typed = isinstance(event, events.Key) and (event.is_printable or event.key == "enter")
-        if self._early is not None and (typed or isinstance(event, events.Paste)):
-            self._early.append(event)  # type: ignore[arg-type] # one of both by the line above
+        """Hold back what is typed before there is a session; a person does not wait for a frame."""
+        if self._held is not None and isinstance(event, events.Key | events.Paste):
+            self._held.append(event)
         else:
             await super().on_event(event)
 
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Hand over what was typed early as soon as the prompt has the focus."""
-        if self._early is not None and isinstance(event.widget, PromptEditor):
-            early, self._early = self._early, None
-            for key in early:
-                event.widget.post_message(key)
+    async def on_chat_screen_ready(self) -> None:
+        """Act on what was held back, in its order and before anything that was typed since."""
+        held, self._held = self._held or [], None
+        for event in held:
+            await super().on_event(event)
 
     async def _pick(self) -> None:
+        from tui_app.ui.flows.sessions import choose_session
+
         if chosen := await choose_session(self, self.launch, ""):
             self.open_session(chosen)
 
     def open_session(self, session: str) -> None:
         """Leave the present session and open another; empty begins a new one.
 
-        In a worker of the application: one of the chat screen would end with the screen it replaces.
+        From here on, keys are for the next session. In a worker of the application: one of the chat screen
+        would end with the screen it replaces.
         """
+        self._held = self._held or []
         self.run_worker(self._change_to(session), group="session", exclusive=True, exit_on_error=False)
 
     async def _change_to(self, session: str) -> None:
-        leaving = self.chat
-        self.chat = ChatScreen(self.launch, session)
+        leaving, mode = self.chat, self.current_mode
+        self.chat = entering = ChatScreen(self.launch, session, draft=leaving.pane.prompt.editor.draft)
+        self._sessions_opened += 1
+        self.add_mode(f"session-{self._sessions_opened}", lambda: entering)
         try:
-            await self.switch_screen(self.chat)
+            await self.switch_mode(f"session-{self._sessions_opened}")
+            await self.remove_mode(mode)
         finally:
-            await leaving.session.close()
+            if leaving.is_ready:
+                await leaving.session.close()
 
     def jump_to(self, seq: int) -> None:
         """Show a message in the transcript."""
@@ -106,7 +119,9 @@ class PlimsollApp(App[int]):
 
     async def leave(self, *, ask: bool) -> None:
         """Quit; asks first when an answer is being written."""
-        if ask and self.chat.session.state.turn:
+        from tui_app.ui.screens.confirm import ConfirmDialog
+
+        if ask and self.chat.is_ready and self.chat.session.state.turn:
             text = "Quit while the model answers? The answer is stopped; what is written so far stays."
             if not await self.push_screen_wait(ConfirmDialog(text, verb="Quit", keep="Stay")):
                 return
@@ -117,6 +132,9 @@ class PlimsollApp(App[int]):
         error = event.worker.error
         if event.state is WorkerState.ERROR and error is not None:
             _LOG.error("a flow failed", exc_info=error)
+            if not self.chat.is_ready:
+                self.exit(1, 1, f"Plimsoll could not start: {type(error).__name__}. The log file tells more.")
+                return
             self.chat.session.report(
                 f"That did not work: {type(error).__name__}. f2 tells more, the log file all."
             )
@@ -127,6 +145,8 @@ class PlimsollApp(App[int]):
 
     async def on_unmount(self) -> None:
         """Close the session behind the last frame."""
+        if not self.chat.is_ready:
+            return
         session = self.chat.session
         if session.state.usage is not None and session.presenter.view.entries:
             command = self.launch.env.get("PLIMSOLL_COMMAND", "plimsoll")
@@ -135,6 +155,8 @@ class PlimsollApp(App[int]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer every slash command in the palette, besides Textual's own."""
+        from tui_app.ui.commands import COMMANDS
+
         yield from super().get_system_commands(screen)
         if isinstance(screen, ChatScreen):
             for command in COMMANDS:

@@ -7,20 +7,24 @@ from pathlib import Path
 
 from textual.worker import get_current_worker
 
-from tui_app.conversation.work import Compact, Prompt, Restate, Work
-from tui_app.session.lock import SessionLocked
+from tui_app.conversation.work import Compact, Prompt, Restate, Restore, Work
+from tui_app.session.entries import Entry
+from tui_app.session.lock import SessionLocked, holder
 from tui_app.session.preview import heads_after, load_preview
 from tui_app.session.store import SessionNotFound
-from tui_app.settings import OFFLINE_MODEL, SettingsError, resolve_model
-from tui_app.ui.chat_state import ChatState, saying
+from tui_app.settings import SettingsError
+from tui_app.ui.chat_state import ChatState, noting, saying
 from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
+from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch, started
 from tui_app.ui.link import Link
-from tui_app.ui.presenter import LateBodies, Presenter
+from tui_app.ui.presenter import Presenter
 from tui_app.ui.widgets.chat_pane import ChatPane
 from tui_app.ui.widgets.status import Status
 
-FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
+WRITTEN_ELSEWHERE = "This session is being written by {}: shown read-only."
+FREE = "This session is free again: what you send next is written here."
+TAKEN_OVER = "The other window has let go of this session: it goes on here."
 
 
 class ChatSession:
@@ -38,9 +42,13 @@ class ChatSession:
         self.id = wanted
         self.presenter = presenter
         self.bodies = bodies
+        bodies.announce(presenter.redraw)
         self.link = Link(launch.opening(wanted))
-        self.read_only = ""
-        """Why nothing can be sent; empty when it can."""
+        self._refused = ""
+        self.leaving = False
+        """Whether the person has asked for another session and may get it any moment."""
+        self._lock: Path | None = None
+        """The lock of another window that writes the session, while this one only shows it."""
 
     @property
     def state(self) -> ChatState:
@@ -56,6 +64,14 @@ class ChatSession:
     def folder(self) -> Path:
         """The session's own folder."""
         return self.launch.paths.sessions_dir / self.id
+
+    @property
+    def read_only(self) -> str:
+        """Why nothing can be sent now; empty when it can, or the window that wrote the session has let go."""
+        if self._lock is None:
+            return self._refused
+        who = holder(self._lock)
+        return WRITTEN_ELSEWHERE.format(who) if who else ""
 
     async def show_log(self) -> None:
         """Paint what the log holds, before the agent side is loaded."""
@@ -73,36 +89,69 @@ class ChatSession:
         if self.id:
             await self.show_log()
         else:
-            model = self.launch.model or resolve_model(self.launch.settings, self.launch.env)
-            self.presenter.update(self._with_model(model))
-        # Loading the agent side takes the interpreter away from the screen: the first frame goes before.
+            self.presenter.update(self._with(self.launch.first_model, self.launch.settings.policy))
+        # Loading the agent side takes the interpreter away from the screen: what is known is painted before.
         await self.presenter.painted()
         try:
-            self.id, model = await self.link.open()
-        except SessionLocked as locked:
-            self.refuse(f"This session is being written by {locked}: shown read-only.")
-            return
+            model, policy = await self._open()
         except (SessionNotFound, SettingsError, sqlite3.Error, OSError) as error:
-            self.refuse(str(error))
+            self._refused = str(error)
+            self.refuse(self._refused)
             return
-        finally:
-            started()
-        database = self.launch.paths.database
-        self.bodies.attach(database, self.id)
-        self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
-        self.presenter.update(self._with_model(model))
+        self.presenter.update(self._with(model, policy))
         worker = get_current_worker()
         async for batch in self.link.records():
             if worker.is_cancelled:
                 return
             self.presenter.present(batch)
 
-    def _with_model(self, model: str) -> ChatState:
-        return replace(self.state, model=model, policy=self.launch.settings.policy)
+    async def _open(self) -> tuple[str, str]:
+        """Open the session and show all it holds; while another window writes it, try whenever asked for.
+
+        Returns:
+            Names of the model and of the policy.
+        """
+        taken_over = False
+        while True:
+            try:
+                self.id, model, policy = await self.link.open()
+            except SessionLocked as locked:
+                if not taken_over:
+                    self.presenter.on_typing(self.look_again)
+                await self._wait_for(str(locked))
+                taken_over = True
+            else:
+                break
+            finally:
+                started()
+        database = self.launch.paths.database
+        self.bodies.attach(database, self.id)
+        self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
+        if taken_over:
+            self.presenter.remeasure(await asyncio.to_thread(load_preview, database, self.id))
+            self.report(TAKEN_OVER)
+        return model, policy
+
+    async def _wait_for(self, who: str) -> None:
+        """Show the session read-only until something is asked for after the other window has let go."""
+        # Hardly ever needed: the first paint does not wait for it.
+        from tui_app.session.workspace import SessionFolder
+
+        self._lock = SessionFolder(self.folder).lock_file
+        self.refuse(WRITTEN_ELSEWHERE.format(who))
+        await self.link.wanted()
+        self._lock = None
+
+    def look_again(self) -> None:
+        """Say so when another window that wrote the session has let go of it."""
+        if self._lock is not None and self.state.status.text != FREE and not self.read_only:
+            self.say(FREE)
+
+    def _with(self, model: str, policy: str) -> ChatState:
+        return replace(self.state, model=model, policy=policy)
 
     def refuse(self, why: str) -> None:
         """Show the session without letting anything be sent."""
-        self.read_only = why
         while text := self.link.take_back_early():
             self.presenter.give_back(text)
         self.presenter.update(replace(self.state, queue=()))
@@ -114,13 +163,12 @@ class ChatSession:
 
     def report(self, text: str) -> None:
         """Say something that must not be missed: it stays among the notices."""
-        self.say(text)
-        self.presenter.update(replace(self.state, notices=(*self.state.notices, text)))
+        self.presenter.update(noting(saying(self.state, text), text))
 
     def submit(self, work: Work) -> bool:
         """Ask for something that changes the conversation; whether that was possible."""
-        if self.read_only:
-            self.say(self.read_only)
+        if why := self.read_only:
+            self.say(why)
             return False
         self.link.submit(work)
         if not self.state.turn and self.link.early:
@@ -138,6 +186,13 @@ class ChatSession:
     def compact(self, focus: str = "") -> None:
         """Compact now, or after the running turn."""
         self.submit(Compact(focus))
+
+    def undo(self, entry: Entry) -> None:
+        """Take back the compaction or the rewrite that a row stands for."""
+        if entry.kind == "rewrite":
+            self.submit(Restore(entry.seq))
+        else:
+            self.restate(undo=True, compaction=entry.seq)
 
     def restate(self, *, undo: bool, compaction: int = 0) -> None:
         """Undo or redo a compaction, by its log number; 0 takes the newest."""
@@ -160,11 +215,6 @@ class ChatSession:
         status = self.state.status if self.link.early else Status()
         self.presenter.update(replace(self.state, queue=self.link.early, status=status))
         return text
-
-    def is_first_run(self) -> bool:
-        """Whether nobody has chosen a model yet, so that the embedded one answers."""
-        model = self.launch.model or resolve_model(self.launch.settings, self.launch.env)
-        return not self.id and model == OFFLINE_MODEL
 
     async def close(self) -> None:
         """Leave the session."""

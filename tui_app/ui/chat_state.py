@@ -16,6 +16,7 @@ from tui_app.context.events import (
     ModelChange,
     Notice,
     Payload,
+    PolicyChange,
     QueueChanged,
     SessionClear,
     SessionStart,
@@ -33,6 +34,11 @@ from tui_app.ui.widgets.status import Status
 _REASON_CELLS = 40
 """A longer reason is cut in the row, so that its end is seen at 80 columns; the notices have it whole."""
 CANCELLED = "Compaction cancelled. Nothing changed."
+OTHERWISE = "else compaction is tried again; ctrl+g compacts now."
+"""What a stopped compaction leads to where the row, which says the rest, has no room for it."""
+STOPPED = Status(kind="message", text="Stopped. Nothing is lost.")
+NOTICES = 200
+"""So many of the newest notices are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +66,8 @@ class ChatState:
     """Progress of a background compaction, 0 to 1; None when none runs."""
     compacting: bool = False
     """Whether a compaction runs that the person waits for."""
+    stopped: Status | None = None
+    """What the row says when a turn ends whose compaction was stopped; None where none was."""
 
     @property
     def busy(self) -> bool:
@@ -79,6 +87,7 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         _turn(state, payload, now)
         or _compaction(state, payload, now)
         or _rewritten(state, payload)
+        or _changed(state, payload)
         or _session(state, payload)
         or state
     )
@@ -91,11 +100,18 @@ def saying(state: ChatState, text: str) -> ChatState:
     return replace(state, status=Status(kind="message", text=text))
 
 
+def noting(state: ChatState, text: str) -> ChatState:
+    """Add a notice; the oldest ones leave."""
+    return replace(state, notices=(*state.notices, text)[-NOTICES:])
+
+
 def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
     match payload:
         case TurnStart():
             status = Status(kind="connecting", started=now, model=state.model)
-            return replace(state, turn=True, turn_started=now, streamed=0, unlogged=0, status=status)
+            return replace(
+                state, turn=True, turn_started=now, streamed=0, unlogged=0, stopped=None, status=status
+            )
         case AssistantDelta(text=text, thinking=thinking):
             size = len(text) + len(thinking)
             streamed, unlogged = state.streamed + size, state.unlogged + size
@@ -111,8 +127,7 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             spent = state.spent if cost is None else (state.spent or 0.0) + cost
             return replace(state, spent=spent, unlogged=0)
         case TurnEnd(outcome=outcome):
-            text = "Stopped. Nothing is lost." if outcome == "cancelled" else ""
-            status = Status(kind="message", text=text) if text else Status()
+            status = (state.stopped or STOPPED) if outcome == "cancelled" else Status()
             return replace(state, turn=False, unlogged=0, status=_unless_compacting(state, status))
         case _:
             return None
@@ -155,12 +170,13 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
 
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     text, notes = _outcome(done)
-    quiet = done.trigger == "background"
-    whole = f"{text} {done.reason}." if done.reason else text
-    notices = (*state.notices, whole) if done.outcome in ("failed", "discarded") else state.notices
-    said = state.status if quiet else Status(kind="message", text=text, notes=notes)
-    status = _waiting(state) if state.turn else said
-    return replace(state, compacting=False, background=None, status=status, notices=notices)
+    outcome = Status(kind="message", text=text, notes=notes)
+    if done.outcome in ("failed", "discarded"):
+        state = noting(state, f"{text} {done.reason}." if done.reason else text)
+    elif done.outcome == "cancelled" and done.reason:
+        state = replace(noting(state, f"{text}, {OTHERWISE}"), stopped=outcome)
+    status = state.status if done.trigger == "background" else outcome
+    return replace(state, compacting=False, background=None, status=_waiting(state) if state.turn else status)
 
 
 def _outcome(done: CompactionComplete) -> tuple[str, tuple[str, ...]]:
@@ -170,6 +186,8 @@ def _outcome(done: CompactionComplete) -> tuple[str, tuple[str, ...]]:
         case "success":
             sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
             return f"Compacted {sizes}", ("/undo takes it back", "ctrl+o shows the summary")
+        case "cancelled" if done.reason:
+            return f"Compaction cancelled; {done.reason}", ("ctrl+g compacts",)
         case "cancelled":
             return CANCELLED, ()
         case "discarded":
@@ -192,21 +210,30 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
             return None
 
 
+def _changed(state: ChatState, payload: Payload) -> ChatState | None:
+    """What a person has chosen for the rest of the session."""
+    match payload:
+        case ModelChange(new=new):
+            return replace(state, model=new, status=Status(kind="message", text=f"Now answering: {new}"))
+        case PolicyChange(new=new):
+            return replace(state, policy=new, status=Status(kind="message", text=f"Policy: {new}"))
+        case _:
+            return None
+
+
 def _session(state: ChatState, payload: Payload) -> ChatState | None:
     match payload:
         case SessionStart():
             return replace(state, title=payload.title, model=payload.model, policy=payload.policy)
         case UserMessage(text=text) if not state.title:
             return replace(state, title=one_line(text, 60))
-        case ModelChange(new=new):
-            return replace(state, model=new, status=Status(kind="message", text=f"Now answering: {new}"))
         case QueueChanged(prompts=prompts, paused=paused):
             return replace(state, queue=prompts, paused=paused)
         case GaugeChanged(usage=usage):
             return replace(state, usage=usage)
         case Notice(text=text):
-            return replace(saying(state, text), notices=(*state.notices, text))
+            return noting(saying(state, text), text)
         case Error(message=message, hint=hint):
-            return replace(state, notices=(*state.notices, f"{message} {hint}".strip()))
+            return noting(state, f"{message} {hint}".strip())
         case _:
             return None

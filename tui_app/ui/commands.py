@@ -23,6 +23,7 @@ class CommandId(Enum):
     HISTORY = auto()
     CONTEXT = auto()
     MODEL = auto()
+    POLICY = auto()
     RESUME = auto()
     NEW = auto()
     STATUS = auto()
@@ -66,6 +67,10 @@ COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(
         id=CommandId.MODEL, name="model", argument="[name]", busy="queue", summary="Choose a model"
+    ),
+    SlashCommand(
+        id=CommandId.POLICY, name="policy", argument="[name]", busy="queue",
+        summary="Show or change what governs the context",
     ),
     SlashCommand(
         id=CommandId.RESUME, name="resume", aliases=("sessions", "threads"), summary="Open another session"
@@ -127,9 +132,19 @@ def parse(text: str) -> ParsedCommand | UnknownCommand:
 
 
 def complete(prefix: str) -> list[SlashCommand]:
-    """Commands whose name or alias starts with ``prefix`` (with or without the slash), in table order."""
+    """Commands whose name or alias starts with ``prefix`` (with or without the slash), the likeliest first.
+
+    What is typed in full comes before what only begins so, and a name before an alias; among equals the
+    order of the table is kept.
+    """
     wanted = prefix.removeprefix("/").lower()
-    return [command for command in COMMANDS if any(name.startswith(wanted) for name in command.names)]
+    found = [command for command in COMMANDS if any(name.startswith(wanted) for name in command.names)]
+    return sorted(found, key=lambda command: _likeness(command, wanted), reverse=True)
+
+
+def _likeness(command: SlashCommand, wanted: str) -> tuple[bool, bool, bool]:
+    """Whether this is the command's name, one of its names, or at least how its name begins."""
+    return command.name == wanted, wanted in command.names, command.name.startswith(wanted)
 
 
 def _by_name(name: str) -> SlashCommand | None:

@@ -73,15 +73,15 @@ KEYS: tuple[KeyBinding, ...] = (
         tooltip="On the last line: the prompt after.", label="down", scope="prompt",
     ),
     KeyBinding(
-        id="chat.compact", key="ctrl+g", action="compact", description="Compact the conversation",
+        id="chat.compact", key="ctrl+g", action="slash('/compact')", description="Compact the conversation",
         tooltip="Replace old history by a summary; it can be undone.", label="ctrl+g", hint="compact", rank=1,
     ),
     KeyBinding(
-        id="chat.models", key="ctrl+l", action="models", description="Choose a model",
+        id="chat.models", key="ctrl+l", action="slash('/model')", description="Choose a model",
         tooltip="Pick the model that answers next.", label="ctrl+l", hint="models", rank=2,
     ),
     KeyBinding(
-        id="chat.context", key="f3", action="context", description="What fills the context",
+        id="chat.context", key="f3", action="slash('/context')", description="What fills the context",
         tooltip="Tokens by category and the biggest messages.", label="f3", hint="context", rank=3,
     ),
     KeyBinding(
@@ -94,7 +94,7 @@ KEYS: tuple[KeyBinding, ...] = (
         tooltip="Find any command by name.", label="ctrl+p", scope="app", hint="palette", rank=5,
     ),
     KeyBinding(
-        id="chat.help", key="f1", action="help", description="Keys and commands",
+        id="chat.help", key="f1", action="slash('/help')", description="Keys and commands",
         tooltip="Everything this screen can do.", label="f1",
     ),
     _chat("cancel", "escape", "cancel", "Stop or go back", "One step a press; it never quits.", "esc"),

@@ -7,10 +7,17 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_app.conversation.request import Opening
 from tui_app.paths import Paths
-from tui_app.settings import Settings
+from tui_app.settings import OFFLINE_MODEL, Settings, resolve_model
+
+if TYPE_CHECKING:
+    from textual.driver import Driver
+
+_SWITCH_S = 0.001
+"""Seconds after which a busy thread lets the screen's go on; with Python's own 5 ms, frames come late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,21 +31,35 @@ class Launch:
     session: str = ""
     """Id of the session to go on with; empty begins a new one."""
     model: str = ""
+    policy: str = ""
+    """One asked for on the command line; it ranks above what was chosen in a session before."""
     pick_session: bool = False
     """Open the list of sessions first."""
+
+    @property
+    def first_model(self) -> str:
+        """Name of the model that a new session begins with."""
+        return self.model or resolve_model(self.settings, self.env)
+
+    @property
+    def is_first_run(self) -> bool:
+        """Whether nobody has chosen a model yet, so that the embedded one answers."""
+        return self.first_model == OFFLINE_MODEL
 
     def opening(self, session: str = "") -> Opening:
         """The same launch as a request for a session; empty begins a new one.
 
-        A model given on the command line is for the session opened first and for new ones.
+        A model or policy given on the command line is for the session opened first and for new ones.
         """
+        asked_here = session in ("", self.session)
         return Opening(
             settings=self.settings,
             paths=self.paths,
             env=self.env,
             cwd=self.cwd,
             session=session,
-            model=self.model if session in ("", self.session) else "",
+            model=self.model if asked_here else "",
+            policy=self.policy if asked_here else "",
         )
 
 
@@ -52,15 +73,28 @@ def run_app(launch: Launch) -> int:
     gc.disable()
     from tui_app.ui.app import PlimsollApp
 
+    sys.setswitchinterval(_SWITCH_S)
     if not launch.settings.color:
         # Textual reads this variable and nothing else when the application is made.
         os.environ["NO_COLOR"] = "1"
     app = PlimsollApp(launch)
+    app.driver_class = _safe_driver(app.driver_class)
     app.run(mouse=launch.settings.mouse)
     _say_goodbye(app.farewell)
     # Everything is closed; searching all that was loaded for cycles would only keep the shell waiting.
     gc.freeze()
     return app.return_code or 0
+
+
+def _safe_driver(chosen: type["Driver"]) -> type["Driver"]:
+    """The driver to use where Textual chose its own for terminals; one named by the environment stays."""
+    if sys.platform == "win32":
+        return chosen
+    from textual.drivers.linux_driver import LinuxDriver
+
+    from tui_app.ui.terminal_input import PasteSafeDriver
+
+    return PasteSafeDriver if chosen is LinuxDriver else chosen
 
 
 def started() -> None:

@@ -9,13 +9,14 @@ from tui_app.context.events import AssistantDelta, Record
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Work
+from tui_app.session.lock import SessionLocked
 
 if TYPE_CHECKING:
     from tui_app.conversation.opening import OpenSession
 
 T = TypeVar("T")
-GATHER_S = 1 / 60
-"""Streamed text is gathered for so many seconds: half a frame of the transcript, which paints 30 a second."""
+GATHER_S = 1 / 40
+"""Streamed text is gathered for so many seconds: one frame of the transcript."""
 
 
 class Inbox:
@@ -54,17 +55,21 @@ class Inbox:
 class Link:
     """One session's engine as the screen uses it. Belongs to the screen's loop.
 
-    What is asked for before the agent side has loaded waits here, where it can still be taken back.
+    What is asked for before the agent side has loaded waits here, where it can still be taken back. While
+    another process writes the session, whatever is asked for starts another attempt to open it.
 
     Args:
         opening: Which session.
     """
 
     def __init__(self, opening: Opening) -> None:
+        self._opening = opening
         self._inbox = Inbox()
         self._engine = Engine(opening, self._inbox.put)
         self._early: list[Work] = []
         self._ready = False
+        self._locked = False
+        self._wanted = asyncio.Event()
 
     @property
     def ready(self) -> bool:
@@ -76,27 +81,46 @@ class Link:
         """What waits for the agent side."""
         return tuple(work.label for work in self._early)
 
-    async def open(self) -> tuple[str, str]:
+    async def open(self) -> tuple[str, str, str]:
         """Start the engine and send what waits once it is there.
 
         Returns:
-            Id of the session and name of its model.
+            Id of the session, name of its model and of its policy.
 
         Raises:
+            SessionLocked: if another process writes it; this may be called again once :meth:`wanted` returns.
             Exception: why the session could not be opened.
         """
         self._inbox.bind(asyncio.get_running_loop())
-        opened = await asyncio.wrap_future(self._engine.start())
+        try:
+            opened = await asyncio.wrap_future(self._engine.start())
+        except SessionLocked:
+            await self._engine.stop()
+            self._locked = True
+            raise
         waiting, self._early, self._ready = self._early, [], True
         for work in waiting:
             self.submit(work)
-        return opened.conversation.session, opened.conversation.model
+        conversation = opened.conversation
+        return conversation.session, conversation.model, conversation.policy
+
+    async def wanted(self) -> None:
+        """Wait until something is asked for although another process wrote the session."""
+        await self._wanted.wait()
+        self._wanted.clear()
+
+    def _try_again(self) -> None:
+        """Have the session opened anew where another process wrote it before."""
+        if self._locked:
+            self._engine, self._locked = Engine(self._opening, self._inbox.put), False
+            self._wanted.set()
 
     def submit(self, work: Work) -> None:
         """Ask for something that changes the conversation."""
         if self._ready:
             self._engine.tell(lambda opened: opened.conversation.submit(work))
         else:
+            self._try_again()
             self._early.append(work)
 
     def cancel(self) -> None:
@@ -123,6 +147,7 @@ class Link:
 
     async def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> T:
         """Run a coroutine on the engine's loop and wait for its outcome."""
+        self._try_again()
         return await asyncio.wrap_future(self._engine.ask(request))
 
     async def records(self) -> AsyncIterator[list[Record]]:

@@ -1,10 +1,8 @@
 """Turns events into widget updates: the one place that knows both."""
 
-import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from tui_app.context.events import (
     AssistantDelta,
@@ -14,41 +12,12 @@ from tui_app.context.events import (
     TurnStart,
 )
 from tui_app.session.agent_view import AgentView
-from tui_app.session.entries import Bodies, Body, Entry
+from tui_app.session.entries import Entry
 from tui_app.session.heads import Head, head_of
-from tui_app.session.preview import Preview, StoreBodies
-from tui_app.session.store import Store
+from tui_app.session.preview import Preview
 from tui_app.session.user_view import UserView
 from tui_app.ui.chat_state import ChatState, advance
 from tui_app.ui.widgets.chat_pane import ChatPane
-
-
-class LateBodies:
-    """Texts of a session whose log may not exist yet when the first frame is painted."""
-
-    def __init__(self) -> None:
-        self._source: Bodies | None = None
-        self._store: Store | None = None
-
-    def attach(self, database: Path, session: str) -> None:
-        """Read from a session's log from now on."""
-        self.close()
-        self._store = Store(database, read_only=True)
-        self._source = StoreBodies(self._store, session)
-
-    def body(self, entry: Entry) -> Body:
-        """The full content of a row."""
-        return self._source.body(entry) if self._source is not None else Body(text=entry.title)
-
-    def record(self, session: str, seq: int) -> Record | None:
-        """One whole event of the log."""
-        return self._store.record(session, seq) if self._store is not None else None
-
-    def close(self) -> None:
-        """Close the log."""
-        if self._store is not None:
-            self._store.close()
-            self._store = self._source = None
 
 
 class Presenter:
@@ -84,9 +53,21 @@ class Presenter:
 
     async def painted(self) -> None:
         """Wait until what was shown so far is on the screen."""
-        done = asyncio.Event()
-        self._pane.call_after_refresh(done.set)
-        await done.wait()
+        await self._pane.painted()
+
+    def redraw(self, entry: Entry) -> None:
+        """Paint a row again as it is by now."""
+        shown = next((each for each in reversed(self.view.entries) if each.seq == entry.seq), None)
+        if shown is not None:
+            self._transcript.replace(shown)
+
+    def remeasure(self, preview: Preview) -> None:
+        """Take title and gauge from the log once more, where another window has written it meanwhile."""
+        self.update(replace(self.state, title=preview.info.title, usage=preview.usage))
+
+    def on_typing(self, look: Callable[[], None]) -> None:
+        """Have something looked at with every key in the prompt; it must cost next to nothing."""
+        self._pane.watch(self._pane.prompt.editor, "selection", look, init=False)
 
     def present(self, records: Sequence[Record]) -> None:
         """Show what has happened; one state update for the whole batch."""

@@ -6,6 +6,7 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
+from tui_app.ui.commands import COMMANDS
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen
@@ -32,6 +33,15 @@ async def test_a_beginning_is_completed_and_not_run(served: Desk) -> None:
         assert "Nothing to compact" not in deck.text
         await deck.press("enter")
         await deck.says("Nothing to compact")
+
+
+async def test_a_beginning_is_completed_to_the_command_of_that_name_before_an_alias(served: Desk) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press(*"/session")
+        assert deck.widget(SlashList).splitlines()[0].strip().startswith("› /session checkpoints")
+        await deck.press("enter")
+        assert deck.editor.text == "/session checkpoints"
 
 
 async def test_an_unknown_name_is_named_with_the_closest(served: Desk, fake_openai: FakeOpenAI) -> None:
@@ -124,6 +134,8 @@ async def test_question_mark_on_an_empty_prompt_lists_every_key_and_command(serv
 async def test_every_command_is_in_the_palette(served: Desk) -> None:
     async with shown(served.app()) as deck:
         await deck.ready()
+        offered = {command.title for command in deck.app.get_system_commands(deck.app.screen)}
+        assert {f"/{command.name}" for command in COMMANDS} <= offered
         await deck.press("ctrl+p")
         await deck.until(lambda: deck.app.screen is not deck.app.chat, "the palette")
         await deck.press(*"/compact")

@@ -8,7 +8,7 @@ import pytest
 from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
-from tests.ui.kit import LIMIT_S, Deck, Desk, shown
+from tests.ui.kit import LIMIT_S, SMALL, Deck, Desk, shown
 from tui_app.agent.tools import files
 from tui_app.ui.flows.leaving import ASK_AGAIN
 from tui_app.ui.screens.confirm import ConfirmDialog
@@ -128,6 +128,17 @@ async def test_step_by_step_down_to_nothing(served: Desk, fake_openai: FakeOpenA
         assert "These words arrive" in deck.text
 
 
+async def test_what_escape_does_is_readable_at_forty_columns(served: Desk, fake_openai: FakeOpenAI) -> None:
+    async with shown(served.app(), SMALL) as deck:
+        await deck.ready()
+        await queued(deck, fake_openai)
+        assert deck.status.startswith("Answering · ")
+        assert deck.status.endswith("  esc takes back")
+        await deck.press("escape")
+        await deck.until(lambda: deck.editor.text == "queued two", "the last one back")
+        assert deck.status.endswith("  esc stops")
+
+
 @pytest.mark.parametrize("phase", ["connecting", "streaming", "between requests"])
 async def test_each_phase_says_what_escape_does_and_escape_ends_it(
     served: Desk, fake_openai: FakeOpenAI, phase: str
@@ -156,6 +167,37 @@ async def test_each_phase_says_what_escape_does_and_escape_ends_it(
         await exchange.closed.wait()
         await deck.send("and now?")
         await deck.says("Back again.")
+
+
+async def test_escape_while_a_prompt_waits_for_a_compaction_says_what_comes_next(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    served = desk.serve(fake_openai, window=8_000).change(background_threshold=0.6, blocking_threshold=0.6)
+    fake_openai.add(HangBeforeHeaders(), Text("Sent as it was."), Text("Six questions."), Text("Compacted."))
+    async with shown(served.app(served.store(Story().turns(6)))) as deck:
+        await deck.ready()
+        await deck.send("hello")
+        exchange = await fake_openai.request(1)
+        await exchange.paused.wait()
+        await deck.says("Compacting conversation history")
+        assert "blocking" in deck.status
+        assert deck.status.endswith("esc cancels")
+        await deck.press("escape")
+        await deck.idle()
+        said = "Compaction cancelled; the next request is sent as it is if it fits"
+        assert deck.status == f"{said} · ctrl+g compacts"
+        await exchange.closed.wait()
+        await deck.press("f2")
+        await deck.says(f"{said}, else compaction is tried again; ctrl+g")
+        await deck.press("escape")
+        await deck.send("once more")
+        await deck.says("Sent as it was.")
+        await deck.idle()
+        assert "answer 0: " in str(fake_openai.journal[1]["messages"])
+        await deck.send("and again")
+        await deck.says("Conversation compacted")
+        await deck.says("Compacted.")
+        assert "answer 0: " not in str(fake_openai.journal[3]["messages"])
 
 
 @pytest.fixture

@@ -58,6 +58,22 @@ async def test_the_mark_says_where_compaction_starts(served: Desk) -> None:
         assert deck.widget(ContextGauge).count("┃") == 2
 
 
+async def test_a_policy_that_compacts_nothing_has_no_marks(served: Desk) -> None:
+    served.change(policy="off")
+    async with shown(served.app(served.store(story(124_160)))) as deck:
+        await deck.ready()
+        assert "┃" not in deck.widget(ContextGauge)
+        assert deck.gauge == "97% of 128k · 124.2k · ok"
+        await deck.press("f3")
+        await deck.until(lambda: isinstance(deck.app.screen, ContextScreen), "the context screen")
+        assert "compacts only when asked" in deck.text
+        assert deck.gauge in deck.text
+        await deck.press("escape")
+        await deck.send("/status")
+        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the status screen")
+        assert deck.gauge in deck.text
+
+
 async def test_at_forty_columns_the_words_stay(served: Desk) -> None:
     async with shown(served.app(served.store(story(124_160))), SMALL) as deck:
         await deck.ready()

@@ -1,18 +1,25 @@
 """Choosing a model; and the three ways when the conversation does not fit it."""
 
-from collections.abc import Iterator
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 
 from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.app.story import MODEL, Story
-from tests.ui.kit import USUAL, Deck, Desk, shown
-from tui_app.agent import discovery
+from tests.ui.app.story import MODEL, WORDS, Story
+from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown
+from tui_app.agent import discovery, shelf
+from tui_app.ui.flows import models
 from tui_app.ui.screens.model_picker import ModelPicker
 from tui_app.ui.screens.switch_dialog import SwitchDialog
 
 SMALL_MODEL = "dinghy:scripted"
+COMPACT = ("up", "up", "enter")
+"""From the way the dialog starts on to the one that compacts."""
 SUMMARY = Text("Eight questions about words, all answered.", usage=(0, 0))
 
 
@@ -47,6 +54,24 @@ async def asked_for_small(deck: Deck) -> None:
     await deck.ready()
     await pick(deck, "dinghy")
     await deck.until(lambda: isinstance(deck.app.screen, SwitchDialog), "the dialog")
+
+
+class Clock:
+    """What the dialog reads between two keys: a second each time, so that every key is meant for it."""
+
+    def __init__(self) -> None:
+        self.now, self.step = 0.0, 1.0
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(models, "SwitchDialog", partial(SwitchDialog, clock=clock))
+    return clock
 
 
 def model(deck: Deck) -> str:
@@ -122,7 +147,7 @@ async def test_compact_and_switch(
     dinghy.add(Text("Small but here."))
     async with shown(both.app(session)) as deck:
         await asked_for_small(deck)
-        await deck.press("enter")
+        await deck.press(*COMPACT)
         await deck.until(lambda: model(deck) == SMALL_MODEL, "the change")
         assert "compaction" in deck.kinds
         assert "over by" not in deck.gauge
@@ -138,14 +163,14 @@ async def test_switch_anyway_cuts_each_request_and_keeps_the_log(
     view = both.agent_view(session)
     async with shown(both.app(session)) as deck:
         await asked_for_small(deck)
-        await deck.press("a")
+        await deck.press("up", "enter")
         await deck.until(lambda: model(deck) == SMALL_MODEL, "the change")
         assert deck.gauge.startswith("over by ")
         assert both.agent_view(session) == view
     assert fake_openai.journal == dinghy.journal == []
 
 
-@pytest.mark.parametrize("keys", [("escape",), ("down", "down", "enter")], ids=["esc", "cancel"])
+@pytest.mark.parametrize("keys", [("escape",), ("enter",)], ids=["esc", "cancel"])
 async def test_cancel_leaves_everything(both: Desk, session: str, keys: tuple[str, ...]) -> None:
     view = both.agent_view(session)
     async with shown(both.app(session)) as deck:
@@ -164,7 +189,7 @@ async def test_a_cancelled_compaction_leaves_the_old_model_and_view(
     async with shown(both.app(session)) as deck:
         await asked_for_small(deck)
         gauge = deck.gauge
-        await deck.press("enter")
+        await deck.press(*COMPACT)
         exchange = await fake_openai.request(1)
         await deck.says("Compacting conversation history")
         assert "model switch" in deck.status
@@ -180,7 +205,7 @@ async def test_a_failed_compaction_falls_back_or_leaves_the_old_model(
     fake_openai.fallback = error(400, "no")
     async with shown(both.app(session)) as deck:
         await asked_for_small(deck)
-        await deck.press("enter")
+        await deck.press(*COMPACT)
         await deck.until(lambda: "compaction" in deck.kinds, "the outcome")
         await deck.idle()
         entry = next(e for e in deck.app.chat.session.presenter.view.entries if e.kind == "compaction")
@@ -189,6 +214,144 @@ async def test_a_failed_compaction_falls_back_or_leaves_the_old_model(
         else:
             await deck.says(f"Stayed on {MODEL}")
             assert model(deck) == MODEL
+
+
+async def test_what_is_written_while_the_dialog_comes_up_chooses_nothing_and_goes_to_the_prompt(
+    both: Desk, session: str, fake_openai: FakeOpenAI, clock: Clock
+) -> None:
+    clock.step = 0.0
+    view = both.agent_view(session)
+    async with shown(both.app(session)) as deck:
+        await deck.ready()
+        await deck.send(f"/model {SMALL_MODEL}")
+        await deck.type("a ")
+        await deck.until(lambda: isinstance(deck.app.screen, SwitchDialog), "the dialog")
+        await deck.press(*"cat", "space", *"can", "enter", *"climb", "up", "enter")
+        assert isinstance(deck.app.screen, SwitchDialog)
+        clock.step = 1.0
+        await deck.press("enter")
+        await deck.says(f"Stayed on {MODEL}.")
+        await deck.until(lambda: deck.editor.text == "a cat can\nclimb", "what was written")
+        assert deck.app.focused is deck.editor
+        assert (model(deck), both.agent_view(session)) == (MODEL, view)
+    assert fake_openai.journal == []
+
+
+async def test_a_compaction_that_cannot_help_is_not_offered(both: Desk, dinghy: FakeOpenAI) -> None:
+    story = Story().turns(2).user(WORDS * 6, 9_000).answer("Long.", 20)
+    async with shown(both.app(both.store(story))) as deck:
+        await asked_for_small(deck)
+        assert "not possible: " in deck.text
+        assert " must stay, " in deck.text
+        await deck.press("home", "enter")
+        await deck.until(lambda: model(deck) == SMALL_MODEL, "the change")
+        assert "compaction" not in deck.kinds
+
+
+async def test_the_server_behind_openai_base_url_can_be_picked(both: Desk, dinghy: FakeOpenAI) -> None:
+    both.env["OPENAI_BASE_URL"] = dinghy.base_url
+    both.change(endpoints={name: each for name, each in both.settings.endpoints.items() if name != "dinghy"})
+    dinghy.add(Text("Here from the dinghy."))
+    async with shown(both.app(both.store(Story().turns(1)))) as deck:
+        await deck.ready()
+        await pick(deck, "openai-chat")
+        await deck.until(lambda: deck.status == "Now answering: openai-chat:scripted", "the change")
+        assert "of 6k" in deck.gauge
+        await deck.send("hello")
+        await deck.says("Here from the dinghy.")
+
+
+@pytest.fixture
+def slow_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """The server says nothing about its window until this is called."""
+    gate, ask = threading.Event(), shelf.ask_window
+
+    async def ask_late(asked: Any) -> int | None:
+        if "dinghy" in asked.system:
+            assert await asyncio.to_thread(gate.wait, LIMIT_S)
+        return await ask(asked)
+
+    monkeypatch.setattr(shelf, "ask_window", ask_late)
+    yield gate.set
+    gate.set()
+
+
+async def test_a_slow_lookup_is_named_until_its_end(both: Desk, slow_server: Callable[[], None]) -> None:
+    async with shown(both.app(both.store(Story().turns(1))), SMALL) as deck:
+        await deck.ready()
+        await deck.send(f"/model {SMALL_MODEL}")
+        await deck.says(f"Looking up {SMALL_MODEL}")
+        await deck.press(*"hello")
+        assert deck.editor.text == "hello"
+        assert model(deck) == MODEL
+        slow_server()
+        await deck.until(lambda: deck.status == f"Now answering: {SMALL_MODEL}", "the change")
+
+
+@pytest.mark.parametrize("size", [WIDE, SMALL], ids=["120x40", "40x12"])
+async def test_escape_gives_a_lookup_up_and_leaves_everything(
+    both: Desk, slow_server: Callable[[], None], size: tuple[int, int]
+) -> None:
+    async with shown(both.app(both.store(Story().turns(1))), size) as deck:
+        await deck.ready()
+        await deck.send(f"/model {SMALL_MODEL}")
+        await deck.says("Looking up dinghy:")
+        assert deck.status.endswith(" · esc cancels")
+        await deck.press("escape")
+        await deck.until(lambda: deck.status == f"Stayed on {MODEL}.", "the old model")
+        slow_server()
+        await deck.send(f"/model {SMALL_MODEL}")
+        await deck.until(lambda: model(deck) == SMALL_MODEL, "the change that was asked for again")
+
+
+@pytest.mark.usefixtures("slow_server")
+async def test_escape_gives_the_lookup_up_before_it_stops_the_answer(
+    both: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(HangBeforeHeaders())
+    async with shown(both.app()) as deck:
+        await deck.ready()
+        await deck.send("hello")
+        exchange = await fake_openai.request(1)
+        await exchange.paused.wait()
+        await deck.send(f"/model {SMALL_MODEL}")
+        await deck.says(f"Looking up {SMALL_MODEL}")
+        await deck.press("escape")
+        await deck.says(f"Stayed on {MODEL}.")
+        assert deck.app.chat.session.state.turn
+        await deck.press("escape")
+        await deck.idle()
+        await exchange.closed.wait()
+
+
+@pytest.mark.parametrize("keys", [("f1",), ("ctrl+l",)], ids=["help", "the picker"])
+@pytest.mark.usefixtures("slow_server")
+async def test_another_command_takes_the_place_of_a_lookup(both: Desk, keys: tuple[str, ...]) -> None:
+    async with shown(both.app(both.store(Story().turns(1)))) as deck:
+        await deck.ready()
+        await deck.send(f"/model {SMALL_MODEL}")
+        await deck.says(f"Looking up {SMALL_MODEL}")
+        await deck.press(*keys)
+        await deck.until(lambda: deck.app.screen is not deck.app.chat, "what was asked for")
+        assert "Looking up" not in deck.status
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        assert model(deck) == MODEL
+
+
+@pytest.mark.parametrize("command", ["/quit", "/new"])
+@pytest.mark.usefixtures("slow_server")
+async def test_a_session_can_be_left_while_a_model_is_looked_up(
+    both: Desk, command: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = both.store(Story().turns(1))
+    async with shown(both.app(session)) as deck:
+        await deck.ready()
+        await deck.send(f"/model {SMALL_MODEL}")
+        await deck.says(f"Looking up {SMALL_MODEL}")
+        await deck.send(command)
+        await deck.until(lambda: deck.app._exit or deck.app.chat.session.id not in ("", session), "the end")
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 async def test_a_change_of_model_waits_for_the_answer(both: Desk, fake_openai: FakeOpenAI) -> None:

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from textual.events import Key
+
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
@@ -193,3 +195,35 @@ async def test_an_id_that_does_not_exist_is_said(served: Desk) -> None:
         await deck.says("There is no session with the id 'ffffffff'")
         await deck.press("ctrl+q")
         await deck.until(lambda: deck.app._exit, "the end")
+
+
+async def test_what_is_typed_behind_a_command_for_a_new_session_goes_along(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.fallback = Text("Done.")
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        old = deck.app.chat
+        # One after the other without a pause, as a slow line delivers what was typed ahead.
+        for key in [*"/new", "enter", *"delete", "space", *"nothing"]:
+            deck.app.post_message(Key(key, " " if key == "space" else key if len(key) == 1 else None))
+        await deck.until(lambda: deck.app.chat is not old and deck.app.chat.is_ready, "the new session")
+        await deck.until(lambda: deck.editor.text == "delete nothing", "the draft")
+        assert fake_openai.journal == []
+        await deck.press("enter")
+        await deck.answered()
+        assert fake_openai.journal[-1]["messages"][-1]["content"] == "delete nothing"
+
+
+async def test_keys_during_a_change_of_sessions_are_kept(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.fallback = Text("Done.")
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        old = deck.app.chat
+        deck.app.open_session("")
+        for key in [*"hello", "f2", "escape", "enter"]:
+            deck.app.post_message(Key(key, key if len(key) == 1 else None))
+        await deck.until(lambda: deck.app.chat is not old and deck.app.chat.is_ready, "the new session")
+        await deck.answered()
+        assert fake_openai.journal[-1]["messages"][-1]["content"] == "hello"
+        assert deck.app.is_running

@@ -1,9 +1,11 @@
 """Every way through the dialogs: keys, defaults, Esc, and that nothing dangerous happens by accident."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from textual import events
 from textual.app import App, ComposeResult
 from textual.screen import ModalScreen
 from textual.widgets import Button, OptionList, Static, TextArea
@@ -11,7 +13,7 @@ from textual.widgets import Button, OptionList, Static, TextArea
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.screens.switch_dialog import SwitchDialog, SwitchPlan, switch_lines
+from tui_app.ui.screens.switch_dialog import QUIET_S, WAYS, SwitchDialog, SwitchPlan, switch_lines
 from tui_app.ui.themes import THEMES
 
 QUESTION = 'Delete session "[/x] Tide notes"? 14 messages, cannot be undone.'
@@ -71,35 +73,109 @@ async def test_confirm_shows_the_text_as_it_is_and_the_verbs() -> None:
         assert app.screen.focused is app.screen.query_one("#confirm-keep")
 
 
+class Clock:
+    """Seconds that pass only when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def late(clock: Clock) -> Host:
+    """The dialog as it comes up while a person writes."""
+    return Host(lambda: SwitchDialog(PLAN, clock=clock))
+
+
 @pytest.mark.parametrize(
     ("keys", "result"),
     [
-        (["enter"], "compact"),
-        (["c"], "compact"),
-        (["down", "enter"], "anyway"),
-        (["a"], "anyway"),
-        (["down", "down", "enter"], "cancel"),
+        (["enter"], "cancel"),
+        (["up", "enter"], "anyway"),
+        (["up", "up", "enter"], "compact"),
+        (["home", "enter"], "compact"),
         (["escape"], "cancel"),
     ],
 )
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
-async def test_switch_has_three_ways(keys: list[str], result: str, size: tuple[int, int]) -> None:
-    app = Host(lambda: SwitchDialog(PLAN))
-    async with app.run_test(size=size) as pilot:
+async def test_switch_has_three_ways(
+    late: Host, clock: Clock, keys: list[str], result: str, size: tuple[int, int]
+) -> None:
+    async with late.run_test(size=size) as pilot:
+        clock.now += QUIET_S
+        await pilot.press(*keys)
+        assert late.results == [result]
+
+
+async def test_switch_takes_no_key_of_a_person_who_is_still_writing(late: Host, clock: Clock) -> None:
+    async with late.run_test(size=(80, 24)) as pilot:
+        for key in ("c", "a", "n", "enter", "up", "enter", "space", "y", "x", "backspace", "home", "enter"):
+            clock.now += QUIET_S * 0.9
+            await pilot.press(key)
+        assert late.results == []
+        assert dialog(late).typed == "can\n\n y"
+        assert late.screen.query_one(OptionList).highlighted == WAYS.index("cancel")
+        clock.now += QUIET_S
+        await pilot.press("up", "enter")
+        assert late.results == ["anyway"]
+
+
+@pytest.mark.parametrize("letter", ["c", "a", "y", "space"])
+async def test_no_letter_chooses_or_marks_a_way_however_late_it_comes(
+    late: Host, clock: Clock, letter: str
+) -> None:
+    async with late.run_test(size=(80, 24)) as pilot:
+        clock.now += 60
+        await pilot.press(letter, "enter")
+        assert late.results == []
+        clock.now += 60
+        await pilot.press("enter")
+        assert late.results == ["cancel"]
+
+
+async def test_a_paste_is_kept_and_escape_needs_no_quiet(late: Host) -> None:
+    async with late.run_test(size=(80, 24)) as pilot:
+        shown = dialog(late)
+        late.screen.query_one(OptionList).post_message(events.Paste("two\nlines"))
+        await pilot.press("x", "escape")
+        assert late.results == ["cancel"]
+        assert shown.typed == "two\nlinesx"
+
+
+def dialog(app: Host) -> SwitchDialog:
+    assert isinstance(app.screen, SwitchDialog)
+    return app.screen
+
+
+@pytest.mark.parametrize(
+    ("possible", "keys", "result"),
+    [
+        ({"can_truncate": False}, ["up", "enter"], "compact"),
+        ({"can_compact": False}, ["up", "up", "enter"], "cancel"),
+        ({"can_compact": False}, ["home", "enter"], "anyway"),
+        ({"can_compact": False, "can_truncate": False}, ["up", "enter"], "cancel"),
+    ],
+)
+async def test_what_cannot_make_it_fit_is_not_offered(
+    clock: Clock, possible: dict[str, bool], keys: list[str], result: str
+) -> None:
+    app = Host(lambda: SwitchDialog(replace(PLAN, **possible), clock=clock))
+    async with app.run_test(size=(80, 24)) as pilot:
+        clock.now += QUIET_S
         await pilot.press(*keys)
         assert app.results == [result]
 
 
-async def test_switch_anyway_is_closed_when_nothing_can_make_it_fit() -> None:
-    hopeless = SwitchPlan(
-        target="m:x", limit=2_048, tokens=9_000, estimate_after=6_000, summary_model="m:y", can_truncate=False
-    )
-    app = Host(lambda: SwitchDialog(hopeless))
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("a")
-        assert app.results == []
-        await pilot.press("down", "enter")
-        assert app.results == ["cancel"]
+def test_a_compaction_that_cannot_help_says_why_with_both_numbers() -> None:
+    plan = replace(PLAN, can_compact=False, estimate_after=33_400, usable=28_000)
+    assert switch_lines(plan)[0] == "not possible: 33.4k must stay, 28k fit beside the answer"
 
 
 async def test_switch_says_the_numbers_whole_at_80_columns() -> None:

@@ -2,10 +2,12 @@
 
 import pytest
 
+from tui_app.ui import commands
 from tui_app.ui.commands import (
     COMMANDS,
     CommandId,
     ParsedCommand,
+    SlashCommand,
     UnknownCommand,
     complete,
     is_command,
@@ -72,11 +74,34 @@ def test_names_are_unique_and_every_id_has_one_command() -> None:
     assert [command.id for command in COMMANDS] == list(CommandId)
 
 
-def test_completion_finds_names_and_aliases_in_table_order() -> None:
+def test_completion_finds_names_and_aliases_equal_ones_in_table_order() -> None:
     assert [command.name for command in complete("/co")] == ["compact", "context", "copy"]
     assert [command.name for command in complete("/summ")] == ["compact"]
     assert complete("/") == list(COMMANDS)
     assert complete("/zzz") == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "names"),
+    [
+        ("/session", ["session checkpoints", "resume"]),
+        ("/s", ["status", "session checkpoints", "compact", "resume"]),
+        ("/sessions", ["resume"]),
+    ],
+)
+def test_a_name_comes_before_an_alias(typed: str, names: list[str]) -> None:
+    assert [command.name for command in complete(typed)] == names
+
+
+def test_an_exact_name_or_alias_comes_before_a_longer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def row(name: str, *aliases: str) -> SlashCommand:
+        return SlashCommand(id=CommandId.HELP, name=name, aliases=aliases, summary="")
+
+    table = (row("alias prefix", "tidemark"), row("tides"), row("alias", "tide"), row("tide table"))
+    monkeypatch.setattr(commands, "COMMANDS", table)
+    assert [command.name for command in complete("/Tide")] == ["alias", "tides", "tide table", "alias prefix"]
+    monkeypatch.setattr(commands, "COMMANDS", (*table, row("tide")))
+    assert complete("/tide")[0].name == "tide"
 
 
 def test_what_changes_the_history_waits_while_busy() -> None:

@@ -5,7 +5,7 @@ from textual.app import App, ComposeResult
 
 from tui_app.ui.widgets.header import ChatHeader
 from tui_app.ui.widgets.queue_view import QueueView, queue_lines
-from tui_app.ui.widgets.status import Status, StatusRow
+from tui_app.ui.widgets.status import Kind, Status, StatusRow
 
 COMPACTING = Status(
     kind="compacting", started=100.0, tokens=1_200, trigger="manual", part=2, parts=3, model="gpt-5-mini"
@@ -80,6 +80,32 @@ async def test_narrow_rows_leave_out_whole_pieces_and_keep_time_and_escape() -> 
         await pilot.pause()
         assert said(app).startswith("⊖ Compacting · 0 s")
         assert "…" not in said(app)
+
+
+TAKES_BACK = 'esc takes back "and now also the holidays"'
+
+
+@pytest.mark.parametrize(
+    ("width", "kind", "right"),
+    [
+        (80, "answering", TAKES_BACK),
+        (60, "answering", TAKES_BACK),
+        (56, "answering", "esc takes back"),
+        (40, "answering", "esc takes back"),
+        (40, "connecting", "esc takes back"),
+        (40, "compacting", "esc takes back"),
+        (30, "compacting", "esc takes back"),
+    ],
+)
+async def test_what_escape_does_is_said_whole_or_shorter_but_never_cut(
+    width: int, kind: Kind, right: str
+) -> None:
+    app = Rows()
+    async with app.run_test(size=(width, 5)):
+        row = app.query_one(StatusRow)
+        row.status = Status(kind=kind, started=94.0, tokens=214, model="harbour:scripted", hint=TAKES_BACK)
+        assert said(app).endswith(f"  {right}")
+        assert len(said(app)) == width
 
 
 async def test_time_passes_only_while_something_runs() -> None:

@@ -1,5 +1,7 @@
 """Which parts an entry is made of, and how much of a huge one is shown."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from tests.ui.widgets.transcript_kit import NOON
 from tui_app.session.entries import Body, Entry
 from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
+from tui_app.ui.safe_text import clean
 from tui_app.ui.widgets.blocks import Wording, distance, estimate, pieces
 from tui_app.ui.widgets.clip import clip, readable_args
 from tui_app.ui.widgets.lines import Painter
@@ -103,6 +106,26 @@ def test_clipping_keeps_head_and_tail(text: str, chars: int, lines: int | None) 
 def test_the_notes_count_what_is_left_out() -> None:
     assert clip("x" * 1_000_000, 60_000, 400)[1] == "940,000 more characters are not shown"
     assert clip("a\n" * 999 + "a", 60_000, 400)[1] == "600 more lines are not shown"
+
+
+@given(
+    st.text(alphabet="a\n\r\t\x1b[31m\x07", max_size=300),
+    st.integers(8, 100),
+    st.one_of(st.none(), st.integers(4, 20)),
+)
+def test_what_is_kept_is_clean_however_much_is_left_out(text: str, chars: int, lines: int | None) -> None:
+    head, note, tail = clip(text, chars, lines, wash=clean)
+    for kept in (head, tail):
+        assert clean(kept) == kept
+    assert note or (head, tail) == (clean(text), "")
+    assert "-" not in note
+
+
+def test_lines_of_megabytes_are_not_counted() -> None:
+    text = "\x1b[31mred\x1b[0m\n" * 300_000
+    head, note, tail = clip(text, 60_000, 400, wash=clean)
+    assert (head.count("\n"), tail.count("\n")) == (299, 99)
+    assert re.fullmatch(r"3,8\d\d,\d{3} more characters are not shown", note), note
 
 
 @given(st.lists(st.sampled_from(["a", "\n", "b" * 700, "c\n" * 90]), max_size=30).map("".join))

@@ -1,1 +1,1 @@
-"""Dialogues with the person: each flow asks with screens and tells the session the outcome."""
+"""What a command or a key sets off: dialogs one after another, and what follows from the answers."""

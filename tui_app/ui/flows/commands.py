@@ -8,6 +8,7 @@ from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.context import show_checkpoints, show_context, show_history, show_status
 from tui_app.ui.flows.files import copy_answer, export_session
 from tui_app.ui.flows.models import choose_model, switch_to
+from tui_app.ui.flows.policies import change_policy, show_policies
 from tui_app.ui.flows.sessions import choose_session
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.help import HelpScreen
@@ -31,6 +32,8 @@ async def run_command(app: "PlimsollApp", session: ChatSession, command: Command
             await switch_to(app, session, argument)
         case CommandId.MODEL:
             await choose_model(app, session)
+        case CommandId.POLICY if argument:
+            change_policy(session, argument)
         case CommandId.RESUME | CommandId.NEW:
             await _change_session(app, session, command)
         case _:
@@ -46,6 +49,8 @@ async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, ar
             await show_history(app, session)
         case CommandId.STATUS:
             await show_status(app, session)
+        case CommandId.POLICY:
+            await show_policies(app, session)
         case CommandId.CHECKPOINTS:
             await show_checkpoints(app, session)
         case CommandId.COPY:
@@ -67,12 +72,13 @@ async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
 
 async def _change_session(app: "PlimsollApp", session: ChatSession, command: CommandId) -> None:
     chosen = "" if command is CommandId.NEW else await choose_session(app, session.launch, session.id)
-    if command is not CommandId.NEW and not chosen:
-        return
     text = _what_leaving_costs(session)
-    if text and not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay")):
-        return
-    app.open_session(chosen)
+    if (command is not CommandId.NEW and not chosen) or (
+        text and not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay"))
+    ):
+        session.leaving = False
+    else:
+        app.open_session(chosen)
 
 
 def _what_leaving_costs(session: ChatSession) -> str:

@@ -8,6 +8,7 @@ from tui_app.session.agent_view import weighed
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.screens.context import ContextScreen, ItemRow
 from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.widgets.chat_pane import marks
 from tui_app.ui.widgets.gauge_text import gauge_text
 
 if TYPE_CHECKING:
@@ -40,12 +41,13 @@ async def show_context(app: App[Any], session: ChatSession) -> int:
         for head in heads
     ]
     rows.sort(key=lambda row: -row.tokens)
-    background = session.launch.settings.background_threshold
+    background, blocking = marks(session.launch.settings, usage, session.state.policy)
     wanted = await app.push_screen_wait(
         ContextScreen(
             usage,
             rows[:_BIGGEST],
             background=background,
+            blocking=blocking,
             floor=await _floor(session),
             glyphs=session.glyphs,
         )
@@ -66,12 +68,13 @@ async def _floor(session: ChatSession) -> int:
 async def show_status(app: App[Any], session: ChatSession) -> None:
     """Model, policy, context and session in words."""
     state, launch = session.state, session.launch
+    background, blocking = marks(launch.settings, state.usage, state.policy)
     lines = [
         f"Session    {session.id or 'not started'}",
         f"Folder     {launch.cwd}",
         f"Model      {state.model}",
         f"Policy     {state.policy}",
-        f"Context    {gauge_text(state.usage)}",
+        f"Context    {gauge_text(state.usage, background=background, blocking=blocking)}",
         f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
         f"Files      {session.folder}",
     ]

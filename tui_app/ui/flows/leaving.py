@@ -5,6 +5,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.flows.models import cancel_lookup
 from tui_app.ui.widgets.prompt import PromptEditor
 
 if TYPE_CHECKING:
@@ -17,10 +18,12 @@ QUIT_WINDOW_S = 2.0
 
 
 async def step_back(session: ChatSession, editor: PromptEditor) -> None:
-    """What Esc does on the chat screen: take the last waiting prompt back, else stop what runs.
+    """What Esc does on the chat screen: give a lookup up, else take a prompt back, else stop what runs.
 
     With nothing to stop it leads back to the prompt. A draft is never cleared, the screen never left.
     """
+    if cancel_lookup(editor.screen):
+        return
     if session.state.queue and editor.is_empty:
         editor.give_back(await session.take_back())
     elif session.state.busy:

@@ -6,6 +6,7 @@ from typing import Any
 
 from textual.app import App
 
+from tui_app.context.storage_errors import storage_error
 from tui_app.session.lock import SessionLocked
 from tui_app.session.removal import delete_session
 from tui_app.session.store import SessionInfo, Store
@@ -26,7 +27,12 @@ async def choose_session(app: App[Any], launch: Launch, current: str) -> str:
         Id of the session to open; empty when the list was closed.
     """
     while True:
-        infos = await asyncio.to_thread(_list, launch)
+        try:
+            infos = await asyncio.to_thread(_list, launch)
+        except sqlite3.Error as error:
+            told = storage_error(error, launch.paths.database) or error
+            await app.push_screen_wait(DetailsScreen("No sessions", f"The sessions cannot be read. {told}"))
+            return ""
         rows = [_row(info) for info in infos if info.messages and info.id != current]
         choice = await app.push_screen_wait(SessionsScreen(rows))
         if choice is None:

@@ -1,6 +1,12 @@
-"""The chat screen: passes keys and messages on, and shows the session's state."""
+"""The chat screen: passes keys and messages on, and shows the session's state.
 
+The first frame is the pane alone. Session, flows and dialogs are imported behind it, in a thread.
+"""
+
+import asyncio
 from collections.abc import Coroutine
+from importlib import import_module
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from textual import on
@@ -8,15 +14,10 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.screen import Screen
 
-from tui_app.ui.chat_session import FIRST_RUN, ChatSession
 from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
-from tui_app.ui.flows.commands import run_command
-from tui_app.ui.flows.details import open_entry
-from tui_app.ui.flows.leaving import step_back, stop_or_quit
 from tui_app.ui.keys import as_bindings
+from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch
-from tui_app.ui.presenter import LateBodies, Presenter
-from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.widgets.chat_pane import WIDE, ChatPane
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.prompt import PromptEditor
@@ -24,6 +25,16 @@ from tui_app.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.chat_session import ChatSession
+
+_BEHIND = (
+    "tui_app.ui.chat_session",
+    "tui_app.ui.flows.commands",
+    "tui_app.ui.flows.details",
+    "tui_app.ui.flows.leaving",
+)
+"""Modules that bring in everything the screen needs once it is painted."""
+FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
 
 
 class ChatScreen(Screen[None]):
@@ -33,11 +44,28 @@ class ChatScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's own type
     app: "PlimsollApp"
 
-    def __init__(self, launch: Launch, session: str) -> None:
-        super().__init__()
-        bodies = LateBodies()
-        self.pane = ChatPane(launch.settings, bodies, id="chat")
-        self.session = ChatSession(launch, session, Presenter(self.pane), bodies)
+    def __init__(self, launch: Launch, session: str, *, draft: str = "") -> None:
+        # As wide as the terminal is: corrected at the first resize, everything would be styled once more.
+        wide = get_terminal_size().columns >= WIDE
+        super().__init__(classes="-wide" if wide else "-narrow")
+        self._launch, self._wanted, self._bodies = launch, session, LateBodies()
+        self._draft = draft
+        self._session: ChatSession | None = None
+        self.pane = ChatPane(launch.settings, self._bodies, id="chat")
+
+    class Ready(Message):
+        """The screen has its session: keys can be acted on."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the screen has its session."""
+        return self._session is not None
+
+    @property
+    def session(self) -> "ChatSession":
+        """What the screen shows; there once it is ready."""
+        assert self._session is not None
+        return self._session
 
     def compose(self) -> ComposeResult:
         """Everything is in the pane."""
@@ -45,8 +73,24 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Open the session behind the first frame."""
-        self.pane.introduce(FIRST_RUN if self.session.is_first_run() else "")
-        self.work(self.session.run(), group="session")
+        self.pane.introduce(FIRST_RUN if not self._wanted and self._launch.is_first_run else "")
+        if not self._wanted:
+            self.pane.name_model(self._launch.first_model, self._launch.settings.policy)
+        self.work(self._open(), group="session")
+
+    async def _open(self) -> None:
+        await self.pane.painted()
+        await asyncio.to_thread(_load)
+        from tui_app.ui.chat_session import ChatSession
+        from tui_app.ui.presenter import Presenter
+
+        if not self.is_attached:
+            return  # left while it loaded: nobody would close the session
+        self._session = ChatSession(self._launch, self._wanted, Presenter(self.pane), self._bodies)
+        if self._draft:
+            self.pane.prompt.editor.give_back(self._draft)
+        self.post_message(self.Ready())
+        await self._session.run()
 
     def work(self, flow: Coroutine[Any, Any, Any], *, group: str = "flow", exclusive: bool = True) -> None:
         """Run a flow in a worker that ends with this screen; one of each exclusive group at a time."""
@@ -55,61 +99,75 @@ class ChatScreen(Screen[None]):
     @on(PromptEditor.Submitted)
     def submit(self, event: PromptEditor.Submitted) -> None:
         """Send a prompt, or run a command."""
-        if is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
+        if self.session.leaving:
+            # Typed behind the command that leads to another session: it goes along as a draft.
+            self.pane.prompt.editor.give_back(event.text)
+        elif is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
             self.run(parsed.id, parsed.argument)
         else:
             self.session.send(event.text, self.pane)
 
     def run(self, command: CommandId, argument: str = "") -> None:
-        """Run a command."""
-        self.work(run_command(self.app, self.session, command, argument))
+        """Run a command; a click may come before there is anything to run it on."""
+        from tui_app.ui.flows.commands import run_command
+
+        if self.is_ready:
+            self.session.leaving = command in (CommandId.NEW, CommandId.RESUME)
+            self.work(run_command(self.app, self.session, command, argument))
 
     @on(PromptEditor.NextWanted)
     @on(PromptEditor.QuitWanted)
+    @on(PromptEditor.HelpWanted)
+    @on(ContextGauge.Clicked)
     @on(Transcript.UndoRequested)
     def obey(self, event: Message) -> None:
-        """Do what a key in a widget asks for."""
+        """Do what a key or a click in a widget asks for."""
         match event:
+            case PromptEditor.HelpWanted():
+                self.run(CommandId.HELP)
+            case ContextGauge.Clicked():
+                self.run(CommandId.CONTEXT)
             case PromptEditor.NextWanted():
                 self.session.link.resume_queue()
             case PromptEditor.QuitWanted():
                 self.run(CommandId.QUIT)
             case Transcript.UndoRequested(entry=entry):
-                self.session.restate(undo=True, compaction=entry.seq)
+                self.session.undo(entry)
 
     @on(Transcript.Opened)
     def open(self, event: Transcript.Opened) -> None:
         """Show the details of a row."""
+        from tui_app.ui.flows.details import open_entry
+
         self.work(open_entry(self.app, self.session, event.entry))
 
-    def action_compact(self) -> None:
-        """Compact the conversation."""
-        self.session.compact()
-
-    def action_models(self) -> None:
-        """Choose a model."""
-        self.run(CommandId.MODEL)
-
-    @on(ContextGauge.Clicked)
-    def action_context(self) -> None:
-        """Show what fills the context."""
-        self.run(CommandId.CONTEXT)
-
-    @on(PromptEditor.HelpWanted)
-    def action_help(self) -> None:
-        """Show keys and commands."""
-        self.run(CommandId.HELP)
+    def action_slash(self, text: str) -> None:
+        """Run the slash command that a key stands for."""
+        if isinstance(parsed := parse(text), ParsedCommand):
+            self.run(parsed.id, parsed.argument)
 
     def action_notices(self) -> None:
         """Show what was reported."""
+        from tui_app.ui.screens.details import DetailsScreen
+
         notices = "\n".join(self.session.state.notices) or "Nothing was reported."
         self.app.push_screen(DetailsScreen("Notices", notices))
 
     def action_cancel(self) -> None:
         """Go one step back: a waiting prompt, then the turn or compaction."""
+        from tui_app.ui.flows.leaving import step_back
+
         # Not exclusive: a second press must not lose the prompt the first is about to give back.
         self.work(step_back(self.session, self.pane.prompt.editor), group="cancel", exclusive=False)
 
     def action_interrupt(self) -> None:
         """Copy, clear, stop, or quit when pressed twice."""
+        from tui_app.ui.flows.leaving import stop_or_quit
+
         stop_or_quit(self.app, self)
+
+
+def _load() -> None:
+    """Import all that the screen needs beside its widgets."""
+    for module in _BEHIND:
+        import_module(module)

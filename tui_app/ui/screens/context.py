@@ -19,7 +19,15 @@ from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.dialog import Dialog
-from tui_app.ui.widgets.gauge_text import BACKGROUND, gauge_text, percent_text, threshold_text, window_text
+from tui_app.ui.widgets.gauge_text import (
+    BACKGROUND,
+    BLOCKING,
+    gauge_text,
+    percent_text,
+    threshold_text,
+    unmarked_text,
+    window_text,
+)
 
 NAMES: dict[str, str] = {
     "system": "system prompt",
@@ -114,6 +122,7 @@ class ContextScreen(Dialog[int]):
         biggest: Sequence[ItemRow] = (),
         *,
         background: float = BACKGROUND,
+        blocking: float = BLOCKING,
         floor: int = 0,
         glyphs: Glyphs = UNICODE,
     ) -> None:
@@ -123,12 +132,14 @@ class ContextScreen(Dialog[int]):
             usage: The measured context; ``None`` while nothing is known.
             biggest: Largest messages first.
             background: Share of the window at which compaction starts by itself; 0 for never.
+            blocking: Share of the window at which sending waits for it; 0 for never.
             floor: Tokens below which no compaction can bring the context; 0 when not known.
             glyphs: Signs to draw with.
         """
         super().__init__()
         self._usage, self._biggest = usage, tuple(biggest)
-        self._background, self._floor, self._glyphs = background, floor, glyphs
+        self._background, self._blocking = background, blocking
+        self._floor, self._glyphs = floor, glyphs
 
     def compose(self) -> ComposeResult:
         """Figures, categories, biggest messages, keys."""
@@ -152,7 +163,8 @@ class ContextScreen(Dialog[int]):
         self.dismiss(self._biggest[event.option_index].seq)
 
     def _headline(self) -> str:
-        return f"Context   {gauge_text(self._usage, background=self._background)}"
+        words = gauge_text(self._usage, background=self._background, blocking=self._blocking)
+        return f"Context   {words}"
 
     def _limits(self) -> str:
         usage = self._usage
@@ -161,7 +173,7 @@ class ContextScreen(Dialog[int]):
         parts = [f"{usage.messages} messages"]
         if usage.window.reserve:
             parts.append(f"reserve {window_text(usage.window.reserve)}")
-        parts.append(threshold_text(self._background) or "compacts only when asked")
+        parts.append(threshold_text(self._background) or unmarked_text(self._background, self._blocking))
         if self._floor:
             parts.append(f"floor {tokens(self._floor)}: cannot go lower")
         return f" {self._glyphs.separator} ".join(parts)

@@ -1,11 +1,16 @@
-"""The conversation does not fit the model it is to go to: three ways, with their numbers."""
+"""The conversation does not fit the model it is to go to: three ways, with their numbers.
 
+The question may come up seconds after the command, when the person is writing again. So it starts on the way
+that changes nothing, no letter chooses, and what is still typed into it goes back to the prompt.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 from typing import ClassVar, Literal
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.types import CSSPathType
@@ -22,6 +27,10 @@ Way = Literal["compact", "anyway", "cancel"]
 ONE_LINE = 96
 """Columns from which a way and what it does stand in one row."""
 WAYS: tuple[Way, ...] = ("compact", "anyway", "cancel")
+QUIET_S = 0.5
+"""Seconds without a key after which the next one is meant for the dialog."""
+_CHOOSING = frozenset({"enter", "up", "down", "home", "end", "pageup", "pagedown"})
+"""Keys that mark or choose a way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +44,12 @@ class SwitchPlan:
     tokens: int
     """Size of the present conversation."""
     estimate_after: int
-    """About how large it would be after a compaction."""
+    """About how large it would be after a compaction; what must stay when none can help."""
     summary_model: str
+    can_compact: bool = True
+    """Whether a compaction can make it fit."""
+    usable: int = 0
+    """What fits into the window beside the answer."""
     cost: float | None = None
     """Estimated price of the summary in US dollars; ``None`` when not known."""
     can_truncate: bool = True
@@ -52,51 +65,87 @@ def switch_lines(plan: SwitchPlan) -> tuple[str, str, str]:
     price = f" · ~{cost(plan.cost)}" if plan.cost else ""
     turns = f"keeps the last {plan.keeps_turns} turn{'' if plan.keeps_turns == 1 else 's'}"
     drops = f"drops the oldest {window_text(plan.drops_tokens)} for each request, {turns}"
-    model = one_line(plan.summary_model, 32)
+    after, model = window_text(plan.estimate_after), one_line(plan.summary_model, 32)
+    compact = f"about {after} after · summary by {model}{price}"
+    hopeless = f"not possible: {after} must stay, {window_text(plan.usable)} fit beside the answer"
     stay = f"stay on {one_line(plan.current, 40)}" if plan.current else "stay on the present model"
     return (
-        f"about {window_text(plan.estimate_after)} after · summary by {model}{price}",
+        compact if plan.can_compact else hopeless,
         drops if plan.can_truncate else "not possible: the latest prompt alone is too large",
         stay,
     )
+
+
+class StrayKeys:
+    """Tells keys for a dialog from those of a person who is still writing, and keeps what they write.
+
+    Args:
+        clock: Seconds that only go forward.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.text = ""
+        """What was written."""
+        self._clock = clock
+        self._quiet_since = clock()
+
+    def catch(self, event: events.Key) -> bool:
+        """Whether a key was not meant for the dialog.
+
+        Letters never are; the keys that choose are from the moment on when no key came for a while.
+        """
+        now = self._clock()
+        if event.is_printable and event.character:
+            self.text += event.character
+        elif event.key == "backspace":
+            self.text = self.text[:-1]
+        elif event.key not in _CHOOSING or now - self._quiet_since >= QUIET_S:
+            return False
+        elif event.key == "enter":
+            self.text += "\n"
+        self._quiet_since = now
+        return True
 
 
 class SwitchDialog(Dialog[Way]):
     """Dismisses with the way chosen; Esc is ``cancel``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/switch_dialog.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("c", "choose('compact')", "Compact and switch", show=False, id="switch.compact"),
-        Binding("a", "choose('anyway')", "Switch anyway", show=False, id="switch.anyway"),
-    ]
     HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "choose", 1),
-        Hint("c", "compact and switch", 2, "screen.choose('compact')"),
-        Hint("a", "switch anyway", 3, "screen.choose('anyway')"),
+        Hint("up/down", "mark", 1),
+        Hint("enter", "choose", 0),
         Hint("esc", "cancel", 0, "screen.close"),
     )
 
-    def __init__(self, plan: SwitchPlan) -> None:
-        """Ask how to go on."""
+    def __init__(self, plan: SwitchPlan, *, clock: Callable[[], float] = monotonic) -> None:
+        """Ask how to go on.
+
+        Args:
+            plan: What a switch would mean.
+            clock: Seconds that only go forward; keys are told apart by the time between them.
+        """
         super().__init__()
         self._plan = plan
+        self._stray = StrayKeys(clock)
+
+    @property
+    def typed(self) -> str:
+        """What the person went on writing while the dialog was there; it belongs to the prompt."""
+        return self._stray.text.rstrip("\n")
 
     def compose(self) -> ComposeResult:
         """The problem in one sentence, three ways, keys."""
         plan = self._plan
         size = f"holds {window_text(plan.limit)}. This conversation is {tokens(plan.tokens)}."
         labels = ("Compact and switch", "Switch anyway", "Cancel")
+        possible = (plan.can_compact, plan.can_truncate, True)
         gap = " " if self.app.size.width >= ONE_LINE else "\n    "
         with Vertical(classes="dialog"):
             yield self.heading(f"{one_line(plan.target, 60)} {size}")
             yield OptionList(
                 *(
-                    Option(
-                        Content.assemble((f"{label:<20}", "bold"), gap, effect),
-                        id=way,
-                        disabled=way == "anyway" and not plan.can_truncate,
-                    )
-                    for way, label, effect in zip(WAYS, labels, switch_lines(plan), strict=True)
+                    Option(Content.assemble((f"{label:<20}", "bold"), gap, effect), disabled=not can)
+                    for label, effect, can in zip(labels, switch_lines(plan), possible, strict=True)
                 ),
                 compact=True,
                 markup=False,
@@ -104,20 +153,26 @@ class SwitchDialog(Dialog[Way]):
             yield self.hints()
 
     def on_mount(self) -> None:
-        """Start on the way that loses nothing."""
+        """Start on the way that changes nothing; whoever wants another goes there."""
         options = self.query_one(OptionList)
         options.focus()
-        options.highlighted = 0
+        options.highlighted = WAYS.index("cancel")
+
+    def on_key(self, event: events.Key) -> None:
+        """Let only those keys through to the list that are meant for it."""
+        # Bindings act only after this.
+        if self._stray.catch(event):
+            event.stop()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Keep a paste for the prompt as well."""
+        event.stop()
+        self._stray.text += event.text
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.action_choose(WAYS[event.option_index])
-
-    def action_choose(self, way: Way) -> None:
-        """Take a way, unless it is not possible."""
-        if way != "anyway" or self._plan.can_truncate:
-            self.dismiss(way)
+        self.dismiss(WAYS[event.option_index])
 
     def action_close(self) -> None:
         """Esc changes nothing."""

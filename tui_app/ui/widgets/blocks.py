@@ -21,7 +21,7 @@ BODY_CHARS = 300_000
 """Of a longer prompt or answer head and tail are shown, and what is between is counted."""
 _TITLE_CELLS = 400
 _INDENT = 4
-_ROW_KINDS = frozenset({"tool", "system", "truncation", "model", "checkpoint", "clear", "notice"})
+_ROW_KINDS = frozenset({"tool", "system", "rewrite", "truncation", "model", "checkpoint", "clear", "notice"})
 _FOLDED_KINDS = frozenset({"tool", "system"})
 _STATE_WORDS: dict[EntryState, str] = {
     "running": "running", "ok": "", "failed": "failed", "cancelled": "cancelled", "undone": "undone",
@@ -109,7 +109,7 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> I
             yield from _compaction(entry, wording)
         case "error":
             yield from _error(entry, body, wording)
-        case "truncation" | "model" | "checkpoint" | "clear" | "notice":
+        case "rewrite" | "truncation" | "model" | "checkpoint" | "clear" | "notice":
             yield _row(entry, wording)
         case _:
             assert_never(entry.kind)
@@ -119,7 +119,7 @@ def _user(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
     yield RowPiece(
         "", "You:" if wording.plain else "You", Tone.ROLE, right=clock(entry.time, wording.tz), ornament=True
     )
-    head, note, tail = clip(clean(body.text), BODY_CHARS, None)
+    head, note, tail = clip(body.text, BODY_CHARS, None, wash=clean)
     yield from text_pieces(head, Tone.TEXT)
     if note:
         yield RowPiece(wording.glyphs.dots, note, Tone.DIM)
@@ -129,7 +129,7 @@ def _user(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
 def answer(text: str, thinking: str, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
     """List the pieces of an answer, finished or not."""
     yield from thinking_pieces(thinking, wording, expanded=expanded)
-    head, note, tail = clip(clean(text), BODY_CHARS, None)
+    head, note, tail = clip(text, BODY_CHARS, None, wash=clean)
     if not head.strip():
         return
     yield from role(wording)
@@ -214,16 +214,28 @@ def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
 
 def _row(entry: Entry, wording: Wording) -> Piece:
     glyphs = wording.glyphs
-    signs = {"model": glyphs.arrow, "checkpoint": glyphs.checkpoint, "truncation": glyphs.load_line}
+    signs = {
+        "model": glyphs.arrow,
+        "checkpoint": glyphs.checkpoint,
+        "truncation": glyphs.load_line,
+        "rewrite": glyphs.load_line,
+    }
     title = one_line(entry.title, _TITLE_CELLS)
     if entry.kind == "clear" and not title:
         title = "Conversation cleared. The model starts afresh; nothing above is lost."
+    if entry.kind == "rewrite":
+        title += " · taken back" if entry.state == "undone" else " · u takes it back"
     return TextPiece(title, Tone.DIM, sign=signs.get(entry.kind, glyphs.separator))
 
 
 def _clipped(text: str, wording: Wording, tone: Tone) -> Iterator[Piece]:
-    head, note, tail = clip(clean(text).strip("\n"), TOOL_CHARS, TOOL_LINES)
+    head, note, tail = clip(text, TOOL_CHARS, TOOL_LINES, wash=_inner)
     yield from text_pieces(head, tone, _INDENT)
     if note:
         yield TextPiece(f"{wording.glyphs.dots} {note}", Tone.WARNING, indent=_INDENT)
         yield from text_pieces(tail, tone, _INDENT)
+
+
+def _inner(text: str) -> str:
+    """Clean text without blank lines around it."""
+    return clean(text).strip("\n")

@@ -1,6 +1,8 @@
 """The body of the chat screen: transcript and timeline over prompt, gauge and hints."""
 
+import asyncio
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -8,9 +10,9 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Static
 
 from tui_app.context.usage import ContextUsage
+from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.session.entries import Bodies
 from tui_app.settings import Settings
-from tui_app.ui.chat_state import ChatState
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.widgets.gauge import ContextGauge
@@ -23,8 +25,13 @@ from tui_app.ui.widgets.status import StatusRow
 from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
 
+if TYPE_CHECKING:
+    from tui_app.ui.chat_state import ChatState
+
 WIDE = 110
 """Columns from which the timeline stands beside the chat."""
+_GAUGE_STEP = 20
+"""Streamed tokens after which the gauge is drawn again; it shows hundreds, and a second brings hundreds."""
 
 
 class ChatPane(Vertical):
@@ -66,15 +73,15 @@ class ChatPane(Vertical):
             widget.glyphs = self.glyphs
         self.prompt.editor.focus()
 
-    def show(self, state: ChatState) -> None:
+    def show(self, state: "ChatState") -> None:
         """Hand each widget its part of the state."""
         header, gauge = self.query_one(ChatHeader), self.query_one(ContextGauge)
         header.title, header.model = state.title, state.model
         header.policy, header.spent = state.policy, state.spent
-        gauge.background, gauge.blocking = marks(self._settings, state.usage)
+        gauge.background, gauge.blocking = marks(self._settings, state.usage, state.policy)
         gauge.usage = state.usage
         gauge.compacting = state.background
-        self._streamed = -(-state.unlogged // 4)
+        self._streamed = -(-state.unlogged // 4) // _GAUGE_STEP * _GAUGE_STEP
         self._show_pending()
         queue = self.query_one(QueueView)
         queue.prompts, queue.paused = state.queue, state.paused
@@ -99,6 +106,17 @@ class ChatPane(Vertical):
 
     def _show_pending(self) -> None:
         self.query_one(ContextGauge).pending = self._streamed + self.prompt.count
+
+    async def painted(self) -> None:
+        """Wait until what was shown so far is on the screen."""
+        done = asyncio.Event()
+        self.call_after_refresh(done.set)
+        await done.wait()
+
+    def name_model(self, model: str, policy: str) -> None:
+        """Say in the first frame who will answer."""
+        header = self.query_one(ChatHeader)
+        header.model, header.policy = model, policy
 
     def introduce(self, text: str) -> None:
         """Show one row above the prompt; empty hides it."""
@@ -159,7 +177,24 @@ class ChatPane(Vertical):
             self.transcript.open_newest()
 
 
-def marks(settings: Settings, usage: ContextUsage | None) -> tuple[float, float]:
-    """Where the gauge's two marks stand, as shares of the window: never behind the room for the answer."""
+def marks(settings: Settings, usage: ContextUsage | None, policy: str = "") -> tuple[float, float]:
+    """Where the gauge's two marks stand, as shares of the window: never behind the room for the answer.
+
+    Args:
+        settings: What the person has set.
+        usage: The measured context, or ``None`` while it is not known.
+        policy: Name of the policy in force; empty is the one that is set.
+
+    Returns:
+        Zeros for marks that the policy does not have: it compacts nothing by itself, or counts messages.
+    """
+    if policy not in policy_names(settings):
+        policy = ""
+    chosen = choose_policy(settings, policy)
+    if not chosen.automatic:
+        return 0.0, 0.0
     most = usage.window.effective / usage.window.limit if usage is not None else 1.0
-    return min(settings.background_threshold, most), min(settings.blocking_threshold, most)
+    if chosen.limit is None:
+        return min(chosen.background_threshold, most), min(chosen.blocking_threshold, most)
+    mark = chosen.limit.mark(usage.window) if usage is not None else None
+    return (mark / usage.window.limit if mark and usage is not None else 0.0), most

@@ -1,36 +1,52 @@
 """Keeps what is shown of a huge text within bounds, and says how much is left out."""
 
 import json
+from collections.abc import Callable
 
+COUNTED_CHARS = 1_000_000
+"""In a longer text no lines are counted."""
 MAX_ARGS_CHARS = 500_000
 """Longer arguments are shown as they came."""
 
 
-def clip(text: str, max_chars: int, max_lines: int | None) -> tuple[str, str, str]:
+def clip(
+    text: str, max_chars: int, max_lines: int | None, *, wash: Callable[[str], str] = str
+) -> tuple[str, str, str]:
     """Keep the first three quarters of a budget and the last quarter.
 
     Args:
-        text: Clean text.
+        text: Any text.
         max_chars: Budget in characters.
         max_lines: Budget in lines, or None for no limit.
+        wash: What cleans a text; applied to what is kept alone, because megabytes would outlast a frame.
 
     Returns:
         Head, a note that counts what is left out, tail; note and tail are empty when all fits.
     """
-    head, tail = text, ""
-    if len(text) > max_chars:
-        head, tail = text[: max_chars * 3 // 4], text[-(max_chars // 4) :]
-    if max_lines is not None:
-        head, tail = _clip_lines(head, tail, max_lines)
-    if len(head) == len(text):
-        return text, "", ""
-    lines = text.count("\n") - head.count("\n") - tail.count("\n")
-    if lines > 1 and max_lines is not None:
-        return head, f"{lines - 1:,} more lines are not shown", tail
-    return head, f"{len(text) - len(head) - len(tail):,} more characters are not shown", tail
+    if len(text) <= max_chars:
+        text = wash(text)
+        head, tail = _clip_lines(text, "", max_lines)
+        return head, _left_out(text, head, tail, len(text) - len(head) - len(tail), max_lines), tail
+    first, last = max_chars * 3 // 4, max_chars // 4
+    washed = wash(text[:first]), wash(text[-last:])
+    head, tail = _clip_lines(*washed, max_lines)
+    chars = len(text) - first - last + sum(map(len, washed)) - len(head) - len(tail)
+    return head, _left_out(text, head, tail, chars, max_lines), tail
 
 
-def _clip_lines(head: str, tail: str, max_lines: int) -> tuple[str, str]:
+def _left_out(text: str, head: str, tail: str, chars: int, max_lines: int | None) -> str:
+    """Say how much is missing; empty when nothing is."""
+    lines = 0
+    if chars and max_lines is not None and len(text) <= COUNTED_CHARS:
+        lines = text.count("\n") - head.count("\n") - tail.count("\n")
+    if lines > 1:
+        return f"{lines - 1:,} more lines are not shown"
+    return f"{chars:,} more characters are not shown" if chars else ""
+
+
+def _clip_lines(head: str, tail: str, max_lines: int | None) -> tuple[str, str]:
+    if max_lines is None:
+        return head, tail
     first, last = max_lines * 3 // 4, max_lines // 4
     lines = head.split("\n")
     if tail:

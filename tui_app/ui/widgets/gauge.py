@@ -10,7 +10,15 @@ from textual.widget import Widget
 
 from tui_app.context.usage import ContextUsage, ContextWindow
 from tui_app.ui.glyphs import UNICODE, Glyphs
-from tui_app.ui.widgets.gauge_text import BACKGROUND, BLOCKING, Zone, gauge_text, threshold_text, zone
+from tui_app.ui.widgets.gauge_text import (
+    BACKGROUND,
+    BLOCKING,
+    Zone,
+    gauge_text,
+    threshold_text,
+    unmarked_text,
+    zone,
+)
 
 MIN_BAR = 8
 """Cells below which a bar says nothing: the text stands alone then."""
@@ -89,7 +97,8 @@ class ContextGauge(Widget):
     def _explain_marks(self) -> None:
         waits = f", sending waits at {self.blocking:.0%}" if self.blocking else ""
         start = threshold_text(self.background)
-        self.tooltip = Content(f"Context: {start}{waits}" if start else "Context: compacts only when asked")
+        words = f"{start}{waits}" if start else unmarked_text(self.background, self.blocking)
+        self.tooltip = Content(f"Context: {words}")
 
     @property
     def text(self) -> str:

@@ -100,3 +100,8 @@ def gauge_text(
 def threshold_text(background: float) -> str:
     """Where compaction starts, ``compacts at 80%``; empty when it never starts by itself."""
     return f"compacts at {background:.0%}" if 0 < background < 1 else ""
+
+
+def unmarked_text(background: float, blocking: float) -> str:
+    """What is said of compaction where it starts at no share of the window."""
+    return "compacts by the number of messages" if background <= 0 < blocking else "compacts only when asked"

@@ -157,6 +157,16 @@ class Layout:
             if piece not in block.pieces[-2:]:
                 self._lines.forget(piece)
 
+    @property
+    def growing_from(self) -> int:
+        """First line that may change as the live answer grows: its last piece, or all with thinking."""
+        if self.live is None:
+            return self.total
+        slot = len(self.entries)
+        heights = self.block(slot).heights
+        fixed = 0 if self.live.thinking or not len(heights) else heights.top(len(heights) - 1)
+        return self._index.top(slot) + fixed
+
     def block(self, slot: int) -> _Block:
         """Return the pieces of a slot, made when they are first needed."""
         block = self._blocks.get(slot)
@@ -180,7 +190,7 @@ class Layout:
             return self.live.pieces(self.wording, gap=gap, expanded=0 in self.expanded)
         entry = self.entries[slot]
         expanded = entry.seq in self.expanded
-        body = self._bodies.body(entry) if blocks.needs_body(entry, expanded=expanded) else _EMPTY
+        body = self._bodies.preview(entry) if blocks.needs_body(entry, expanded=expanded) else _EMPTY
         return blocks.pieces(entry, self.before(slot), body, self.wording, expanded=expanded)
 
     def lines(self, slot: int, piece: int) -> Sequence[Line]:

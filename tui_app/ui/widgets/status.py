@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.reactive import reactive
 from textual.timer import Timer
@@ -160,19 +161,20 @@ class StatusRow(Widget):
         """The words at the left, what Esc does at the right."""
         status = self.status
         elapsed = max(0.0, self._clock() - status.started)
-        hint = self._hint()
-        room = self.size.width - (len(hint) + GAP if hint else 0)
         separator = f" {self.glyphs.separator} "
         pieces = status_pieces(status, elapsed, self.glyphs, short=self.size.width < SHORT)
+        least = separator.join(piece for rank, piece in pieces if rank == 0)
+        hint = self._hint(self.size.width - len(least) - GAP)
+        room = self.size.width - (cell_len(hint) + GAP if hint else 0)
         text = fit_pieces(pieces, room, separator)
-        spaces = " " * max(0, self.size.width - len(text) - len(hint))
+        spaces = " " * max(0, self.size.width - len(text) - cell_len(hint))
         colour = "$text-accent" if status.busy else ""
         return Content.assemble((text, colour), spaces, (hint, "$text-muted"))
 
-    def _hint(self) -> str:
+    def _hint(self, room: int) -> str:
+        """What Esc does next; without what it quotes where there is no room for that."""
         if not self.status.busy:
             return ""
         usual = "esc cancels" if self.status.kind == "compacting" else "esc stops"
-        return (
-            one_line(self.status.hint, max(len(usual), self.size.width // 3)) if self.status.hint else usual
-        )
+        hint = one_line(self.status.hint, max(1, self.size.width)) or usual
+        return hint if cell_len(hint) <= room else hint.partition(' "')[0]

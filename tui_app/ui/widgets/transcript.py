@@ -16,7 +16,9 @@ from tui_app.ui.widgets.live import LiveMessage
 from tui_app.ui.widgets.pieces import RowPiece
 from tui_app.ui.widgets.transcript_view import TranscriptView
 
-FRAMES_PER_SECOND = 30
+FRAMES_PER_SECOND = 40
+_NOW_S = 0.004
+"""Text that arrives so shortly before the next frame is painted at once, with the rows around it."""
 _STEP = 3
 """Lines that one press of an arrow key moves within an entry larger than the window."""
 
@@ -66,7 +68,7 @@ class Transcript(TranscriptView):
         """The number of unread lines changed."""
 
     class UndoRequested(_OfEntry):
-        """The person wants a compaction undone."""
+        """The person wants a compaction, or what a stage rewrote, undone."""
 
     _live_timer: Timer | None = None
     _live_due = 0.0
@@ -123,16 +125,19 @@ class Transcript(TranscriptView):
             self._pages.live.append(text, thinking)
         if self._live_timer is None and self.is_mounted:
             wait = self._live_due - monotonic()
-            self._live_timer = self.set_timer(max(0.001, wait), self.live_flush)
+            if wait <= _NOW_S:
+                self.live_flush()
+            else:
+                self._live_timer = self.set_timer(wait, self.live_flush)
 
     def live_flush(self) -> None:
         """Paint what has arrived now instead of with the next frame."""
         self._stop_timer()
         self._live_due = monotonic() + 1 / FRAMES_PER_SECOND
         if self._pages.live is not None:
-            before = self._pages.total
+            before, growing = self._pages.total, self._pages.growing_from
             self._pages.refresh_live()
-            self._added(len(self._pages) - 1, before)
+            self._added(len(self._pages) - 1, before, growing)
 
     def live_end(self) -> None:
         """End the answer; it stays until its finished entry, or the next prompt, is appended."""
@@ -148,12 +153,12 @@ class Transcript(TranscriptView):
             self._live_timer.stop()
             self._live_timer = None
 
-    def _added(self, slot: int, total_before: int) -> None:
+    def _added(self, slot: int, total_before: int, changed_from: int = 0) -> None:
         """Count new lines for a person who reads further up, then show them to one who does not."""
         if not self._viewport.following:
             self._pages.measure(slot)
             self.unread = max(0, self.unread + self._pages.total - total_before)
-        self._place()
+        self._place(changed_from)
 
     def _forget_selection(self) -> None:
         if self.is_mounted and self.text_selection is not None:
@@ -241,9 +246,9 @@ class Transcript(TranscriptView):
             self.post_message(self.Opened(self, newest))
 
     def action_undo(self) -> None:
-        """Ask for the compaction under the cursor to be undone."""
+        """Ask for the compaction or rewrite under the cursor to be undone."""
         entry = self.cursor_entry
-        if entry is not None and entry.kind == "compaction" and entry.state == "ok":
+        if entry is not None and entry.kind in ("compaction", "rewrite") and entry.state == "ok":
             self.post_message(self.UndoRequested(self, entry))
 
     def _toggle(self, slot: int) -> None:

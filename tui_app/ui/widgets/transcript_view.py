@@ -5,7 +5,7 @@ from datetime import tzinfo
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
-from textual.geometry import Offset, Size
+from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -140,21 +140,40 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
 
     # Scrolling
 
-    def _place(self) -> None:
-        """Measure what is visible and put Textual's scroll position where the content is."""
+    def _place(self, changed_from: int = 0) -> None:
+        """Measure what is visible and put Textual's scroll position where the content is.
+
+        Args:
+            changed_from: First line of the conversation that may look different if nothing is scrolled.
+        """
         if not self._viewport.rows:
             return
         y = self._viewport.settle()
         self._placing = True
-        self.virtual_size = Size(self._pages.painter.width + GUTTER, self._pages.total)
+        self._set_total(self._pages.total)
         self.scroll_to(y=y, animate=False, force=True)
         # Textual moves the bar with the text only once it is shown, which may be later.
         self.vertical_scrollbar.position = y
         self._placing = False
-        self._placed_y = y
+        still, self._placed_y = y == self._placed_y, y
         if self._viewport.following:
             self.unread = 0
-        self.refresh()
+        first = max(0, changed_from - y) if still else 0
+        self.refresh(Region(0, first, self.size.width, max(1, self.size.height - first)))
+
+    def _set_total(self, total: int) -> None:
+        """Tell Textual the height of the conversation.
+
+        Its own way lays the whole screen out again, many times a second while an answer grows; that is needed
+        only when the scroll bar comes or goes.
+        """
+        size, rows = Size(self._pages.painter.width + GUTTER, total), self._viewport.rows
+        if (total > rows) == self.show_vertical_scrollbar and size.width == self.virtual_size.width:
+            self.set_reactive(TranscriptView.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = total
+        else:
+            self.virtual_size = size
+            self.refresh(layout=True)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Turn what the person scrolled into a place in the conversation."""
@@ -184,6 +203,18 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     # Painting
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Paint rows past Textual's cache: it knows them by place, and streaming moves them all."""
+        filters, background = self.get_line_filters(), self.background_colors[1]
+        base = self._pages.painter.palette.style(Tone.TEXT)
+        strips = []
+        for y in crop.line_range:
+            strip = self.render_line(y).crop_extend(crop.x, crop.right, base)
+            for each in filters:
+                strip = strip.apply_filter(each, background)
+            strips.append(strip)
+        return strips
 
     def render_line(self, y: int) -> Strip:
         """Paint one line of the window."""

@@ -1,0 +1,236 @@
+"""A second window of a session: read-only while the first one writes, and its writer once that is gone."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import pytest
+
+from tests.servers.behaviours import HangBeforeHeaders, Text
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.app.story import MODEL, Story
+from tests.ui.kit import LIMIT_S, Deck, Desk, shown
+from tui_app.context.events import TurnEnd
+from tui_app.conversation.engine import Engine
+from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.work import Prompt
+from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.workspace import SessionFolder
+from tui_app.ui import chat_session
+from tui_app.ui.chat_session import FREE, TAKEN_OVER
+from tui_app.ui.screens.confirm import ConfirmDialog
+
+WRITER = """
+import sys
+from pathlib import Path
+from tui_app.session.lock import SessionLocked, WriterLock
+lock = WriterLock(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def session(served: Desk) -> str:
+    return served.store(Story("ferries").user("how late?").answer("At eleven."))
+
+
+def folder_of(desk: Desk, session: str) -> SessionFolder:
+    return SessionFolder(desk.paths.sessions_dir / session)
+
+
+@contextmanager
+def another_process(desk: Desk, session: str) -> Iterator["subprocess.Popen[str]"]:
+    command = [sys.executable, "-c", WRITER, str(folder_of(desk, session).lock_file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.stdin.close()
+
+
+class Window:
+    """Another window of the session, without its screen."""
+
+    def __init__(self, desk: Desk, session: str) -> None:
+        self._engine = Engine(desk.launch(session).opening(session), lambda record: None)
+        self._engine.start().result(LIMIT_S)
+
+    def say(self, text: str) -> None:
+        """Have a whole turn."""
+
+        async def turn(opened: OpenSession) -> None:
+            watching = opened.conversation.watch()
+            opened.conversation.submit(Prompt(text))
+            async for record in watching:
+                if isinstance(record.data, TurnEnd):
+                    return
+
+        self._engine.ask(turn).result(LIMIT_S)
+
+    async def close(self) -> None:
+        await self._engine.stop(LIMIT_S)
+
+
+@asynccontextmanager
+async def second(desk: Desk, session: str) -> AsyncIterator[Deck]:
+    """A window that opens while another one writes."""
+    async with shown(desk.app(session)) as deck:
+        await deck.says("shown read-only")
+        yield deck
+
+
+async def test_a_prompt_takes_over_from_a_window_that_was_closed_and_shows_what_it_said(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(Text("Low at nine."), Text("As I said."))
+    first = Window(served, session)
+    async with second(served, session) as deck:
+        first.say("and low tide?")
+        await deck.send("sure?")
+        assert deck.editor.text == "sure?"
+        assert "shown read-only" in deck.status
+        await first.close()
+        await deck.press("enter")
+        await deck.answered(3)
+        assert deck.editor.is_empty
+        assert deck.queue == []
+        assert deck.kinds == ["user", "assistant"] * 3
+        titles = [entry.title for entry in deck.app.chat.session.presenter.view.entries]
+        assert titles[2:] == ["and low tide?", "Low at nine.", "sure?", "As I said."]
+        assert "Low at nine." in deck.text
+        assert TAKEN_OVER in deck.app.chat.session.state.notices
+        said = [message["content"] for message in fake_openai.journal[-1]["messages"]]
+        assert said[-3:] == ["and low tide?", "Low at nine.", "sure?"]
+        with pytest.raises(SessionLocked):
+            WriterLock(folder_of(served, session).lock_file)
+    WriterLock(folder_of(served, session).lock_file).release()
+
+
+async def test_a_prompt_takes_over_from_a_killed_window(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(Text("Still at eleven."))
+    with another_process(served, session) as process:
+        async with second(served, session) as deck:
+            assert f"process {process.pid}" in deck.status
+            process.send_signal(signal.SIGKILL)
+            process.wait(LIMIT_S)
+            await deck.send("sure?")
+            await deck.answered(2)
+            assert "Still at eleven." in deck.text
+            assert not deck.app.chat.session.read_only
+
+
+async def test_title_and_gauge_follow_what_was_said_elsewhere_also_without_a_model(served: Desk) -> None:
+    session = served.store(Story(model="nobody:nothing"))
+    lock = WriterLock(folder_of(served, session).lock_file)
+    async with second(served, session) as deck:
+        story = Story(model="nobody:nothing").user("When is low tide?").answer("At nine.", reported=12_800)
+        with served.log() as store:
+            store.append_many(session, story.events)
+        lock.release()
+        await deck.send("sure?")
+        await deck.until(lambda: deck.editor.text == "sure?", "the prompt back")
+        assert deck.kinds[:2] == ["user", "assistant"]
+        assert deck.app.chat.session.state.title == "When is low tide?"
+        assert deck.gauge == "10% of 128k · ~12.8k · ok", "and the draft"
+
+
+async def test_two_windows_of_one_program(served: Desk, fake_openai: FakeOpenAI, session: str) -> None:
+    fake_openai.add(Text("From the first."), Text("From the second."))
+    async with shown(served.app(session)) as first:
+        await first.ready()
+        async with second(served, session) as deck:
+            first.app.chat.session.send("and low tide?", first.app.chat.pane)
+            await first.answered(2)
+            assert "From the first." not in deck.text
+            await first.app.chat.session.close()
+            await deck.send("sure?")
+            await deck.answered(3)
+            assert "From the first." in deck.text
+            assert "From the second." in deck.text
+
+
+async def test_typing_is_enough_to_be_told_that_the_session_is_free(served: Desk, session: str) -> None:
+    lock = WriterLock(folder_of(served, session).lock_file)
+    async with second(served, session) as deck:
+        await deck.type("sure")
+        assert "shown read-only" in deck.status
+        lock.release()
+        await deck.press("question_mark")
+        await deck.until(lambda: deck.status == FREE, FREE)
+        assert deck.editor.text == "sure?"
+        assert not deck.app.chat.session.link.ready, "nothing was asked for"
+
+
+@pytest.mark.parametrize("command", ["/compact", "/undo", "/model offline:extractive", "/context"])
+async def test_a_command_takes_over_too(served: Desk, session: str, command: str) -> None:
+    lock = WriterLock(folder_of(served, session).lock_file)
+    async with second(served, session) as deck:
+        lock.release()
+        await deck.send(command)
+        await deck.until(lambda: deck.app.chat.session.link.ready, "the agent side")
+        assert not deck.app.chat.session.read_only
+
+
+async def test_clearing_takes_over_once_it_is_confirmed(served: Desk, session: str) -> None:
+    lock = WriterLock(folder_of(served, session).lock_file)
+    async with second(served, session) as deck:
+        lock.release()
+        await deck.send("/clear")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        assert not deck.app.chat.session.link.ready
+        await deck.press("y")
+        await deck.says("Conversation cleared")
+    assert served.agent_view(session) == []
+
+
+async def test_a_prompt_comes_back_when_somebody_else_was_faster(
+    served: Desk, fake_openai: FakeOpenAI, session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = WriterLock(folder_of(served, session).lock_file)
+    async with second(served, session) as deck:
+        # As if the lock had been free for a moment.
+        with monkeypatch.context() as patched:
+            patched.setattr(chat_session, "holder", lambda _path: "")
+            await deck.send("sure?")
+            await deck.until(lambda: deck.editor.text == "sure?", "the prompt back")
+        assert deck.queue == []
+        assert "shown read-only" in deck.status
+        assert deck.app.chat.session.read_only
+        lock.release()
+        fake_openai.add(Text("Sure."))
+        await deck.press("enter")
+        await deck.answered(2)
+        assert deck.editor.is_empty
+
+
+async def test_a_prompt_comes_back_when_the_session_is_gone(served: Desk, session: str) -> None:
+    lock = WriterLock(folder_of(served, session).lock_file)
+    async with second(served, session) as deck:
+        with served.log() as store:
+            store.delete(session)
+        lock.release()
+        await deck.send("sure?")
+        await deck.until(lambda: deck.editor.text == "sure?", "the prompt back")
+        await deck.says(f"There is no session with the id '{session}'")
+        assert deck.queue == []
+
+
+async def test_further_prompts_wait_while_the_session_is_taken_over(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(HangBeforeHeaders())
+    lock = WriterLock(folder_of(served, session).lock_file)
+    async with second(served, session) as deck:
+        lock.release()
+        for text in ("one", "two", "three"):
+            deck.app.chat.session.send(text, deck.app.chat.pane)
+        await (await fake_openai.request(1)).paused.wait()
+        await deck.until(lambda: len(deck.queue) == 2, "two waiting prompts")
+        assert deck.editor.is_empty
+        assert MODEL in deck.status

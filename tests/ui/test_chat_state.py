@@ -1,0 +1,71 @@
+"""The state of the chat screen: how events change it, without a screen."""
+
+from dataclasses import replace
+
+import pytest
+
+from tui_app.context.events import (
+    CompactionAwaited,
+    CompactionComplete,
+    CompactionStart,
+    Error,
+    Notice,
+    Payload,
+    Trigger,
+    TurnEnd,
+    TurnStart,
+)
+from tui_app.ui.chat_state import CANCELLED, NOTICES, ChatState, advance
+
+FAILED = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="the model answered nothing")
+
+
+def after(*events: Payload, state: ChatState | None = None) -> ChatState:
+    state = state or ChatState()
+    for event in events:
+        state = advance(state, event, 0.0)
+    return state
+
+
+def test_only_the_newest_notices_are_kept() -> None:
+    state = after(*(Notice(text=f"notice {number}") for number in range(NOTICES + 5)))
+    assert NOTICES == 200
+    assert len(state.notices) == NOTICES
+    assert (state.notices[0], state.notices[-1]) == ("notice 5", f"notice {NOTICES + 4}")
+    for event in (Error(kind="network", message="Gone.", hint="Wait."), FAILED):
+        grown = after(event, state=state)
+        assert len(grown.notices) == NOTICES
+        assert grown.notices[0] == "notice 6"
+        assert grown.notices[-1] != state.notices[-1]
+
+
+STOPPED = CompactionComplete(
+    job="j", outcome="cancelled", trigger="blocking", reason="the next request is sent as it is if it fits"
+)
+WHAT_FOLLOWS = "Compaction cancelled; the next request is sent as it is if it fits"
+
+
+def begun(trigger: Trigger) -> CompactionStart:
+    return CompactionStart(job="j", trigger=trigger, tokens_before=900, messages_before=9, model="m")
+
+
+@pytest.mark.parametrize("start", ["blocking", "background"])
+def test_a_stopped_compaction_that_a_request_waited_for_says_what_comes_next(start: Trigger) -> None:
+    began: list[Payload] = [TurnStart(text="hello"), begun(start)]
+    if start == "background":
+        began.append(CompactionAwaited(job="j", trigger="blocking"))
+    state = after(*began, replace(STOPPED, trigger=start))
+    assert not state.compacting
+    assert state.notices == (f"{WHAT_FOLLOWS}, else compaction is tried again; ctrl+g compacts now.",)
+    state = after(TurnEnd(outcome="cancelled"), state=state)
+    assert not state.busy
+    assert (state.status.kind, state.status.text) == ("message", WHAT_FOLLOWS)
+    assert state.status.notes == ("ctrl+g compacts",)
+    state = after(TurnStart(text="again"), TurnEnd(outcome="cancelled"), state=state)
+    assert state.status.text == "Stopped. Nothing is lost."
+
+
+def test_a_compaction_stopped_by_hand_says_as_before_that_nothing_changed() -> None:
+    done = CompactionComplete(job="j", outcome="cancelled", trigger="manual")
+    state = after(begun("manual"), done)
+    assert (state.status.text, state.status.notes, state.notices) == (CANCELLED, (), ())

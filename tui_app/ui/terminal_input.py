@@ -1,0 +1,80 @@
+"""Reads the terminal in front of Textual, so that no paste and no early line end is taken for another key."""
+
+import os
+import select
+import signal
+import socket
+import termios
+import tty
+from threading import Thread
+from time import monotonic
+
+from textual.drivers.linux_driver import LinuxDriver
+
+from tui_app.ui.paste_filter import PasteFilter
+
+_READ = 1 << 16
+"""Bytes read at once; more than terminals keep."""
+
+
+class PasteSafeDriver(LinuxDriver):
+    """Textual's driver, with a relay between the terminal and its reader.
+
+    Textual's parser takes an escape inside a bracketed paste for the beginning of a key and what follows
+    for keys, so that a pasted line end would send the prompt.
+    """
+
+    def run_input_thread(self) -> None:
+        """Read keys until the driver stops."""
+        terminal = self.fileno
+        translated = bool(self.attrs_before and self.attrs_before[tty.IFLAG] & termios.ICRNL)
+        ours, theirs = socket.socketpair()
+        relay = Thread(target=_relay, args=(terminal, ours, translated), name="terminal-input")
+        relay.start()
+        # The driver sets the modes of the terminal before this thread starts and after it has ended.
+        self.fileno = theirs.fileno()
+        try:
+            super().run_input_thread()
+        finally:
+            self.fileno = terminal
+            theirs.close()
+            relay.join()
+            ours.close()
+
+
+def _relay(terminal: int, reader: socket.socket, translated: bool) -> None:
+    """Pass on what is typed and pasted until the reader closes its end.
+
+    Args:
+        terminal: File descriptor to read from.
+        reader: Where to pass it on.
+        translated: Whether the terminal made line feeds of Enter until a moment ago.
+    """
+    pastes = PasteFilter()
+    early = translated and bool(select.select([terminal], [], [], 0)[0])
+    before = monotonic()
+    while data := _read(terminal, reader):
+        now = monotonic()
+        if early:
+            early, data = False, data.replace(b"\n", b"\r")
+        try:
+            reader.sendall(pastes.feed(data, now - before))
+        except OSError:
+            return
+        before = now
+
+
+def _read(terminal: int, reader: socket.socket) -> bytes:
+    """Wait for input; empty when the reader has gone, or the terminal, which ends the program."""
+    while reader.fileno() not in select.select([terminal, reader.fileno()], [], [])[0]:
+        try:
+            data = os.read(terminal, _READ)
+        except BlockingIOError:  # somebody else was faster
+            continue
+        except OSError:
+            data = b""
+        if not data:
+            # Whoever closed the terminal does not always tell the program.
+            os.kill(os.getpid(), signal.SIGHUP)
+        return data
+    return b""
