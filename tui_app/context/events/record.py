@@ -26,11 +26,13 @@ from tui_app.context.events.messages import (
     TurnStart,
     UserMessage,
 )
+from tui_app.context.events.rewrites import REWRITES, RewriteUndone, Rewritten
 from tui_app.context.events.session import (
     CheckpointCreated,
     Error,
     ModelChange,
     Notice,
+    PolicyChange,
     QueueChanged,
     SessionClear,
     SessionEnd,
@@ -43,8 +45,9 @@ SCHEMA_VERSION = 1
 PAYLOADS: tuple[type[Payload], ...] = (
     SessionStart, SystemMessage, UserMessage, AssistantMessage, ToolCall, ToolResult, UsageInfo, Truncation,
     CompactionStart, CompactionAwaited, CompactionProgress, CompactionComplete, CompactionUndone,
-    CompactionRedone, ModelChange, SessionClear, SessionRewind, CheckpointCreated, Error, SessionEnd,
-    TurnStart, AssistantDelta, TurnEnd, QueueChanged, GaugeChanged, Notice,
+    CompactionRedone, ModelChange, PolicyChange, SessionClear, SessionRewind, CheckpointCreated, Error,
+    SessionEnd, TurnStart, AssistantDelta, TurnEnd, QueueChanged, GaugeChanged, Notice, *REWRITES,
+    RewriteUndone,
 )  # fmt: skip
 BY_TYPE: dict[str, type[Payload]] = {payload.TYPE: payload for payload in PAYLOADS}
 
@@ -76,6 +79,8 @@ def payload_to_json(payload: Payload) -> dict[str, Any]:
     """Flatten a payload to JSON values; usage events carry their figures at the top."""
     if isinstance(payload, UsageInfo):
         return dict(payload.usage)
+    if isinstance(payload, GaugeChanged):
+        return payload.usage.to_json()
     return asdict(payload)
 
 
@@ -96,4 +101,6 @@ def payload_from_json(kind: str, data: dict[str, Any]) -> Payload:
         known["removed"] = tuple((int(a), int(b)) for a, b in known["removed"])
     if "facts" in known:
         known["facts"] = tuple(Fact(**fact) for fact in known["facts"])
+    if "changes" in known:
+        known["changes"] = tuple(Rewritten(**change) for change in known["changes"])
     return cls(**known)

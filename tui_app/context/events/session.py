@@ -27,6 +27,17 @@ class ModelChange(Payload):
     old: str
     new: str
     limit: int = 0
+    cut: bool = False
+    """Whether the person chose to have each request cut to fit, instead of compacting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyChange(Payload):
+    """The conversation goes on under another policy, also when it is resumed."""
+
+    TYPE: ClassVar[str] = "session.policy_change"
+    old: str
+    new: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,237 @@
+"""Archive: which results leave, what stands for them, and what the digest says."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_ai import Agent
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from tests.context.histories import as_items, messages
+from tests.context.stages.stage_kit import (
+    applied,
+    call,
+    check,
+    from_json,
+    only,
+    result,
+    said,
+    steps,
+    view,
+    words,
+)
+from tests.context.validity import complaints
+from tui_app.context.items import Item, to_messages
+from tui_app.context.stages.archive import (
+    archived,
+    digest_message,
+    heuristic_digest,
+    is_archived,
+    is_digest,
+    to_archive,
+)
+from tui_app.context.stages.marks import DIGEST_HEADING, is_digest_part, mark_of
+from tui_app.context.stages.rewrite import Rewrite
+from tui_app.context.stages.settings import Archive
+
+TEXT = "a result that is long enough to be worth a stub in its place. " * 4
+
+
+def run(items: Sequence[Item], settings: Archive, batch_to: int | None = None) -> Rewrite | None:
+    def stage(given: Sequence[Item]) -> Rewrite | None:
+        chosen = to_archive(given, settings, batch_to)
+        return archived(chosen, heuristic_digest(chosen, settings, given)) if chosen else None
+
+    return check(items, stage)
+
+
+def keys(items: Sequence[Item], settings: Archive | None = None, batch_to: int | None = None) -> list[int]:
+    chosen = settings or Archive(cutoff=2)
+    run(items, chosen, batch_to)
+    return [item.key for item in to_archive(items, chosen, batch_to)]
+
+
+def texts(count: int) -> list[str]:
+    return [f"{number}: {TEXT}" for number in range(1, count + 1)]
+
+
+def test_ten_results_stay_visible() -> None:
+    assert keys(view(said(), *steps(*texts(10)), words()), Archive()) == []
+    assert keys(view(said(), *steps(*texts(12)), words()), Archive()) == [3, 5]
+
+
+def test_a_stub_keeps_tool_call_and_outcome() -> None:
+    items = view(said(), call("x"), result("x", TEXT, outcome="failed"), *steps(*texts(2)), words())
+    part = only(run(items, Archive(cutoff=2)))
+    assert (part.tool_name, part.tool_call_id, part.outcome) == ("read", "x", "failed")
+    assert (
+        part.content
+        == '[Result archived: see the tool digest further down; search_history "#3" brings it back]'
+    )
+    assert is_archived(part)
+    assert mark_of(part) == {
+        "kind": "tool_result_archived",
+        "stages": ["archive"],
+        "length": len(TEXT),
+    }
+    bare = archived(items[2:3], "x", handles=False)
+    assert only(bare).content == "[Result archived: see the tool digest further down]"
+
+
+def test_one_digest_for_all_of_them() -> None:
+    items = view(said("find it"), *steps(*texts(5)), words())
+    rewrite = run(items, Archive(cutoff=2))
+    assert rewrite is not None
+    assert [change.key for change in rewrite.changes] == [3, 5, 7]
+    assert rewrite.digest is not None
+    text = rewrite.digest.parts[0].content  # type: ignore[union-attr]
+    assert str(text).startswith("[Compaction tool digest]\n")
+    assert [line.split()[0] for line in str(text).split("\n")[3:]] == ["#3", "#5", "#7"]
+    assert rewrite.digest.metadata == {"plimsoll": {"kind": "tool_summary"}}
+    assert complaints([*to_messages(applied(items, rewrite)), said()]) == []
+
+
+def test_in_batches_the_beginning_of_the_request_changes_seldom() -> None:
+    items = view(said(), *steps(*texts(11)), words())
+    settings = Archive()
+    assert keys(items, settings, batch_to=5) == [3, 5, 7, 9, 11, 13]
+    rewrite = run(items, settings, batch_to=5)
+    assert rewrite is not None
+    after = applied(items, rewrite)
+    for more in range(1, 6):
+        longer = [*after, *as_items_from(100, steps(*texts(more), first=50))]
+        assert to_archive(longer, settings, batch_to=5) == ()
+    longer = [*after, *as_items_from(100, steps(*texts(6), first=50)), Item(200, words())]
+    assert len(to_archive(longer, settings, batch_to=5)) == 6
+    assert keys(items, settings, batch_to=99) == keys(items, settings)
+
+
+def as_items_from(key: int, history: Sequence[ModelMessage]) -> list[Item]:
+    return [Item(key + place, message) for place, message in enumerate(history)]
+
+
+def test_results_of_the_newest_answer_stay() -> None:
+    results = [result(one, TEXT) for one in ("a", "b", "c", "d")]
+    items = view(said(), *steps(*texts(1)), call("a", "b", "c", "d"), *results)
+    assert keys(items, Archive(cutoff=0)) == [3]
+    assert keys(view(*(item.message for item in items), words()), Archive(cutoff=0)) == [3, 5, 6, 7, 8]
+
+
+def test_what_was_brought_back_in_this_turn_stays() -> None:
+    back = [call("h", tool="search_history"), result("h", TEXT, tool="search_history")]
+    turn = [said("now"), *back, *steps(*texts(4)), words()]
+    assert keys(view(*turn)) == [5, 7]
+    assert keys(view(*turn, said("next"))) == [3, 5, 7]
+
+
+def test_results_without_a_known_call_stay() -> None:
+    stray = result("ghost", TEXT)
+    twice = ModelRequest(parts=[*result("x", TEXT).parts, *result("x", TEXT).parts])
+    items = view(said(), stray, call("x"), twice, call("open"), *steps(*texts(3)), words())
+    assert keys(items, Archive(cutoff=0)) == [7, 9, 11]
+
+
+def test_short_results_and_files_stay_and_do_not_push_newer_ones_out() -> None:
+    image = BinaryContent(b"\x89PNG", media_type="image/png")
+    light = ["ok", [TEXT, image], "done"]
+    assert keys(view(said(), *steps(*light, *texts(2)), words())) == []
+    assert keys(view(said(), *steps(*light, *texts(3)), words())) == [9]
+    assert keys(view(said(), *steps(*texts(1), *light, *texts(1)), words())) == [3]
+    assert keys(view(said(), *steps(*light, *texts(2)), words()), batch_to=1) == []
+
+
+def test_strategy_off() -> None:
+    assert keys(view(said(), *steps(*texts(12)), words()), Archive(strategy="off")) == []
+
+
+def test_a_message_with_many_results_leaves_whole() -> None:
+    many = ModelRequest(parts=[ToolReturnPart("read", TEXT, one) for one in ("a", "b", "c")])
+    items = view(said(), call("a", "b", "c"), many, *steps(*texts(2)), words())
+    rewrite = run(items, Archive(cutoff=4))
+    assert rewrite is not None
+    assert [change.key for change in rewrite.changes] == [3]
+    assert all(is_archived(part) for part in rewrite.changes[0].message.parts)
+
+
+def test_nothing_to_archive_needs_no_digest() -> None:
+    assert archived((), "x") == Rewrite(stage="archive", changes=())
+    assert archived(view(result("a", "ok")), "x") == Rewrite(stage="archive", changes=())
+
+
+def test_foreign_metadata_is_left_alone_and_the_stub_known_by_its_words() -> None:
+    items = view(said(), call("x"), result("x", TEXT, metadata=["theirs"]), words())
+    part = only(archived(items[2:3], "x"))
+    assert part.metadata == ["theirs"]
+    assert is_archived(part)
+    assert not is_archived(ToolReturnPart("read", part.content, "x")), "a file that says the same"
+
+
+def test_a_digest_is_nothing_a_person_said() -> None:
+    digest = digest_message("#3 read: x")
+    assert is_digest(digest)
+    assert is_digest(from_json(digest))
+    assert is_digest(ModelRequest(parts=digest.parts)), "pydantic-ai drops metadata when it merges requests"
+    assert is_digest(ModelRequest(parts=[*digest.parts, *digest.parts]))
+    assert is_digest(
+        ModelRequest(parts=[UserPromptPart(f"{DIGEST_HEADING} of old")], metadata=digest.metadata)
+    )
+    assert not is_digest(said(f"{DIGEST_HEADING}\nwhat is this line for?"))
+    assert not is_digest(ModelRequest(parts=[*digest.parts, *said().parts], metadata=digest.metadata))
+    assert not is_digest(ModelRequest(parts=said().parts, metadata=digest.metadata))
+    assert not is_digest(ModelRequest(parts=[]))
+    assert not is_digest(words(str(digest.parts[0].content)))  # type: ignore[union-attr]
+
+
+async def test_marks_survive_a_run_that_merges_requests() -> None:
+    items = view(said(), *steps(*texts(3)))
+    rewrite = archived(to_archive(items, Archive(cutoff=1)), "notes")
+    history = to_messages(applied(items, rewrite))
+    seen: list[ModelMessage] = []
+
+    def answer(sent: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        seen.extend(sent)
+        return ModelResponse(parts=[TextPart("done")])
+
+    await Agent(FunctionModel(answer)).run("next", message_history=history)
+    results = [part for message in seen for part in message.parts if isinstance(part, ToolReturnPart)]
+    assert [is_archived(part) for part in results] == [True, True, False]
+    prompts = [part for message in seen for part in message.parts if isinstance(part, UserPromptPart)]
+    assert [is_digest_part(part) for part in prompts] == [False, True, False]
+
+
+@pytest.mark.parametrize("wrong", [{"cutoff": -1}, {"digest_chars": 0}, {"llm_input_chars": 0}])
+def test_sizes_are_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="negative"):
+        Archive(**wrong)
+
+
+@given(messages(max_size=30), st.integers(0, 4), st.one_of(st.none(), st.integers(0, 4)))
+def test_any_history(history: list[ModelMessage], cutoff: int, batch_to: int | None) -> None:
+    run(as_items(history), Archive(cutoff=cutoff), batch_to)
+
+
+@given(st.lists(st.sampled_from([2, 5, 300]), max_size=30), st.integers(0, 8), st.integers(0, 8))
+def test_the_newest_results_stay_and_older_ones_leave_first(
+    sizes: list[int], cutoff: int, batch_to: int
+) -> None:
+    items = view(said(), *steps(*("x" * size for size in sizes)), words())
+    chosen = keys(items, Archive(cutoff=cutoff), batch_to)
+    every = [2 * place + 3 for place in range(len(sizes))]
+    heavy = [key for key, size in zip(every, sizes, strict=True) if size == 300]
+    assert chosen == heavy[: len(chosen)]
+    stays = heavy[len(chosen) :]
+    visible = [key for key in every if stays and key >= stays[0]]
+    target = min(batch_to, cutoff)
+    assert len(visible) <= (target if chosen else cutoff)
+    assert not set(chosen) & set(every[len(every) - target :])

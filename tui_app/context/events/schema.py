@@ -1,0 +1,167 @@
+"""The JSON Schema of every event, read off the payload classes: their fields, types and docstrings.
+
+It describes ``Record.to_json``. Fields may be added without a new ``version``, so no schema here forbids
+those it does not name.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from tui_app.context.events.base import Payload
+from tui_app.context.events.compaction import GaugeChanged, UsageInfo
+from tui_app.context.events.docstrings import docstrings
+from tui_app.context.events.record import BY_TYPE, PAYLOADS, SCHEMA_VERSION, Record
+from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_USAGE = "usage"
+"""Definition shared by the events whose data are the figures themselves."""
+_WITH_USAGE = (UsageInfo, GaugeChanged)
+_JSON_TYPES: dict[object, str] = {
+    str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null",
+}  # fmt: skip
+
+Schema = dict[str, Any]
+"""A JSON Schema or a part of one, as JSON values."""
+
+
+def events_schema() -> Schema:
+    """One schema for all events: a definition for each type, told apart by ``type``."""
+    return {
+        "$schema": DIALECT,
+        "title": "Plimsoll event",
+        "description": "Something that happened in a session: an entry of its log, a line of JSON output.",
+        "oneOf": [_ref(payload.TYPE) for payload in PAYLOADS],
+        "$defs": {payload.TYPE: _envelope(payload) for payload in PAYLOADS} | _parts(PAYLOADS),
+    }
+
+
+def event_schema(kind: str) -> Schema:
+    """The schema of one type of event, complete in itself.
+
+    Raises:
+        KeyError: if ``kind`` is not a known event type.
+    """
+    payload = BY_TYPE[kind]
+    parts = _parts([payload])
+    return {"$schema": DIALECT, **_envelope(payload), **({"$defs": parts} if parts else {})}
+
+
+def summary_of(payload: type[Payload]) -> str:
+    """What an event says, in one sentence; empty when the program comes without its source."""
+    return docstrings(payload).text.partition(". ")[0].rstrip(".")
+
+
+def _envelope(payload: type[Payload]) -> Schema:
+    said = docstrings(Record).members
+    number: Schema = {"type": "integer", "minimum": 0} if payload.STORED else {"const": 0}
+    place = "0 when the log could not take it." if payload.STORED else "0: the log does not keep this event."
+    properties: dict[str, Schema] = {
+        "type": {"const": payload.TYPE},
+        "session": {"type": "string", "description": "Id of the session."},
+        "seq": {**number, "description": f"Number in the session's log, from 1; {place}"},
+        "time": {"type": "number", **_described(said.get("time", ""))},
+        "version": {"const": SCHEMA_VERSION, "description": "Grows when a field changes its meaning."},
+        "data": _ref(_USAGE) if payload in _WITH_USAGE else _object(payload),
+    }
+    return {"title": payload.TYPE, **_described(docstrings(payload).text), **_all_required(properties)}
+
+
+def _all_required(properties: dict[str, Schema]) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _object(cls: type) -> Schema:
+    """An object with every field of a dataclass: JSON output leaves none out."""
+    hints, said = get_type_hints(cls), docstrings(cls).members
+    return _all_required(
+        {
+            each.name: {**_of_type(hints[each.name]), **_described(said.get(each.name, ""))}
+            for each in fields(cls)
+        }
+    )
+
+
+def _of_type(hint: Any) -> Schema:
+    """The schema of one type hint.
+
+    Raises:
+        TypeError: if there is none for it yet.
+    """
+    inner = get_args(hint)
+    if hint in _JSON_TYPES:
+        return {"type": _JSON_TYPES[hint]}
+    if is_dataclass(hint):
+        return _ref(hint.__name__)  # type: ignore[union-attr]
+    kind = get_origin(hint)
+    if kind is Literal:
+        return {"enum": list(inner)}
+    if kind in (Union, UnionType):
+        return {"anyOf": [_of_type(one) for one in inner]}
+    if kind is dict and inner[0] is str:
+        return {"type": "object", "additionalProperties": _of_type(inner[1])}
+    if kind is tuple:
+        return _array(inner)
+    raise TypeError(f"no JSON Schema for {hint}")
+
+
+def _array(inner: tuple[Any, ...]) -> Schema:
+    if inner[-1] is Ellipsis:
+        return {"type": "array", "items": _of_type(inner[0])}
+    return {
+        "type": "array",
+        "prefixItems": [_of_type(one) for one in inner],
+        "items": False,
+        "minItems": len(inner),
+    }
+
+
+def _parts(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:
+    """Definitions of what the data of these events refer to."""
+    parts: dict[str, Schema] = {}
+    for payload in payloads:
+        if payload in _WITH_USAGE:
+            parts[_USAGE] = _usage()
+            continue
+        for cls in _dataclasses_in(payload):
+            parts[cls.__name__] = {**_described(docstrings(cls).text), **_object(cls)}
+    return parts
+
+
+def _dataclasses_in(cls: type) -> Iterator[type]:
+    """Dataclasses among the types of the fields, however deep."""
+    hints = get_type_hints(cls)
+    waiting = [hints[each.name] for each in fields(cls)]
+    while waiting:
+        hint = waiting.pop()
+        if is_dataclass(hint) and isinstance(hint, type):
+            yield hint
+            yield from _dataclasses_in(hint)
+        waiting.extend(get_args(hint))
+
+
+def _usage() -> Schema:
+    """The figures as ``ContextUsage.to_json`` writes them: a sample shows their names and types."""
+    sample = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
+    window, usage = docstrings(ContextWindow).members, docstrings(ContextUsage)
+    said = {
+        **docstrings(Breakdown).members,
+        **window,
+        "limit_source": window.get("source", ""),
+        **usage.members,
+    }
+    properties = {
+        name: {"type": _JSON_TYPES[type(value)], **_described(said.get(name, ""))}
+        for name, value in sample.to_json().items()
+    }
+    return {**_described(usage.text), **_all_required(properties)}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _described(text: str) -> Schema:
+    return {"description": text} if text else {}

@@ -1,0 +1,1 @@
+"""The governor's reversible stages: each a pure decision about the view, applied as one recorded rewrite."""

@@ -1,0 +1,113 @@
+"""Stage 1, offload: a very large tool result goes to a file; its beginning and the way to the rest stay."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from tui_app.context.items import Item
+from tui_app.context.stages.cutting import count_lines
+from tui_app.context.stages.marks import mark_of
+from tui_app.context.stages.results import (
+    Form,
+    ResultPart,
+    begins_with,
+    file_text,
+    has_foreign_metadata,
+    length_of,
+    recall,
+    rewrite_results,
+)
+from tui_app.context.stages.rewrite import Rewrite, SpillFile
+from tui_app.context.stages.scope import paired, recalled
+from tui_app.context.stages.settings import Offload
+from tui_app.context.stages.spill import SpillNames
+
+_OPENING = "[Output moved to a file"
+_LINE_CHARS = 500
+"""Characters of one line of the preview."""
+_TOKENS_PER_CHAR = 4
+"""What a character costs at most: one token for each of its bytes."""
+_CHARS_PER_TOKEN = 128
+"""Longest token of the tokenizers in use; a run of blanks comes near it."""
+_PIECE_CHARS = 200_000
+"""Longest text that is always counted whole."""
+
+
+def offload(
+    items: Sequence[Item],
+    settings: Offload,
+    count: Callable[[str], int],
+    names: SpillNames,
+    *,
+    handles: bool = True,
+) -> Rewrite | None:
+    """Move large tool results to files. What was brought back in the present turn stays for that turn.
+
+    Args:
+        items: The view; of it all, so that it is known which call a result belongs to.
+        settings: Sizes.
+        count: Tokens of a text.
+        names: Gives names to the files.
+        handles: Whether the model has a tool that brings a message back by its handle.
+
+    Returns:
+        The smaller forms and the files, or None when no result is too large.
+    """
+    stays = recalled(items, paired(items))
+
+    def decide(item: Item, part: ResultPart, text: str) -> Form | None:
+        if id(part) in stays or _is_done(part) or not _is_over(text, settings.tokens, count):
+            return None
+        file = SpillFile(name=names.new(part.tool_name or "", part.tool_call_id), text=file_text(part, text))
+        size = f"{length_of(part, text):,} characters, {count_lines(file.text):,} lines"
+        way_back = recall(item.key, handles=handles)
+        head = f"{_OPENING}: {file.name}, {size}. Read on there with read_file or grep{way_back}]"
+        return Form(text=f"{head}\n{_preview(file.text, settings.preview_lines)}", note=file.name, file=file)
+
+    return rewrite_results("offload", items, decide)
+
+
+def _is_done(part: ResultPart) -> bool:
+    if has_foreign_metadata(part):
+        return begins_with(part, _OPENING)
+    return "file" in mark_of(part)
+
+
+def _is_over(text: str, tokens: int, count: Callable[[str], int]) -> bool:
+    """Whether a text has more tokens; a huge one is counted only until that is certain."""
+    if len(text) * _TOKENS_PER_CHAR <= tokens:
+        return False
+    if len(text) <= _PIECE_CHARS:
+        return count(text) > tokens
+    if len(text) > tokens * _CHARS_PER_TOKEN:
+        return True
+    counted = 0
+    for start in range(0, len(text), _PIECE_CHARS):
+        counted += count(text[start : start + _PIECE_CHARS])
+        if counted > tokens:
+            return True
+    return False
+
+
+def _preview(text: str, lines: int) -> str:
+    """The first lines, long ones clipped, and how many more there are."""
+    total = count_lines(text)
+    shown = [_clipped(line) for line in _first_lines(text, min(lines, total))]
+    left = total - len(shown)
+    heading = f"First {len(shown):,} of {total:,} lines:"
+    return "\n".join([heading, *shown, *([f"[{left:,} more lines]"] if left else [])])
+
+
+def _first_lines(text: str, count: int) -> Iterator[tuple[str, int]]:
+    """The first lines, each no longer than can be shown, with its real length."""
+    start = 0
+    for _ in range(count):
+        end = text.find("\n", start)
+        end = end if end >= 0 else len(text)
+        yield text[start : min(end, start + _LINE_CHARS)], end - start
+        start = end + 1
+
+
+def _clipped(line: tuple[str, int]) -> str:
+    shown, length = line
+    return (
+        shown if len(shown) == length else f"{shown}… [{length - len(shown):,} more characters in this line]"
+    )

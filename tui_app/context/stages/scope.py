@@ -1,0 +1,80 @@
+"""Which part of a view a stage may touch."""
+
+from collections.abc import Sequence
+
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+
+from tui_app.context.fact_extractors.reading import argument_texts
+from tui_app.context.items import Item, answers_of, is_prompt
+from tui_app.context.pairing import Pair, pairs
+from tui_app.context.stages.marks import is_digest
+from tui_app.context.stages.spill import FOLDER
+
+_RECALL_TOOL = "search_history"
+_RECALL_FOLDERS = (f"{FOLDER}/", "conversation_history/")
+_PATH_CHARS = 1_000
+
+
+def turn_start(items: Sequence[Item]) -> int:
+    """Index of the newest message a person wrote, with which the present turn begins; 0 if there is none."""
+    for index in range(len(items) - 1, -1, -1):
+        message = items[index].message
+        if is_prompt(message) and not is_digest(message):
+            return index
+    return 0
+
+
+def last_messages(items: Sequence[Item], count: int) -> int:
+    """Index of the first item of the last ``count`` messages as they are sent.
+
+    Results of one answer are sent as one message, and so are the sections of one.
+    """
+    start = len(items)
+    for _ in range(count):
+        if not start:
+            break
+        start -= 1
+        while start and _sent_together(items[start - 1], items[start]):
+            start -= 1
+    return start
+
+
+def _sent_together(first: Item, second: Item) -> bool:
+    if first.whole is not None and first.whole is second.whole:
+        return True
+    return all(bool(answers_of(item.message)) and not is_prompt(item.message) for item in (first, second))
+
+
+def call_of(items: Sequence[Item], pair: Pair) -> ToolCallPart:
+    """The call of a pair."""
+    parts = items[pair.call].message.parts
+    return next(
+        part for part in parts if isinstance(part, ToolCallPart) and part.tool_call_id == pair.call_id
+    )
+
+
+def paired(items: Sequence[Item]) -> list[Pair]:
+    """Calls with their results, in the order of the results."""
+    return list(pairs([item.message for item in items]))
+
+
+def recalled(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
+    """Identities of the results that were brought back in the present turn: they must not leave at once."""
+    start = turn_start(items)
+    return {id(pair.part) for pair in found if pair.call >= start and _brings_back(call_of(items, pair))}
+
+
+def newest_answers(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
+    """Identities of the results of the newest answer's calls."""
+    last = next(
+        (index for index in range(len(items) - 1, -1, -1) if isinstance(items[index].message, ModelResponse)),
+        None,
+    )
+    return {id(pair.part) for pair in found if pair.call == last}
+
+
+def _brings_back(call: ToolCallPart) -> bool:
+    if call.tool_name == _RECALL_TOOL:
+        return True
+    texts = argument_texts(call.args_as_dict())
+    return any(folder in text[:_PATH_CHARS] for text in texts for folder in _RECALL_FOLDERS)

@@ -1,0 +1,46 @@
+"""Stage 4, trim: of a long tool result in an earlier turn the head stays, and how long it was."""
+
+import re
+from collections.abc import Sequence
+from string import Formatter
+
+from tui_app.context.items import Item
+from tui_app.context.stages.results import Form, ResultPart, length_of, rewrite_results
+from tui_app.context.stages.rewrite import Rewrite
+from tui_app.context.stages.scope import last_messages, turn_start
+from tui_app.context.stages.settings import Trim
+
+
+def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
+    """Cut long tool results of the earlier conversation; structured ones are measured and cut as JSON.
+
+    Args:
+        items: The view.
+        settings: Sizes.
+
+    Returns:
+        The smaller forms, or None when there is nothing to cut.
+    """
+    if not settings.chars:
+        return None
+    keep = settings.keep_messages
+    end = turn_start(items) if keep is None else last_messages(items, keep)
+    trimmed = _trimmed_form(settings.marker)
+
+    def decide(item: Item, part: ResultPart, text: str) -> Form | None:
+        if len(text) <= settings.chars or trimmed.fullmatch(text, settings.chars):
+            return None
+        length = length_of(part, text)
+        marker = settings.marker.format(length=length, key=item.key)
+        return Form(text=text[: settings.chars] + marker, note=f"trimmed from {length:,} characters")
+
+    return rewrite_results("trim", items[:end], decide)
+
+
+def _trimmed_form(marker: str) -> re.Pattern[str]:
+    """What stands behind the head of a result that was trimmed before."""
+    pieces = [
+        re.escape(literal) + (r"[\d,._ ]+" if name is not None else "")
+        for literal, name, _, _ in Formatter().parse(marker)
+    ]
+    return re.compile("".join(pieces))
