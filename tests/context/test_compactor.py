@@ -1,23 +1,24 @@
 """The compaction job: one at a time, in the open, and nothing changes until it is applied."""
 
 import asyncio
+import re
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import pytest
 from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest, UserPromptPart
 
-from tests.context.governor_kit import Heard, Writer, plain_counter
+from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes, complaints
 from tui_app.context.compactor import CompactionRefused, Compactor, State
-from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionStart, Notice
+from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionStart, Notice, Trigger
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.repair import sendable
 from tui_app.context.summary import SummaryFailed, SummaryTask
-from tui_app.context.usage import Breakdown
+from tui_app.context.usage import Breakdown, ContextWindow
 from tui_app.context.window import resolve_window
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
@@ -112,13 +113,36 @@ async def test_a_result_for_another_view_is_discarded() -> None:
     assert as_bytes(at.messages) == before
 
 
-async def test_a_result_for_another_version_is_discarded() -> None:
-    at = bench()
+async def test_a_rewrite_behind_what_is_replaced_does_not_matter() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    failing = ModelRequest(parts=[UserPromptPart("And this?")])
+    at.history.sync([*at.messages, failing])
     at.compactor.start("background")
+    at.history.sync(at.messages[:-1])
     at.history.version += 1
+    assert at.writer.gate is not None
+    at.writer.gate.set()
     complete = await at.compactor.finish()
     assert complete is not None
-    assert complete.outcome == "discarded"
+    assert complete.outcome == "success"
+    assert failing not in at.messages
+    assert isinstance(at.messages[0].parts[0], CompactionPart)
+    assert complaints(sendable(at.messages), ends_with_request=False) == []
+
+
+async def test_a_message_that_comes_back_into_what_is_replaced_discards_the_result() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    whole = at.messages
+    at.history.sync([*whole[:4], *whole[8:]])
+    at.compactor.start("background")
+    at.history.sync(whole)
+    before = as_bytes(at.messages)
+    assert at.writer.gate is not None
+    at.writer.gate.set()
+    complete = await at.compactor.finish()
+    assert complete is not None
+    assert (complete.outcome, complete.reason) == ("discarded", "the conversation changed meanwhile")
+    assert as_bytes(at.messages) == before
 
 
 async def test_a_cancelled_job_tells_no_more_of_its_progress() -> None:
@@ -261,11 +285,59 @@ async def test_two_compactions_without_progress_are_announced_once() -> None:
     at.compactor.policy = Policy(minimum_gain=1.0)
     for expected in (0, 1, 1):
         at.history.sync([*at.messages, *long_conversation(10)])
-        at.compactor.start("manual")
+        at.compactor.start("blocking")
         await at.compactor.finish()
         assert len(at.heard.of(Notice)) == expected
     assert not at.compactor.wanted("background")
     assert at.compactor.wanted("manual")
+
+
+async def wordy(trigger: Trigger, gain: float) -> Bench:
+    """A bench whose writer writes so much that a compaction frees only a share of the view."""
+    trial, at = bench(writer=Writer(lambda _task: "word" * 100)), bench()
+    trial.compactor.start(trigger)
+    freed = await trial.compactor.finish()
+    assert freed is not None
+    words = 100 + freed.tokens_removed - round(gain * freed.tokens_before)
+    at.writer.does = lambda _task: "word" * words
+    return at
+
+
+@pytest.mark.parametrize("trigger", ["manual", "headless"])
+async def test_a_person_who_asked_is_told_that_next_to_nothing_would_be_freed(trigger: Trigger) -> None:
+    at = await wordy(trigger, 0.03)
+    before = as_bytes(at.messages)
+    at.compactor.start(trigger)
+    complete = await at.compactor.finish()
+    assert complete is not None
+    assert complete.outcome == "failed"
+    said = re.fullmatch(r"it would free only (\d+) tokens \((\d\.\d) %\)", complete.reason)
+    assert said is not None, complete.reason
+    assert 0 < int(said[1]) < complete.tokens_before * PLIMSOLL.minimum_gain
+    assert float(said[2]) < 100 * PLIMSOLL.minimum_gain
+    assert as_bytes(at.messages) == before
+    assert not at.compactor.wanted("background"), "not tried again before the view has grown"
+    at.writer.does = lambda _task: NOTES
+    at.compactor.start(trigger)
+    await at.compactor.finish()
+    assert at.heard.outcomes == ["failed", "success"]
+
+
+async def test_a_small_gain_is_taken_where_nobody_asked_and_a_fair_one_always() -> None:
+    for trigger, gain in (("blocking", 0.03), ("manual", 0.2)):
+        at = await wordy(trigger, gain)
+        at.compactor.start(trigger)
+        complete = await at.compactor.finish()
+        assert complete is not None
+        assert (complete.outcome, complete.reason) == ("success", "")
+
+
+async def test_a_summary_larger_than_what_it_replaces_is_said_to_be() -> None:
+    at = await wordy("manual", -0.1)
+    at.compactor.start("manual")
+    complete = await at.compactor.finish()
+    assert complete is not None
+    assert complete.reason == "the summary is not smaller than what it would replace"
 
 
 async def test_a_cancelled_job_is_not_started_again_at_once() -> None:
@@ -275,6 +347,73 @@ async def test_a_cancelled_job_is_not_started_again_at_once() -> None:
     assert not at.compactor.wanted("background")
     at.history.sync([*at.messages, *long_conversation(3)])
     assert at.compactor.wanted("background")
+
+
+def full(at: Bench, reserve: int) -> None:
+    """Give the bench a window in which its view is above the blocking mark."""
+    limit = round(at.history.usage().total / 0.96)
+    at.history.fix(ContextWindow(limit=limit, source="setting", reserve=reserve), Breakdown(), "m")
+    assert PLIMSOLL.pressure(at.history.usage()) == "blocking"
+
+
+async def test_a_stop_spares_the_next_turn_that_fits_and_no_more() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    full(at, reserve=0)
+    at.compactor.start("blocking")
+    waiting = asyncio.create_task(at.compactor.finish_for("blocking"))
+    await at.writer.started.wait()
+    complete = at.compactor.cancel()
+    await waiting
+    assert complete is not None
+    assert complete.outcome == "cancelled"
+    assert complete.reason == "the next request is sent as it is if it fits"
+    assert not at.compactor.wanted("blocking"), "in the turn that was stopped"
+    at.compactor.breaker.turn_begins()
+    assert not at.compactor.wanted("blocking"), "in the turn after it"
+    assert not at.compactor.wanted("background")
+    at.compactor.breaker.turn_begins()
+    assert at.compactor.wanted("blocking"), "in the one after that"
+    assert not at.compactor.wanted("background"), "waits until the view has grown"
+    at.history.sync([*at.messages, *long_conversation(3)])
+    assert at.compactor.wanted("background")
+
+
+async def test_a_stop_spares_no_request_that_does_not_fit() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    full(at, reserve=at.history.usage().total // 10)
+    at.compactor.start("blocking")
+    waiting = asyncio.create_task(at.compactor.finish_for("blocking"))
+    await at.writer.started.wait()
+    at.compactor.cancel()
+    await waiting
+    at.compactor.breaker.turn_begins()
+    assert at.compactor.wanted("blocking")
+
+
+async def test_a_stop_without_a_waiting_request_spares_no_turn_of_a_full_window() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    full(at, reserve=0)
+    at.compactor.start("background")
+    complete = at.compactor.cancel()
+    assert complete is not None
+    assert complete.reason == ""
+    assert not at.compactor.wanted("blocking")
+    at.compactor.breaker.turn_begins()
+    assert at.compactor.wanted("blocking")
+    assert not at.compactor.wanted("background")
+
+
+async def test_a_failure_is_not_tried_again_with_the_next_turn() -> None:
+    def fail(_task: SummaryTask) -> str:
+        raise SummaryFailed("no")
+
+    at = bench(writer=Writer(fail))
+    full(at, reserve=0)
+    at.compactor.start("blocking")
+    await at.compactor.finish()
+    for _ in range(3):
+        assert not at.compactor.wanted("blocking")
+        at.compactor.breaker.turn_begins()
 
 
 async def test_another_window_is_another_case() -> None:

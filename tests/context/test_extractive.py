@@ -54,8 +54,9 @@ def test_the_sections_of_a_session() -> None:
         "Details to keep",
     ]
     assert section(text, "Files and commands").splitlines() == [
-        "- src/book/importer.py · created (#6)",
-        "- src/book/model.py · read (#4)",
+        "- src/book/",
+        "  importer.py · created (#6)",
+        "  model.py · read (#4)",
         "- `pytest -x` · failed (#8)",
     ]
     assert "ValueError: bad header in importer.py:12" in section(text, "Errors")
@@ -115,7 +116,7 @@ def test_a_previous_summary_is_updated_and_not_nested() -> None:
     )
     second = summarise(later, previous=first)
     assert section(second, "Errors") == ""
-    assert "- src/book/importer.py · created, edited (#21)" in section(second, "Files and commands")
+    assert "\n  importer.py · created, edited (#21)" in section(second, "Files and commands")
     assert "- `pytest -x` · ok (#23)" in section(second, "Files and commands")
     assert "First request (#1): Add CSV import" in section(second, "Intent")
     assert "Latest request (#25): Also export to CSV." in section(second, "Intent")
@@ -140,7 +141,7 @@ def test_a_chain_of_compactions_keeps_rules_files_and_open_errors() -> None:
     assert "ValueError: bad header" in section(text, "Errors")
     for turn in range(6):
         assert f"Please only change module{turn}.py now." in text
-        assert f"- src/module{turn}.py · edited" in text
+        assert f"\n  module{turn}.py · edited" in text
 
 
 def test_a_rule_in_a_former_latest_request_outlives_it() -> None:
@@ -208,6 +209,79 @@ def test_secrets_are_masked() -> None:
     text = summarise(session(shell("curl -H 'Authorization: Bearer abcdef1234567890'")))
     assert "abcdef1234567890" not in text
     assert "[secret removed]" in text
+
+
+def test_the_last_change_of_a_file_is_quoted_and_replaced_by_a_newer_one() -> None:
+    def edit(new: str) -> list[ModelMessage]:
+        return call("edit_file", {"path": "src/a.py", "old_text": "x = 1\n", "new_text": f"x = 1\n{new}\n"})
+
+    first = summarise(history(user("Go."), edit("timeout = 30"), edit("timeout_seconds = 45")))
+    assert "- src/a.py, last change: `timeout_seconds = 45` (#5)" in first
+    assert "timeout = 30" not in first
+    kept = summarise(history(says("ok"), start=20), previous=first)
+    assert "- src/a.py, last change: `timeout_seconds = 45` (#5)" in kept
+    newer = summarise(history(edit("timeout_seconds = 60"), start=20), previous=kept)
+    assert "- src/a.py, last change: `timeout_seconds = 60` (#21)" in newer
+    assert "45" not in newer
+    assert newer.count("src/a.py · edited") == 1
+
+
+def test_long_paths_are_told_short_and_read_back_whole() -> None:
+    edits = [
+        call("Edit", {"file_path": f"/home/ann/code/shop/src/web/page{number}.py"}) for number in range(4)
+    ]
+    first = summarise(history(user("Go."), *edits))
+    assert "- …/ stands for /home/ann/code/shop/src/web/\n- …/\n  page0.py · edited (#3)\n" in first
+    other = [call("Edit", {"file_path": f"/srv/other/place/app/x{number}.py"}) for number in range(9)]
+    second = summarise(history(*edits[:1], *other, start=20), previous=first)
+    assert "- …/ stands for /srv/other/place/app/" in second
+    assert "- /home/ann/code/shop/src/web/\n  page0.py · edited 2× (#21)\n  page1.py · edited (#5)" in second
+
+
+def test_an_error_carried_over_goes_when_the_whole_check_works() -> None:
+    first = summarise(history(user("Go."), shell("pytest tests/a.py", "E   boom\n1 failed\nexit code: 1")))
+    assert "boom" in section(first, "Errors")
+    assert section(summarise(history(shell("pytest", "9 passed"), start=9), previous=first), "Errors") == ""
+
+
+def test_where_things_stand_is_told_however_many_rules_there_are() -> None:
+    rules = user(" ".join(f"Never touch part number {number} of it." for number in range(200)))
+    text = summarise(history(rules, says("The parser is done."), user("On."), says("I am at part two.")), 500)
+    assert "Last said: I am at part two." in section(text, "Current state")
+    assert section(text, "Constraints and preferences")
+
+
+def test_in_a_small_summary_the_request_comes_first() -> None:
+    wish = "Rewrite the import so that it streams. " * 12
+    items = history(user(wish), *(says(f"I chose way {number} because of it.") for number in range(40)))
+    assert " ".join(wish.split()) in " ".join(summarise(items, 230).split())
+
+
+def test_a_request_that_stands_beside_the_summary_is_only_begun() -> None:
+    part = "Rewrite the import so that it streams. " * 15
+    wish = f"{part}Never drop a row. {part}"
+    text = extractive_summary(
+        history(user(wish), says("ok"), user("On.")), budget_tokens=900, count=characters, words_beside=5_000
+    )
+    assert "characters omitted" in section(text, "Intent")
+    assert "- Never drop a row. (#1)" in section(text, "Constraints and preferences")
+    again = extractive_summary(
+        history(says("ok"), start=9),
+        budget_tokens=900,
+        count=characters,
+        previous=summarise(history(user(wish), says("ok"), user("On.")), 900),
+        words_beside=5_000,
+    )
+    assert "characters omitted" not in section(again, "Intent"), "one carried over may stand nowhere else"
+
+
+def test_lines_that_only_announce_are_no_news() -> None:
+    text = summarise(
+        history(user("Go."), says("Here is what was finished:"), user("On."), says("Then I fixed the door."))
+    )
+    assert "Here is what" not in section(text, "Done so far")
+    passed = summarise(history(user("Go."), says("Undefined is still being passed."), says("Now the door.")))
+    assert "being passed" not in passed
 
 
 @pytest.mark.parametrize(

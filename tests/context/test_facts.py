@@ -87,6 +87,36 @@ def test_a_later_correction_replaces_the_rule_and_says_so(early: str, late: str)
     assert f"replaced later: {early}" in texts(facts, "detail")
 
 
+def test_what_was_typed_when_a_call_was_declined_counts() -> None:
+    answer = "The user does not want this. To go on, the user said:\nNever touch main, use a branch."
+    declined = call("Edit", {"file_path": "a.py"}, answer, "denied")
+    assert texts(extract_facts(history(user("Go."), declined)), "rule") == ["Never touch main, use a branch."]
+    failed = call("Edit", {"file_path": "a.py"}, answer, "failed")
+    assert texts(extract_facts(history(user("Go."), failed)), "rule") == [], "a tool may print anything"
+
+
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ("Is that used anywhere?", False),
+        ("What does it do with only one row?", False),
+        ("Can you only use tabs there?", True),
+        ("Why do you always do that?", True),
+    ],
+)
+def test_questions_are_rules_only_where_they_ask_for_something(said: str, rule: bool) -> None:
+    assert bool(texts(extract_facts(history(user(said), says("ok"), user("On."))), "rule")) is rule
+
+
+def test_what_is_wrong_weighs_less_than_what_was_decided() -> None:
+    said = "We decided to keep the old parser here. The problem is that the new parser loses dates."
+    weights = {
+        fact.text: fact.weight for fact in extract_facts(history(says(said))) if fact.kind == "decision"
+    }
+    decided, found = weights.values()
+    assert decided > found
+
+
 def test_rules_about_different_things_do_not_replace_each_other() -> None:
     first, second = "Use port 8080 for the web server.", "Use at most 4 workers for the import job."
     facts = extract_facts(history(user(first), says("Done."), user(second)))

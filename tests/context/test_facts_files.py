@@ -4,6 +4,7 @@ import pytest
 from pydantic_ai.messages import ModelMessage
 
 from tests.context.facts_kit import call, history, shell, texts, user
+from tui_app.context.fact_extractors.shell import producer
 from tui_app.context.facts import extract_facts
 
 
@@ -137,6 +138,54 @@ def test_a_chain_that_worked_solves_its_parts() -> None:
     red = shell('git commit -m "v1"', "error: gpg failed to sign\nexit code 128", "failed")
     assert texts(extract_facts(history(red, shell('git add . && git commit -m "v1"'))), "error") == []
     assert len(texts(extract_facts(history(red, shell('git commit -m "v1" || true; echo ok'))), "error")) == 1
+
+
+@pytest.mark.parametrize(
+    ("later", "still_open"),
+    [
+        (shell("npm test", "12 passed"), False),
+        (shell("npm test -- a.test.ts 2>&1 | tail -5", "1 passed"), False),
+        (shell("npm test -- a.test.ts | grep -i error", ""), True),
+        (shell("npm run lint", "clean"), True),
+        (shell("npm", "usage: npm"), False),
+    ],
+)
+def test_a_whole_check_that_works_solves_its_parts(later: list[ModelMessage], still_open: bool) -> None:
+    red = shell("npm test -- a.test.ts", "Error: boom\nexit code: 1")
+    assert bool(texts(extract_facts(history(red, later)), "error")) is still_open
+
+
+def test_a_filter_at_the_end_of_a_pipe_makes_no_other_command() -> None:
+    red = shell('make check 2>&1 | grep -E "(error|warning)"', "error: x is y\n")
+    [error] = texts(extract_facts(history(red)), "error")
+    assert error == "`make check` · failed: error: x is y"
+    facts = extract_facts(history(red, shell("make check", "all good")))
+    assert texts(facts, "error") == []
+    assert texts(facts, "command") == ["`make check` · ok"]
+
+
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        ("a | b", "a | b"),
+        ("cd /w && a -x 2>&1 | grep 'p|q' | sort | uniq -c | head -3", "a -x"),
+        ("a && b | wc -l", "a && b"),
+        ("grep x y", "grep x y"),
+        ("a | grep 'unclosed", "a"),
+        ("", ""),
+    ],
+)
+def test_the_producer_of_an_output(command: str, first: str) -> None:
+    assert producer(command) == first
+
+
+@pytest.mark.parametrize("looked", ["grep -n x missing.py", "cat missing.py", "git show nothing"])
+def test_a_failed_look_leaves_nothing_to_mend(looked: str) -> None:
+    facts = extract_facts(history(shell(looked, "fatal: no such file\nexit code: 2", "failed")))
+    assert texts(facts, "error") == []
+    assert texts(facts, "command") == []
+    read = call("Read", {"file_path": "missing.py"}, "File does not exist.", "failed")
+    assert texts(extract_facts(history(read)), "error") == []
 
 
 def test_another_tool_that_changed_the_file_solves_a_failed_edit() -> None:

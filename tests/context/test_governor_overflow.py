@@ -45,25 +45,34 @@ async def test_the_second_try_is_smaller_also_when_nothing_could_be_compacted() 
 
 async def test_an_overflow_without_numbers_makes_the_next_request_smaller() -> None:
     made = rig(Provider(None))
-    body = {"message": "input is too long for requested model"}
-    made.provider.failures = [
-        ModelHTTPError.for_category(None, status_code=400, model_name="scripted", body=body)
-    ]
+    made.provider.failures = [nameless()]
     history = sized(made.provider, 3_000)
     await run(made, history)
     assert made.provider.real(made.provider.sent[1]) < 2_700
     assert made.limits.window(made.provider).effective == 60_000, "half of what is announced outlasts it"
 
 
-async def test_a_retry_that_cannot_fit_is_told_with_the_window_of_the_model() -> None:
-    made = rig(Provider(4_000))
+def nameless() -> ModelHTTPError:
     body = {"message": "input is too long for requested model"}
-    made.provider.failures = [
-        ModelHTTPError.for_category(None, status_code=400, model_name="scripted", body=body)
-    ]
+    return ModelHTTPError.for_category(None, status_code=400, model_name="scripted", body=body)
+
+
+async def test_a_retry_that_cannot_be_smaller_is_told_with_the_window_of_the_model() -> None:
+    made = rig(Provider(4_000))
+    made.provider.failures = [nameless(), nameless()]
     with pytest.raises(ContextTooLarge) as error:
         await run(made, [], "word " * 2_500)
     assert error.value.limit == 4_000
+    assert len(made.provider.sent) == 2
+    assert made.limits.window(made.provider).effective >= 1_875, "the next request may be tried again"
+
+
+async def test_a_retry_that_cannot_be_smaller_is_sent_for_the_provider_to_decide() -> None:
+    made = rig(Provider(4_000))
+    made.provider.failures = [nameless()]
+    after = await run(made, [], "word " * 2_500)
+    assert len(made.provider.sent) == 2
+    assert prompts(after) == ["word " * 2_500]
 
 
 async def test_a_rate_limit_is_not_touched() -> None:

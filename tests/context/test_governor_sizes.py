@@ -108,7 +108,7 @@ async def test_one_giant_result_in_the_running_turn_is_cut_for_the_request() -> 
     assert "cut to fit this request" in str(sent[-1].parts[0].content)
     kept = result.all_messages()[2].parts[0]
     assert isinstance(kept, ToolReturnPart)
-    assert len(str(kept.content)) == 100_000
+    assert 50_000 < len(str(kept.content)) < 52_000, "cut on arrival, as every long result"
 
 
 async def test_a_prompt_that_cannot_fit_is_refused_before_it_is_sent() -> None:

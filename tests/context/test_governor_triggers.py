@@ -19,6 +19,7 @@ from tests.context.governor_kit import (
 from tests.context.validity import as_bytes, complaints, prompts
 from tui_app.context.compactor import State
 from tui_app.context.events import CompactionAwaited, CompactionComplete, CompactionStart, Payload, UsageInfo
+from tui_app.context.policy import Policy
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 
@@ -118,6 +119,24 @@ async def test_a_request_that_stops_waiting_leaves_the_background_job_alone() ->
     assert not made.compactor.awaited
     assert made.compactor.state is State.RUNNING
     made.compactor.cancel()
+
+
+async def test_what_a_person_stopped_is_tried_again_with_the_turn_after_the_next() -> None:
+    made = rig(Provider(8_000), Policy(background_threshold=0.5, blocking_threshold=0.5))
+    made.provider.gate = asyncio.Event()
+    history = sized(made.provider, 5_000)
+    asked = asyncio.create_task(run(made, history))
+    await made.provider.asked.wait()
+    made.compactor.cancel()
+    history = await asked
+    made.provider.gate.set()
+    assert made.heard.outcomes == ["cancelled"]
+    history = await run(made, history, "More?")
+    assert made.heard.outcomes == ["cancelled"], "this one is sent as it is"
+    assert len(made.provider.sent) == 2
+    await run(made, history, "And more?")
+    assert made.heard.outcomes == ["cancelled", "success"]
+    assert made.provider.real(made.provider.sent[-1]) < 4_000
 
 
 async def test_two_runs_of_one_conversation_do_not_start_two_jobs() -> None:

@@ -2,6 +2,8 @@
 
 import json
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -96,9 +98,13 @@ def test_many_threads_lose_nothing(path) -> None:
         b'{"models": {"ollama:qwen3": 7}}',
         b'{"models": {"ollama:qwen3": {"factor": "big", "limit": "x"}}}',
         b'{"models": {"ollama:qwen3": {"factor": NaN, "limit": -1}}}',
+        b'{"models": {"ollama:qwen3": {"factor": true, "limit": true}}}',
+        b'{"models": {"ollama:qwen3": {"factor": false, "limit": 1000000000000}}}',
+        b'{"models": {"ollama:qwen3": {"factor": -1e999, "limit": 4096.5}}}',
+        b'{"models": {"ollama:qwen3": {"factor": ' + b"9" * 5_000 + b"}}}",
         b"[" * 100_000,
     ],
-    ids=range(10),
+    ids=range(14),
 )
 def test_a_damaged_file_starts_empty_and_is_replaced(content, path) -> None:
     path.parent.mkdir()
@@ -109,10 +115,61 @@ def test_a_damaged_file_starts_empty_and_is_replaced(content, path) -> None:
     assert json.loads(path.read_text())["models"][MODEL]["limit"] == 4_096
 
 
-def test_a_wild_factor_in_the_file_is_clamped(path) -> None:
+@pytest.mark.parametrize("factor", ["1e9", "1e999", "9" * 400])
+def test_a_wild_factor_in_the_file_is_clamped(factor, path) -> None:
     path.parent.mkdir()
-    path.write_text('{"models": {"ollama:qwen3": {"factor": 1e9}}}')
+    path.write_text(f'{{"models": {{"ollama:qwen3": {{"factor": {factor}}}}}}}')
     assert LearntModels(path).factor(MODEL) == 8.0
+
+
+def test_a_damaged_lesson_costs_no_other(path) -> None:
+    path.parent.mkdir()
+    path.write_text('{"models": {"a": {"limit": "x"}, "b": 7, "c": {"factor": 1.5, "limit": 8192}}}')
+    learnt = LearntModels(path)
+    assert (learnt.limit("a"), learnt.limit("b")) == (None, None)
+    assert (learnt.limit("c"), learnt.factor("c")) == (8_192, 1.5)
+    learnt.learn_limit("d", 100)
+    assert LearntModels(path).limit("c") == 8_192
+
+
+def test_a_forgotten_limit_stays_forgotten_and_the_factor_is_kept(path) -> None:
+    learnt = LearntModels(path)
+    learnt.learn_limit(MODEL, 8_192)
+    learnt.observe(MODEL, 1_000, 1_500)
+    learnt.forget_limit(MODEL)
+    assert learnt.limit(MODEL) is None
+    again = LearntModels(path)
+    assert (again.limit(MODEL), again.factor(MODEL)) == (None, 1.5)
+
+
+LEARN = """
+import sys
+from pathlib import Path
+from tui_app.context.learnt import LearntModels
+
+learnt = LearntModels(Path(sys.argv[1]))
+print(learnt.limit("ollama:qwen3"), flush=True)
+sys.stdin.readline()
+learnt.learn_limit(sys.argv[2], int(sys.argv[3]))
+"""
+
+
+def test_programs_that_run_side_by_side_keep_what_each_has_learnt(path) -> None:
+    LearntModels(path).learn_limit(MODEL, 8_192)
+
+    def program(model: str, limit: int) -> "subprocess.Popen[str]":
+        arguments = [sys.executable, "-c", LEARN, str(path), model, str(limit)]
+        return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    programs = [program("a", 1_000), program("b", 2_000)]
+    for each in programs:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "8192\n", "what another program has learnt"
+    for each in programs:
+        each.communicate("go\n")
+        assert each.returncode == 0
+    fresh = LearntModels(path)
+    assert (fresh.limit("a"), fresh.limit("b"), fresh.limit(MODEL)) == (1_000, 2_000, 8_192)
 
 
 def test_an_unwritable_place_costs_only_the_memory(tmp_path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.context.governor_kit import Provider
 from tui_app.context.learnt import LearntModels
-from tui_app.context.limits import ContextTooLarge, Limits
+from tui_app.context.limits import ContextTooLarge, Limits, most
 from tui_app.context.overflow import ContextOverflow
 
 
@@ -57,17 +57,54 @@ def test_room_for_the_answer_is_not_learnt_as_input() -> None:
     assert known.factor(model) == 1.0
 
 
-def test_without_numbers_each_refusal_makes_the_next_request_smaller() -> None:
+NAMELESS = ContextOverflow(None, None, "bedrock")
+
+
+def fail(known: Limits, model: Provider, size: int) -> int:
+    """A request that is refused without numbers, and its retry as well; returns the size of the retry."""
+    known.learn(model, NAMELESS, size)
+    retry = known.window(model).effective
+    known.learn(model, NAMELESS, retry)
+    return retry
+
+
+def test_the_room_left_free_grows_with_every_failed_request_up_to_a_maximum() -> None:
     known, model = limits(), Provider(None)
-    sizes = []
-    size = 20_000
-    for _ in range(4):
-        known.learn(model, ContextOverflow(None, None, "bedrock"), size)
-        size = known.window(model).effective
-        sizes.append(size)
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] == 18_000
-    assert sizes[-1] < 14_000
+    assert [fail(known, model, 20_000) for _ in range(6)] == [18_000, 16_000, 12_000, 10_000, 10_000, 10_000]
+
+
+def test_the_room_left_free_shrinks_with_every_answer() -> None:
+    known, model = limits(), Provider(None)
+    for _ in range(3):
+        fail(known, model, 20_000)
+    known.observe(model, 400, 400)
+    assert fail(known, model, 20_000) == 12_000
+    for _ in range(3):
+        known.observe(model, 400, 400)
+    assert fail(known, model, 20_000) == 18_000
+
+
+@pytest.mark.parametrize("failed", [1, 2, 5])
+def test_the_request_after_a_failed_one_may_be_larger_than_its_retry(failed: int) -> None:
+    """A small conversation that is refused without a reason must not be locked for ever."""
+    known, model = limits(), Provider(128_000)
+    announced = known.window(model).effective
+    for _ in range(failed):
+        fail(known, model, 3_000)
+        assert known.window(model).effective >= announced // 2
+
+
+def test_a_retry_that_was_never_sent_does_not_bind_the_next_request() -> None:
+    known, model = limits(), Provider(128_000)
+    known.learn(model, NAMELESS, 3_000)
+    assert known.window(model).effective == 2_700
+    known.settle(model)
+    assert known.window(model).effective >= 60_000
+    known.settle(model)
+    assert known.window(model).effective >= 60_000
+    known.learn(model, ContextOverflow(10_000, 20_000, "openai"), 20_000)
+    known.settle(model)
+    assert known.window(model).limit == 10_000
 
 
 def refuse_and_answer(known: Limits, model: Provider, refused: int, answered: int) -> None:
@@ -123,7 +160,7 @@ def test_a_window_never_shrinks_to_nothing() -> None:
     known, model = limits(), Provider(None)
     for _ in range(80):
         known.learn(model, ContextOverflow(None, None, "x"), 300)
-    assert known.window(model).effective == 256
+        assert known.window(model).effective >= 256
 
 
 def test_a_window_made_smaller_still_knows_what_was_announced() -> None:
@@ -131,6 +168,122 @@ def test_a_window_made_smaller_still_knows_what_was_announced() -> None:
     assert known.window(model).stated == 128_000
     known.learn(model, ContextOverflow(None, None, "bedrock"), 500)
     assert known.window(model).limit < known.window(model).stated == 128_000
+
+
+@pytest.mark.parametrize("limit", [1, 255, 300, 10**8, 10**12])
+@pytest.mark.parametrize("requested", [None, 5_500, 10**12])
+def test_a_limit_that_cannot_be_is_not_learnt(limit: int, requested: int | None) -> None:
+    known, model = limits(), Provider(128_000)
+    known.learn(model, ContextOverflow(limit, requested, "openai"), 5_000)
+    known.settle(model)
+    assert known.learnt.limit(known._learnt_key(model)) is None
+    assert known.window(model).effective >= 59_000
+    assert known.factor(model) in {1.0, 1.1}
+
+
+@pytest.mark.parametrize(
+    ("announced", "size", "limit"),
+    [
+        (None, 5_000, 2_048),
+        (None, 1_000, 512),
+        (1_048_576, 40_000, 8_192),
+        (10_000_000, 20_000, 4_096),
+        (8_192, 8_000, 32_768),
+        (128_000, 60_000, 262_144),
+    ],
+)
+def test_a_limit_that_may_be_is_learnt(announced: int | None, size: int, limit: int) -> None:
+    known, model = limits(), Provider(announced)
+    known.learn(model, ContextOverflow(limit, None, "openai"), size)
+    known.settle(model)
+    assert known.learnt.limit(known._learnt_key(model)) == limit
+
+
+def learnt_limit(known: Limits, model: Provider) -> int | None:
+    return known.learnt.limit(known._learnt_key(model))
+
+
+def test_a_limit_below_what_was_answered_is_believed_when_it_is_named_again() -> None:
+    """A gateway may name nonsense once; a server started anew with a smaller window says it every time."""
+    known, model = limits(), Provider(128_000)
+    known.observe(model, 20_000, 20_000)
+    known.learn(model, ContextOverflow(4_096, 5_000, "x"), 5_000)
+    assert learnt_limit(known, model) is None
+    assert known.window(model).effective < 3_840, "the retry keeps to it all the same"
+    known.observe(model, 3_000, 3_000)
+    known.learn(model, ContextOverflow(4_096, 6_000, "x"), 6_000)
+    assert learnt_limit(known, model) == 4_096
+    known.learn(model, ContextOverflow(4_096, 4_200, "x"), 4_200)
+    assert learnt_limit(known, model) == 4_096
+
+
+def test_a_longer_answer_clears_the_doubted_limit() -> None:
+    known, model = limits(), Provider(128_000)
+    known.observe(model, 20_000, 20_000)
+    for _ in range(3):
+        known.learn(model, ContextOverflow(4_096, 5_000, "x"), 5_000)
+        known.observe(model, 5_000, 5_000)
+    assert learnt_limit(known, model) is None
+
+
+def test_limits_that_only_ever_fall_are_not_followed_down() -> None:
+    known, model = limits(), Provider(128_000)
+    for limit in (18_000, 3_000, 2_000, 1_000, 300):
+        known.learn(model, ContextOverflow(limit, limit + 1, "x"), limit + 1)
+        known.observe(model, 200, 200)
+    assert learnt_limit(known, model) == 18_000
+
+
+@pytest.mark.parametrize("requested", [1, 500, 50_000, 10**9])
+def test_a_count_that_is_none_of_this_request_teaches_no_factor(requested: int) -> None:
+    known, model = limits(), Provider(128_000)
+    known.learn(model, ContextOverflow(4_096, requested, "openai"), 5_000)
+    assert known.factor(model) == 1.0
+    assert known.window(model).effective >= 3_400, "nor how small the retry must be"
+
+
+def test_a_limit_that_the_request_kept_to_leaves_more_room_from_now_on() -> None:
+    """Something the provider counts and we do not see: its limit alone would be run into for ever."""
+    known, model = limits(), Provider(10_000)
+    sizes = []
+    for _ in range(3):
+        sizes.append(known.window(model).effective)
+        fail_named = ContextOverflow(10_000, None, "openai")
+        known.learn(model, fail_named, sizes[-1])
+        known.learn(model, fail_named, known.window(model).effective)
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < sizes[0]
+
+
+def test_an_answer_above_a_learnt_limit_disproves_it() -> None:
+    known, model = limits(), Provider(128_000)
+    known.learn(model, ContextOverflow(5_000, 5_500, "openai"), 5_500)
+    known.observe(model, 4_000, 4_000)
+    assert known.window(model).limit == 5_000
+    known.observe(model, 5_100, 5_100)
+    assert (known.window(model).limit, known.window(model).source) == (5_100, "learnt")
+    known.observe(model, 9_000, 9_000)
+    assert (known.window(model).limit, known.window(model).source) == (128_000, "model")
+
+
+def test_what_one_process_learns_and_unlearns_the_next_one_knows(tmp_path) -> None:
+    path, model = tmp_path / "learnt.json", Provider(128_000)
+    first = Limits(LearntModels(path))
+    first.learn(model, ContextOverflow(32_000, 40_000, "openai"), 40_000)
+    assert Limits(LearntModels(path)).window(model).limit == 32_000
+    assert Limits(LearntModels(path)).window(Provider(None)).limit == 32_000, "provider and model, no more"
+    second = Limits(LearntModels(path))
+    second.observe(model, 60_000, 60_000)
+    assert Limits(LearntModels(path)).window(model).limit == 128_000
+
+
+def test_what_is_known_is_more_than_what_is_believed() -> None:
+    known, model = limits(), Provider(128_000)
+    assert most(known.window(model)) == known.window(model).effective == 120_000
+    known.learn(model, NAMELESS, 3_000)
+    assert (known.window(model).effective, most(known.window(model))) == (2_700, 120_000)
+    known.learn(model, ContextOverflow(10_000, 20_000, "openai"), 20_000)
+    assert most(known.window(model)) == 10_000 - 625
 
 
 def test_the_error_says_both_sizes() -> None:

@@ -98,7 +98,7 @@ def test_a_commit_puts_the_summary_behind_the_system_prompts() -> None:
     assert [item.key for item in view.items()] == list(range(1, 12))
     note = ModelRequest(parts=[CompactionPart("notes")])
     blank = CompactionComplete(job="j", outcome="success", trigger="manual")
-    complete = view.commit(Proposal(complete=blank, message=note, left=frozenset({2, 3, 4, 5}), version=0))
+    complete = view.commit(Proposal(complete=blank, message=note, left=frozenset({2, 3, 4, 5})))
     kinds = [message.parts[0].part_kind for message in to_messages(view.items())][:3]
     assert kinds == ["system-prompt", "compaction", "tool-return"]
     assert view.version == 1

@@ -10,7 +10,8 @@ from tests.context.histories import as_items, long_conversation
 from tui_app.context.events import CompactionComplete, Trigger
 from tui_app.context.guards import Breaker, refuse_result
 from tui_app.context.planner import Plan, Refusal, irreducible_floor, plan_compaction
-from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
+from tui_app.context.policy import OFF, PLIMSOLL, Policy
+from tui_app.context.presets import PRESETS
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.window import resolve_window
 

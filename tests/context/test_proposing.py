@@ -1,5 +1,7 @@
 """From summary to proposal, and the summariser that needs no model."""
 
+import pytest
+
 from tests.context.facts_kit import characters
 from tests.context.governor_kit import plain_counter, tokens
 from tests.context.histories import as_items, long_conversation
@@ -10,7 +12,7 @@ from tui_app.context.planner import Plan, plan_compaction
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.proposing import default_title, propose, summary_task
 from tui_app.context.replacement import WAY_BACK
-from tui_app.context.summary import Summary, SummaryTask
+from tui_app.context.summary import Summary, SummaryFailed, SummaryTask
 from tui_app.context.usage import Breakdown
 from tui_app.context.window import resolve_window
 
@@ -28,7 +30,7 @@ def view_and_plan(turns: int = 20, window: int = 20_000) -> tuple[ListHistory, P
 
 async def proposed(summary: Summary, way_back: str = WAY_BACK) -> tuple[ListHistory, Plan, Proposal]:
     view, plan = view_and_plan()
-    return view, plan, await propose(view, plan, summary, BLANK, version=view.version, way_back=way_back)
+    return view, plan, await propose(view, plan, summary, BLANK, way_back=way_back)
 
 
 async def test_the_numbers_of_a_proposal_add_up() -> None:
@@ -50,7 +52,7 @@ async def test_facts_are_recoverable_only_where_there_is_a_way_back() -> None:
     view, plan = view_and_plan(turns=60, window=10_000)
     states = []
     for way_back in (WAY_BACK, ""):
-        proposal = await propose(view, plan, Summary(text="Notes."), BLANK, version=0, way_back=way_back)
+        proposal = await propose(view, plan, Summary(text="Notes."), BLANK, way_back=way_back)
         states.append({fact.state for fact in proposal.complete.facts})
     assert states == [{"kept", "recoverable"}, {"kept", "lost"}]
 
@@ -72,6 +74,13 @@ async def test_extraction_needs_no_model() -> None:
     assert characters(summary.text) <= 400
     assert "src/file_" in summary.text
     assert len(seen) == 2
+
+
+async def test_a_marker_never_wipes_an_earlier_summary_out() -> None:
+    items = tuple(as_items(long_conversation(5)))
+    task = SummaryTask(items=items, budget_tokens=1, previous="## Intent\n- Build a shop. (#1)")
+    with pytest.raises(SummaryFailed, match="no room"):
+        await ExtractiveSummariser(characters).summarise(task, lambda *_step: None)
 
 
 async def test_the_last_resort_is_a_marker() -> None:

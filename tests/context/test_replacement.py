@@ -1,6 +1,12 @@
 """What stands in the place of what left."""
 
-from pydantic_ai.messages import CompactionPart, ModelMessagesTypeAdapter, ModelRequest, UserPromptPart
+from pydantic_ai.messages import (
+    CompactionPart,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ToolReturnPart,
+    UserPromptPart,
+)
 
 from tests.context.facts_kit import characters
 from tests.context.histories import as_items
@@ -72,11 +78,11 @@ def test_the_tag_cannot_be_closed_and_is_not_escaped_twice() -> None:
 
 
 def test_the_first_and_the_newest_prompts_are_kept() -> None:
-    said = prompts("first " * 10, *(f"prompt {number} " * 10 for number in range(8)))
+    said = prompts("first " * 9 + "first", *(f"prompt {number} " * 10 for number in range(8)))
     words = choose_prompts(Earlier(), said, 150, characters)
     assert [key for key, _ in words.prompts] == [1, 6, 7, 8, 9]
     assert words.omitted == 4
-    assert words.prompts[0][1] == "first " * 10
+    assert words.prompts[0][1] == "first " * 9 + "first"
 
 
 def test_prompts_carried_before_come_first_even_when_numbers_repeat() -> None:
@@ -95,6 +101,51 @@ def test_a_long_prompt_is_clipped_and_the_first_is_always_there() -> None:
     assert "characters left out" in words.prompts[0][1]
     assert len(words.prompts[0][1]) < 260
     assert choose_prompts(Earlier(), prompts(" ", "\n"), 100, characters) == Words()
+
+
+def test_only_what_a_person_typed_is_carried() -> None:
+    said = [
+        *prompts("<command-name>/clear</command-name>", "Do it.<system-reminder>Be brief.</system-reminder>"),
+        *as_items(
+            [
+                ModelRequest(
+                    parts=[ToolReturnPart("edit", "No. The user said: use b.py", "c", outcome="denied")]
+                )
+            ]
+        ),
+    ]
+    words = choose_prompts(Earlier(), said, 1_000, characters)
+    assert [text for _, text in words.prompts] == ["Do it.", "use b.py"]
+    assert words.omitted == 0
+
+
+def test_the_first_request_is_the_first_that_asks_for_something() -> None:
+    said = prompts("/mode", "Build a shop. " * 4, *("padding " * 10 for _ in range(9)))
+    words = choose_prompts(Earlier(), said, 60, characters)
+    assert (2, ("Build a shop. " * 4).strip()) in words.prompts
+    assert words.omitted == 8
+
+
+def test_a_first_request_may_take_the_whole_budget_and_others_half() -> None:
+    first, other = "first " * 150, "other " * 150
+    words = choose_prompts(Earlier(), prompts(first, "x"), 240, characters)
+    assert words.prompts[0][1] == first.strip()
+    clipped = dict(choose_prompts(Earlier(), prompts("x", other), 240, characters).prompts)[2]
+    assert "characters left out" in clipped
+    assert characters(clipped) < 150
+
+
+def test_what_stands_in_the_notes_is_not_said_twice() -> None:
+    notes = (
+        "## Intent\n- First request (#1): Build a shop.\n  With a cart.\n\n## Constraints\n- Never push. (#4)"
+    )
+    said = ((1, "Build a shop.\nWith a cart."), (4, "Never push."), (6, "Never push. And hurry up."))
+    message = summary_message(notes, Words(prompts=said), "", way_back="")
+    shown = text_of(message).partition("word for word\n")[2]
+    assert shown == "- #6: Never push. And hurry up."
+    assert earlier_summary(as_items([message])).prompts == said, "the next compaction has them all"
+    only = summary_message(notes, Words(prompts=said[:2]), "", way_back="")
+    assert "word for word" not in text_of(only)
 
 
 def test_ranges_go_by_number_and_not_by_place() -> None:

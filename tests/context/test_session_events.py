@@ -47,11 +47,11 @@ def test_a_payload_comes_back_from_json(payload: Payload) -> None:
 
 
 def test_every_payload_has_a_type_of_its_own() -> None:
-    assert len(BY_TYPE) == len(PAYLOADS) == 26
+    assert len(BY_TYPE) == len(PAYLOADS) == 33
     assert all(payload.TYPE for payload in PAYLOADS)
     public = [vars(events)[name] for name in events.__all__]
     kinds = {one for one in public if isinstance(one, type) and issubclass(one, Payload)}
-    assert kinds == {Payload, *PAYLOADS}
+    assert {kind for kind in kinds if kind.TYPE} == set(PAYLOADS)
 
 
 def test_what_newer_versions_add_is_ignored_and_unknown_types_are_not() -> None:

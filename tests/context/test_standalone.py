@@ -181,9 +181,9 @@ async def test_closing_stops_what_runs_in_the_background() -> None:
     governor = ContextGovernor(Policy(blocking_threshold=1.0), listener=heard)
     agent = Agent(provider, capabilities=[governor])
     history: list[ModelMessage] = []
-    while not provider.asked.is_set():
+    while not heard.of(CompactionStart):
         history = (await agent.run("Tell me more. " * 10, message_history=history)).all_messages()
-        await asyncio.sleep(0)
+    await provider.asked.wait()
     await governor.aclose()
     assert heard.outcomes == ["cancelled"]
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]

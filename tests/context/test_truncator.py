@@ -72,6 +72,42 @@ def test_pins_go_last() -> None:
     assert keys(59, frozenset({4})) == [1, 7, 10, 11]
 
 
+def test_up_to_the_limit_no_pin_goes_for_the_sake_of_the_margin() -> None:
+    def kept(budget: int, limit: int) -> list[int]:
+        cut = truncate(as_items(VIEW), budget, weigh, frozenset({4}), limit=limit)
+        assert cut.fits is (cut.tokens <= limit)
+        return [item.key for item in cut.items]
+
+    assert kept(79, 109) == [1, 2, 4, 5, 7, 10, 11], "what is not pinned goes down to the budget"
+    assert kept(50, 60) == [1, 4, 5, 7, 10, 11]
+    assert kept(50, 59) == [1, 7, 10, 11]
+
+
+def pinned_cut(limit: int, *, pin: int = 10, size: int = 5_000) -> Truncated:
+    """A pinned pair in front, and a long result in the running turn."""
+    view = [said(), called("p"), returned("p", pin), said(), called("a"), returned("a", size)]
+    return truncate(as_items(view), int(limit * 0.9), weigh, frozenset({3}), limit=limit)
+
+
+def test_long_results_are_cut_before_any_pin_goes() -> None:
+    cut = pinned_cut(700)
+    assert [item.key for item in cut.items] == [2, 3, 4, 5, 6]
+    assert cut.fits
+    assert len(str(cut.items[-1].message.parts[0].content)) < 700
+
+
+def test_a_pin_that_leaves_no_room_goes_and_the_result_is_cut_no_more_than_needed() -> None:
+    cut = pinned_cut(1_000, pin=900)
+    assert [item.key for item in cut.items] == [4, 5, 6]
+    assert 400 < len(str(cut.items[-1].message.parts[0].content)) <= 900
+
+
+def test_a_pinned_result_is_never_cut() -> None:
+    cut = pinned_cut(1_000, pin=600)
+    assert str(cut.items[1].message.parts[0].content) == "r" * 600
+    assert cut.fits
+
+
 def test_a_view_without_any_prompt_keeps_its_newest_message() -> None:
     cut = truncate(as_items([called("a"), returned("a"), called("b"), returned("b")]), 20, weigh)
     assert [item.key for item in cut.items] == [3, 4]

@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from time import monotonic
@@ -17,7 +17,8 @@ from tui_app.context.events import (
     Notice,
     Trigger,
 )
-from tui_app.context.guards import Breaker
+from tui_app.context.fallbacks import writers_for
+from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, refuse_gain
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
 from tui_app.context.planner import Plan, Refusal, plan_compaction
@@ -26,11 +27,6 @@ from tui_app.context.replacement import WAY_BACK
 from tui_app.context.sizes import sizes_of
 from tui_app.context.summary import Summariser
 from tui_app.context.writing import Writing
-
-NO_PROGRESS = (
-    "Automatic compaction has stopped: the last attempts freed almost nothing. "
-    "Compacting by hand, a larger model or a new conversation can help."
-)
 
 
 class State(StrEnum):
@@ -53,6 +49,8 @@ class Job:
     """How it ends unless it succeeds, with everything known at its start."""
     started: float
     """Monotonic seconds."""
+    replaces: frozenset[int]
+    """Keys of the part of the view it replaces, with what stays in between."""
     task: "asyncio.Task[Proposal | str]"
 
     def ended(self, complete: CompactionComplete) -> CompactionComplete:
@@ -112,7 +110,7 @@ class Compactor:
             raise CompactionRefused("A compaction is already running.")
         plan = self.preview(trigger, focus)
         self._count += 1
-        writers = self._writers(trigger)
+        writers = writers_for(self.policy, trigger, self.summariser, self.fallback)
         blank = CompactionComplete(
             job=f"{self.history.version}-{self._count}",
             outcome="failed",
@@ -124,7 +122,9 @@ class Compactor:
             messages_before=plan.messages_before,
         )
         task = asyncio.create_task(self._writing(plan, blank).run(writers), name=f"compaction-{blank.job}")
-        self._job = Job(blank=blank, started=monotonic(), task=task)
+        left = frozenset(item.key for item in plan.split.old)
+        replaces = between(self.history.items(), left)
+        self._job = Job(blank=blank, started=monotonic(), replaces=replaces, task=task)
         self.history.report(
             CompactionStart(
                 job=blank.job,
@@ -186,7 +186,7 @@ class Compactor:
             await asyncio.wait([self._job.task])
 
     def apply_ready(self) -> CompactionComplete | None:
-        """Apply the job if it is ready; a result made for another view is discarded."""
+        """Apply the job if it is ready; a result is discarded when what it replaces has changed."""
         job = self._job
         if job is None or not job.task.done():
             return None
@@ -197,10 +197,13 @@ class Compactor:
         if isinstance(result, str):
             return self._failed(job, result)
         complete = job.ended(result.complete)
-        visible = {item.key for item in self.history.items()}
-        if result.version != self.history.version or not result.left <= visible:
+        now = between(self.history.items(), result.left)
+        if not result.left <= now <= job.replaces:
             reason = "the conversation changed meanwhile"
             return self._settle(replace(complete, outcome="discarded", reason=reason))
+        if reason := refuse_gain(complete, self.policy):
+            self._hold_off(job)
+            return self._settle(replace(complete, outcome="failed", reason=reason))
         gained = self._gain(result)
         try:
             applied = self.history.commit(replace(result, complete=complete))
@@ -210,15 +213,20 @@ class Compactor:
         return applied
 
     def cancel(self) -> CompactionComplete | None:
-        """Stop the current job at once; the HTTP request is closed and a late result is ignored."""
-        job = self._job
+        """Stop the current job at once; the HTTP request is closed and a late result is ignored.
+
+        Where a request waits for it, the event says what becomes of the next one.
+        """
+        job, awaited = self._job, self.awaited
         if job is None:
             return None
         self._job = None
         job.task.cancel()
         job.task.add_done_callback(_swallow)
-        self._hold_off(job)
-        return self._settle(job.ended(replace(job.blank, outcome="cancelled")))
+        limit = self.history.usage().window.limit
+        self.breaker.stopped(job.blank.tokens_before, limit, awaited=awaited)
+        reason = UNLESS_TOO_LARGE if awaited else ""
+        return self._settle(job.ended(replace(job.blank, outcome="cancelled", reason=reason)))
 
     async def aclose(self) -> None:
         """Stop the current job and wait until it has let go of its connection."""
@@ -242,15 +250,7 @@ class Compactor:
             describe=self.describe,
             way_back=self.way_back,
             progress=progress,
-            version=self.history.version,
         )
-
-    def _writers(self, trigger: Trigger) -> Sequence[Summariser]:
-        """A person who asked for a summary decides again when it fails; a request that waits must go on."""
-        first = self.summariser(trigger)
-        if trigger == "manual" or self.fallback is None or not self.policy.heuristic_fallback:
-            return (first,)
-        return (first, self.fallback)
 
     def _tokens(self, item: Item) -> int:
         return self.history.weigh(item).total

@@ -5,35 +5,18 @@ else stands in the history word for word, so nothing can be invented. The same i
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
-from tui_app.context.fact_extractors.candidates import Candidate, Tier, candidates
+from tui_app.context.fact_extractors.candidates import candidates
 from tui_app.context.fact_extractors.carried import SECTIONS, Carried, take_apart
-from tui_app.context.fact_extractors.language import one_line
+from tui_app.context.fact_extractors.lines import Candidate, Tier, bullets
 from tui_app.context.fact_extractors.reading import read_items
 from tui_app.context.fact_extractors.rules import clip_middle
 from tui_app.context.items import Item
 from tui_app.context.masking import mask_secrets
+from tui_app.context.selection import SHARES, choose, request_budget
 
-_SHARES: dict[Tier, float] = {
-    Tier.REQUEST: 0.40,
-    Tier.RULE: 0.50,
-    Tier.ERROR: 0.20,
-    Tier.CHANGED: 0.30,
-    Tier.OPEN: 0.12,
-    Tier.STATE: 0.15,
-    Tier.DECISION: 0.12,
-    Tier.DETAIL: 0.25,
-    Tier.COMMAND: 0.10,
-    Tier.READ: 0.12,
-    Tier.DONE: 0.15,
-    Tier.NEXT: 0.08,
-}
-"""Share of the budget each tier may take at first, in order of priority; what is left over is then given out
-in the same order."""
-_FOCUS_BOOST = 4.0
-_Ranked = tuple[float, int, Candidate, int]
-"""Negative weight, place, line and tokens: sorts weightiest first, older first among equals."""
+_BEGINNING = 400
+"""Characters that are quoted of a request that stands whole beside the summary."""
 
 
 def extractive_summary(
@@ -43,6 +26,7 @@ def extractive_summary(
     count: Callable[[str], int],
     focus: str = "",
     previous: str = "",
+    words_beside: int = 0,
 ) -> str:
     """Summarise a history by extraction.
 
@@ -54,6 +38,8 @@ def extractive_summary(
         previous: An earlier summary that stands for what came before ``items``; it is updated: its rules, its
             first request, its files and what is still open stay, what was solved or replaced since goes. When
             it is empty, the newest summary among the items is taken.
+        words_beside: Characters kept beside the summary for what the user typed: a long request that has
+            room there is quoted in its beginning only.
 
     Returns:
         Markdown with the headings of ``SECTIONS`` that have something to say, and after each line the handle
@@ -64,8 +50,8 @@ def extractive_summary(
     carried = take_apart(earlier) if earlier else Carried({})
     found = candidates(reading, carried)
     found = [candidate.saying(mask_secrets(candidate.text)) for candidate in found]
-    found = _fit_requests(found, int(budget_tokens * _SHARES[Tier.REQUEST]), count)
-    return _within(_choose(found, budget_tokens, count, _words(focus)), budget_tokens, count)
+    found = _fit_requests(found, request_budget(budget_tokens), count, words_beside)
+    return _within(choose(found, budget_tokens, count, _words(focus)), budget_tokens, count)
 
 
 def marker_summary(count_removed: int) -> str:
@@ -85,21 +71,39 @@ def _words(focus: str) -> tuple[str, ...]:
     return tuple(word for word in focus.casefold().split() if len(word) >= 3)
 
 
-def _fit_requests(found: Sequence[Candidate], budget: int, count: Callable[[str], int]) -> list[Candidate]:
-    """Clip requests, with a mark, that are larger than their part of the budget; short ones leave theirs."""
+def _fit_requests(
+    found: Sequence[Candidate], budget: int, count: Callable[[str], int], words_beside: int
+) -> list[Candidate]:
+    """Clip requests, with a mark, that stand beside the summary or are larger than their part of the budget.
+
+    Short ones leave what they do not need to the others.
+    """
+    found = [_beginning(one, words_beside) if one.tier is Tier.REQUEST else one for one in found]
     costs = {place: count(c.line()) + 1 for place, c in enumerate(found) if c.tier is Tier.REQUEST}
     fitted = list(found)
     left = budget
     for waiting, place in enumerate(sorted(costs, key=costs.__getitem__)):
         share = left // (len(costs) - waiting)
         if costs[place] > share:
-            fitted[place] = _clipped(found[place], costs[place], share, count)
+            short = _quoted(found[place]) if words_beside else found[place]
+            fitted[place] = _clipped(short, count(short.line()) + 1, share, count)
         left -= min(costs[place], share)
     return fitted
 
 
+def _beginning(request: Candidate, words_beside: int) -> Candidate:
+    """A request as it is quoted when it stands whole beside the summary, as one carried over may not."""
+    return request if request.carried or len(request.text) > words_beside else _quoted(request)
+
+
+def _quoted(request: Candidate) -> Candidate:
+    return request.saying(clip_middle(request.text, _BEGINNING))
+
+
 def _clipped(candidate: Candidate, cost: int, share: int, count: Callable[[str], int]) -> Candidate:
     """Shorten until it fits; tokens are not spread evenly, so this takes a few tries."""
+    if cost <= share:
+        return candidate
     characters = len(candidate.text)
     for _ in range(12):
         characters = characters * min(share, cost * 4 // 5) // max(1, cost)
@@ -110,67 +114,9 @@ def _clipped(candidate: Candidate, cost: int, share: int, count: Callable[[str],
     return candidate
 
 
-@dataclass(slots=True)
-class _Selection:
-    """Lines chosen so far, and what is left to spend."""
-
-    left: int
-    waiting: dict[Tier, list[_Ranked]]
-    chosen: list[tuple[int, Candidate]] = field(default_factory=list)
-
-    def take(self, tier: Tier, allowed: int) -> None:
-        """Take the best lines of a tier that fit, the weightiest first."""
-        allowed = min(allowed, self.left)
-        rest: list[_Ranked] = []
-        for ranked in self.waiting[tier]:
-            _, order, candidate, cost = ranked
-            if cost <= allowed:
-                allowed -= cost
-                self.left -= cost
-                self.chosen.append((order, candidate))
-            else:
-                rest.append(ranked)
-        self.waiting[tier] = rest
-
-    def drop_said_rules(self) -> None:
-        """Rules that stand whole in a chosen request are not said twice."""
-        said = "\n".join(one_line(candidate.text) for _, candidate in self.chosen)
-        self.waiting[Tier.RULE] = [rule for rule in self.waiting[Tier.RULE] if rule[2].text not in said]
-
-
-def _choose(
-    found: Sequence[Candidate], budget: int, count: Callable[[str], int], focus: Sequence[str]
-) -> list[Candidate]:
-    """Take lines by priority: every tier within its share first, then whatever still fits."""
-    waiting: dict[Tier, list[_Ranked]] = {tier: [] for tier in _SHARES}
-    for order, candidate in enumerate(found):
-        lowered = candidate.text.casefold()
-        boost = _FOCUS_BOOST if any(word in lowered for word in focus) else 1.0
-        cost = count(candidate.line()) + 1
-        waiting[candidate.tier].append((-candidate.weight * boost, order, candidate, cost))
-    for ranked in waiting.values():
-        ranked.sort(key=_rank)
-    selection = _Selection(budget - sum(count(f"## {name}") + 2 for name in SECTIONS), waiting)
-    for tier, share in _SHARES.items():
-        if tier is Tier.RULE:
-            selection.drop_said_rules()
-        selection.take(tier, int(budget * share))
-    for tier in _SHARES:
-        selection.take(tier, selection.left)
-    return [candidate for _, candidate in sorted(selection.chosen, key=_order)]
-
-
-def _rank(entry: _Ranked) -> tuple[float, int]:
-    return entry[0], entry[1]
-
-
-def _order(entry: tuple[int, Candidate]) -> int:
-    return entry[0]
-
-
 def _within(chosen: list[Candidate], budget: int, count: Callable[[str], int]) -> str:
     """Render; token counts do not add up exactly, so the least important lines go until the whole fits."""
-    priority = {tier: place for place, tier in enumerate(_SHARES)}
+    priority = {tier: place for place, tier in enumerate(SHARES)}
     while chosen:
         text = _render(chosen)
         if count(text) <= budget:
@@ -184,7 +130,7 @@ def _within(chosen: list[Candidate], budget: int, count: Callable[[str], int]) -
 def _render(chosen: Sequence[Candidate]) -> str:
     blocks: list[str] = []
     for name in SECTIONS:
-        lines = [candidate.line() for candidate in chosen if candidate.section == name]
+        lines = list(bullets([candidate for candidate in chosen if candidate.section == name]))
         if lines:
             blocks.append("\n".join([f"## {name}", *lines]))
     return "\n\n".join(blocks)

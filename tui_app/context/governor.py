@@ -21,6 +21,7 @@ from tui_app.context.learnt import LearntModels
 from tui_app.context.limits import Limits
 from tui_app.context.pipeline import Pipeline
 from tui_app.context.policy import PLIMSOLL, Policy
+from tui_app.context.stages.relief import Surroundings
 from tui_app.context.standalone import Conversations, OnePipeline
 from tui_app.context.tokens import TokenCounter
 
@@ -48,6 +49,7 @@ class ContextGovernor(AbstractCapability[Any]):
         limits: Limits | None = None,
         listener: Callable[[Payload], None] = ignore,
         summary_model: Model | None = None,
+        surroundings: Surroundings | None = None,
     ) -> None:
         """Govern with a policy.
 
@@ -60,22 +62,27 @@ class ContextGovernor(AbstractCapability[Any]):
             listener: Is handed every event, on the thread of the run. A given ``history`` has its own.
             summary_model: Writes the summaries; None is the run's own model. A given ``compactor`` has its
                 own.
+            surroundings: What the reversible stages may ask of the files around a given ``history``.
 
         Raises:
             ValueError: if a compactor is given without its history.
         """
         known = limits or Limits(LearntModels(None))
+        self._compactor = compactor
         self._pipelines: Pipelines
         if history is not None:
             count = counter or TokenCounter(TextCounter(None))
-            self._pipelines = OnePipeline(Pipeline(policy, history, compactor, count, known))
+            around = surroundings or Surroundings()
+            self._pipelines = OnePipeline(Pipeline(policy, history, compactor, count, known, around))
         elif compactor is not None:
             raise ValueError("a compactor belongs to a history: give both or neither")
         else:
             self._pipelines = Conversations(policy, known, listener, summary_model)
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Give each run hooks of its own."""
+        """Give each run, a turn of its conversation, hooks of its own."""
+        if self._compactor is not None:
+            self._compactor.breaker.turn_begins()
         return GovernedRun(self._pipelines)
 
     async def aclose(self) -> None:

@@ -1,12 +1,22 @@
 """Guards around a compaction: results that are no gain are rejected, and failing attempts stop."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_app.context.events import CompactionComplete, Trigger
+from tui_app.context.items import Item
 from tui_app.context.planner import FORCED, Plan
 from tui_app.context.policy import Policy
 from tui_app.context.usage import ContextUsage
 
+BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
+"""Triggers behind which a person stands who wants to see an effect."""
+NO_PROGRESS = (
+    "Automatic compaction has stopped: the last attempts freed almost nothing. "
+    "Compacting by hand, a larger model or a new conversation can help."
+)
+UNLESS_TOO_LARGE = "the next request is sent as it is if it fits"
+"""What follows when a person stops a compaction that a request waits for."""
 _REGROWTH = 1.05
 """After a failure the view must have grown by this factor before the next automatic attempt."""
 
@@ -25,6 +35,26 @@ def refuse_result(complete: CompactionComplete, plan: Plan) -> str:
     return ""
 
 
+def refuse_gain(complete: CompactionComplete, policy: Policy) -> str:
+    """Why a result that is a gain is none for a person who asked for it; empty when it is.
+
+    Args:
+        complete: The proposal with its measured sizes.
+        policy: Says how much counts as progress.
+    """
+    freed, before = complete.tokens_removed, complete.tokens_before
+    if complete.trigger not in BY_HAND or freed >= before * policy.minimum_gain:
+        return ""
+    # Rounded down: a share below the minimum must not look like it.
+    return f"it would free only {freed:,} tokens ({freed * 1000 // before / 10} %)"
+
+
+def between(items: Sequence[Item], left: frozenset[int]) -> frozenset[int]:
+    """Keys of a view from the first to the last of some messages, with what stands between them."""
+    places = [place for place, item in enumerate(items) if item.key in left]
+    return frozenset(item.key for item in items[places[0] : places[-1] + 1]) if places else frozenset()
+
+
 @dataclass(slots=True)
 class Breaker:
     """Remembers attempts that got nowhere, so that no conversation compacts in circles."""
@@ -35,6 +65,8 @@ class Breaker:
     """Size of the view, in tokens, at the last failure; 0 when the last attempt succeeded."""
     failed_limit: int = 0
     """Window, in tokens, in which it failed; another window is another case."""
+    stopped_for: int | None = None
+    """Turns a person's stop still holds for, the present one included; None where nobody stopped the last."""
 
     def allows(self, usage: ContextUsage, policy: Policy, trigger: Trigger) -> bool:
         """Whether a compaction may start by itself."""
@@ -42,15 +74,32 @@ class Breaker:
             return True
         if self.tripped(policy):
             return False
-        return usage.window.limit != self.failed_limit or usage.total >= self.failed_at * _REGROWTH
+        if usage.window.limit != self.failed_limit or usage.total >= self.failed_at * _REGROWTH:
+            return True
+        if trigger != "blocking" or self.stopped_for is None:
+            return False
+        return self.stopped_for == 0 or usage.total > usage.window.effective
 
     def tripped(self, policy: Policy) -> bool:
         """Whether automatic compaction has stopped, until one that a person asks for makes progress."""
         return self.without_progress >= policy.breaker_after
 
     def failed(self, tokens: int, limit: int) -> None:
-        """Note an attempt that failed, was stopped, or could not help: its view and window, in tokens."""
-        self.failed_at, self.failed_limit = tokens, limit
+        """Note an attempt that failed or could not help: its view and window, in tokens."""
+        self.failed_at, self.failed_limit, self.stopped_for = tokens, limit, None
+
+    def stopped(self, tokens: int, limit: int, *, awaited: bool) -> None:
+        """Note an attempt that a person stopped: its view and window, in tokens.
+
+        Where a request was waiting for it (``awaited``) the next turn is spared too, as long as it fits.
+        """
+        self.failed(tokens, limit)
+        self.stopped_for = 2 if awaited else 1
+
+    def turn_begins(self) -> None:
+        """Note a new turn: what a person stopped is not given up for good."""
+        if self.stopped_for:
+            self.stopped_for -= 1
 
     def succeeded(self, before: int, gained: int, policy: Policy) -> None:
         """Note an applied compaction.
@@ -60,5 +109,5 @@ class Breaker:
             gained: Tokens it freed.
             policy: Says how much counts as progress.
         """
-        self.failed_at = self.failed_limit = 0
+        self.failed_at, self.failed_limit, self.stopped_for = 0, 0, None
         self.without_progress = 0 if gained >= before * policy.minimum_gain else self.without_progress + 1

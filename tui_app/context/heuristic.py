@@ -5,7 +5,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tui_app.context.extractive import extractive_summary, marker_summary
-from tui_app.context.summary import Progress, Summary, SummaryTask
+from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
+
+NO_ROOM = "beside what must stay there is no room to keep the earlier summary"
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerSummariser:
+    """Says only how many messages left; the policy words it."""
+
+    model_name: str = ""
+
+    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+        """Write the marker."""
+        progress(1, 1, 0)
+        return Summary(text=marker_summary(len(task.items)), performed_by="marker", cost_usd=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,16 +28,24 @@ class ExtractiveSummariser:
 
     count: Callable[[str], int]
     model_name: str = "offline:extractive"
+    cost_usd: float | None = 0.0
+    """What a summary costs; None for one that stands in when a model has failed, perhaps at a price."""
 
     async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
-        """Write the summary in a thread; a long history takes seconds."""
+        """Write the summary in a thread; a long history takes seconds.
+
+        Raises:
+            SummaryFailed: if not even one line has room, and a marker would wipe an earlier summary out.
+        """
         progress(1, 1, 0)
         text = await asyncio.to_thread(self._write, task)
         performed_by = "heuristic"
+        if not text.strip() and task.previous.strip():
+            raise SummaryFailed(NO_ROOM)
         if not text.strip():
             text, performed_by = marker_summary(len(task.items)), "marker"
         progress(1, 1, self.count(text))
-        return Summary(text=text, performed_by=performed_by, model=self.model_name)
+        return Summary(text=text, performed_by=performed_by, model=self.model_name, cost_usd=self.cost_usd)
 
     def _write(self, task: SummaryTask) -> str:
         return extractive_summary(
@@ -32,4 +54,7 @@ class ExtractiveSummariser:
             count=self.count,
             focus=task.focus,
             previous=task.previous,
+            # Whoever places the notes has room beside them for the user's words: half of theirs at least,
+            # and three characters of those are taken for a token.
+            words_beside=task.budget_tokens * 4 // 3,
         )

@@ -1,6 +1,6 @@
 """What the governor needs from whoever owns a conversation's history, and the plainest such owner."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Protocol
@@ -11,7 +11,10 @@ from tui_app.context.events import CompactionComplete, Payload
 from tui_app.context.items import Item, is_system, rejoined
 from tui_app.context.measure import Tally, Weighed
 from tui_app.context.sections import sections
+from tui_app.context.segments import safe_cuts
 from tui_app.context.sizes import sizes_of
+from tui_app.context.stages.events import measured, new_messages, rewrite_event
+from tui_app.context.stages.rewrite import Rewrite, Stage
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 
@@ -26,8 +29,6 @@ class Proposal:
     """The summary's request, which takes the place of what leaves."""
     left: frozenset[int]
     """Keys of the messages that leave."""
-    version: int
-    """Version of the view it was made for; a proposal for another version is stale."""
 
 
 class History(Protocol):
@@ -60,6 +61,22 @@ class History(Protocol):
 
     def distrust(self) -> None:
         """The next answer's reported usage will not describe this view: its request was cut."""
+        ...
+
+    def spilled(self) -> Collection[str] | None:
+        """Names of the files that hold tool results, folder in front; None where no file can be kept."""
+        ...
+
+    def exempt(self, stage: Stage) -> frozenset[int]:
+        """Keys of messages that a stage must leave alone, because its work on them was taken back."""
+        ...
+
+    def rewrite(self, rewrite: Rewrite) -> None:
+        """Apply a stage's decision: files first, then one recorded event, then the view.
+
+        Raises:
+            OSError: if a file could not be written; the view is unchanged then.
+        """
         ...
 
     def commit(self, proposal: Proposal) -> CompactionComplete:
@@ -147,6 +164,24 @@ class ListHistory:
         """Ignore the usage of the next answer."""
         self._distrusted = True
 
+    def spilled(self) -> Collection[str] | None:
+        """Nothing is written to disk: what would need a file stays as it is."""
+        return None
+
+    def exempt(self, stage: Stage) -> frozenset[int]:
+        """Nobody takes a rewrite of this list back."""
+        return frozenset()
+
+    def rewrite(self, rewrite: Rewrite) -> None:
+        """Put the new forms into the list, and a digest behind the last of them."""
+        before, messages = self.usage(), new_messages(rewrite)
+        event = rewrite_event(rewrite, [self.counter.message(message).nonzero() for message in messages])
+        self._items = rewritten_items(self._items, rewrite, self._next)
+        self._next += rewrite.digest is not None
+        self.version += 1
+        self._recount()
+        self.listener(measured(event, before, self.usage().total))
+
     def commit(self, proposal: Proposal) -> CompactionComplete:
         """Put the summary in front of what stays."""
         before, items = self.usage(), self._items
@@ -213,6 +248,25 @@ class _Known:
         if self._lengths.get(id(message), parts) != parts:
             return ()
         return self._found.get(id(message), ())
+
+
+def rewritten_items(items: Sequence[Item], rewrite: Rewrite, digest_key: int) -> list[Item]:
+    """The view with new forms in it; a digest stands at the first place where a cut is safe."""
+    new = {change.key: change.message for change in rewrite.changes}
+    wholes = {id(item.whole) for item in items if item.key in new and item.whole is not None}
+    done = [
+        # Sections of a message that is no longer whole go their own ways.
+        replace(item, message=new.get(item.key, item.message), whole=None, reported=0)
+        if item.key in new or id(item.whole) in wholes
+        else item
+        for item in items
+    ]
+    if rewrite.digest is None:
+        return done
+    last = max(place for place, item in enumerate(done) if item.key in new)
+    safe = safe_cuts(done)
+    place = next(place for place in range(last + 1, len(safe)) if safe[place])
+    return [*done[:place], Item(digest_key, rewrite.digest), *done[place:]]
 
 
 def place_summary(stays: Sequence[Item], summary: Item) -> list[Item]:

@@ -17,6 +17,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from tui_app.context.stages.marks import is_digest_part
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -61,7 +63,9 @@ def answers_of(message: ModelMessage) -> tuple[str, ...]:
 
 def is_prompt(message: ModelMessage) -> bool:
     """Whether a person (or a program in their place) said something here."""
-    return isinstance(message, ModelRequest) and any(isinstance(p, UserPromptPart) for p in message.parts)
+    return isinstance(message, ModelRequest) and any(
+        isinstance(part, UserPromptPart) and not is_digest_part(part) for part in message.parts
+    )
 
 
 def is_summary(message: ModelMessage) -> bool:

@@ -16,6 +16,8 @@ _WEIGHT = 0.3
 _FACTOR_MIN, _FACTOR_MAX = 0.2, 8.0
 _COUNTED_MIN = 50
 _DIGITS = 4
+_LIMIT_MAX = 1_000_000_000
+"""No model has a larger window, in tokens: a file that says so is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,11 @@ class LearntModels:
         with self._lock:
             self._learn(model, replace(self._lessons.get(model, _Lesson()), limit=limit))
 
+    def forget_limit(self, model: str) -> None:
+        """Remember that the window an error named was not the model's: other sources tell it again."""
+        with self._lock:
+            self._learn(model, replace(self._lessons.get(model, _Lesson()), limit=None))
+
     def _learn(self, model: str, lesson: _Lesson) -> None:
         if self._lessons.get(model) == lesson:
             return
@@ -117,11 +124,17 @@ def _read(path: Path | None) -> dict[str, _Lesson]:
 
 
 def _lesson(entry: dict[str, Any]) -> _Lesson:
-    factor, limit = entry.get("factor"), entry.get("limit")
+    factor, limit = _number(entry.get("factor")), _number(entry.get("limit"))
     return _Lesson(
-        factor=_clamp(float(factor)) if isinstance(factor, int | float) and factor > 0 else None,
-        limit=limit if isinstance(limit, int) and limit > 0 else None,
+        # Clamped first: a whole number in the file may be too large for a float.
+        factor=float(_clamp(factor)) if factor is not None else None,
+        limit=limit if isinstance(limit, int) and limit <= _LIMIT_MAX else None,
     )
+
+
+def _number(value: object) -> int | float | None:
+    """A number above zero as it stands in the file, where JSON's true and false are none."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
 
 
 def _write(path: Path, lessons: dict[str, _Lesson]) -> None:

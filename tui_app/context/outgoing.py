@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from operator import is_
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelRequestPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelRequestPart, ModelResponse
 
 from tui_app.context.events import Truncation
 from tui_app.context.history import History
 from tui_app.context.items import Item, answer_id, is_prompt, is_summary, is_system, to_messages
-from tui_app.context.limits import ContextTooLarge
+from tui_app.context.limits import ContextTooLarge, most
 from tui_app.context.policy import Policy
 from tui_app.context.repair import sendable
 from tui_app.context.sections import sections
@@ -46,26 +47,48 @@ def build(
     items = history.items()
     messages = sendable(_with_extras(to_messages(items), sent))
     usage = history.usage()
-    if usage.total + _added(items, messages, history) <= usage.window.effective:
+    before = usage.total + _added(items, messages, history)
+    if before <= usage.window.effective:
         return Outgoing(messages)
     sizes = sizes_of(items, usage, lambda item: history.weigh(item).total)
     view = _sections(messages)
     cut = _cut(view, history, sizes, policy, _pinned(view, items, pinned))
-    tokens = sizes.carried + cut.tokens
-    if tokens > usage.window.effective:
-        raise ContextTooLarge(usage.window.stated, tokens + usage.window.reserve)
-    left = to_messages(cut.items)
+    left = to_messages(_rejoined(cut.items))
+    tokens, known = sizes.carried + cut.tokens, most(usage.window)
+    smallest = tokens + (_REPAIR_ROOM if isinstance(left[0], ModelResponse) else 0)
+    # Above a size that is only believed a request is sent as small as it can be: the provider decides.
+    if smallest > known:
+        raise ContextTooLarge(usage.window.stated, smallest + usage.window.stated - known)
     if all(map(is_, left, messages)) and len(left) == len(messages):
         return Outgoing(messages)
-    truncation = Truncation(
-        tokens_before=usage.total,
-        tokens_after=tokens,
-        messages_before=len(messages),
-        messages_after=len(left),
-        tokens_removed=usage.total - tokens,
-        messages_removed=len(messages) - len(left),
+    return Outgoing(sendable(left), _truncation(before, tokens, len(messages), len(left)))
+
+
+def _truncation(tokens_before: int, tokens_after: int, before: int, after: int) -> Truncation:
+    return Truncation(
+        tokens_before=tokens_before,
+        tokens_after=tokens_after,
+        messages_before=before,
+        messages_after=after,
+        tokens_removed=tokens_before - tokens_after,
+        messages_removed=before - after,
     )
-    return Outgoing(sendable(left), truncation)
+
+
+def _rejoined(items: Sequence[Item]) -> list[Item]:
+    """What is left of each message as one message again; one that has lost nothing is the message itself."""
+    joined: list[Item] = []
+    for _, group in groupby(items, lambda item: id(item.whole or item)):
+        first, *others = group
+        if not isinstance(first.whole, ModelRequest):
+            joined.extend((first, *others))
+            continue
+        messages = [item.message for item in (first, *others) if isinstance(item.message, ModelRequest)]
+        parts = [part for message in messages for part in message.parts]
+        same = len(parts) == len(first.whole.parts) and all(map(is_, parts, first.whole.parts))
+        message = first.whole if same else replace(first.whole, parts=parts)
+        joined.append(Item(first.key, message))
+    return joined
 
 
 def _sections(messages: Sequence[ModelMessage]) -> list[Item]:
@@ -89,13 +112,14 @@ def _added(items: Sequence[Item], messages: Sequence[ModelMessage], history: His
 def _cut(
     view: Sequence[Item], history: History, sizes: Sizes, policy: Policy, pinned: frozenset[int]
 ) -> Truncated:
-    window = history.usage().window
-    safe = min(window.effective, int(window.limit * (1 - policy.safety_margin)))
+    effective = history.usage().window.effective
+    room = sizes.carried + _REPAIR_ROOM
+    safe = int(effective * (1 - policy.safety_margin))
 
     def weigh(message: ModelMessage) -> int:
         return sizes.of(history.weigh(Item(0, message)).total)
 
-    return truncate(view, safe - sizes.carried - _REPAIR_ROOM, weigh, pinned)
+    return truncate(view, safe - room, weigh, pinned, limit=effective - room)
 
 
 def _pinned(view: Sequence[Item], items: Sequence[Item], pinned: frozenset[int]) -> frozenset[int]:

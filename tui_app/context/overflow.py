@@ -1,17 +1,22 @@
 """Recognising that a request was too long for its model, whichever provider says so.
 
-pydantic-ai names the case for about half of the providers; the rest is read from the text of the error.
+pydantic-ai names the case for about half of the providers; the rest is read from the text of the error, and
+where no error comes at all, from how the answer ended.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic_ai.exceptions import ModelAPIError, ModelContextWindowExceededError
+from pydantic_ai.messages import ModelResponse
 
 from tui_app.context.error_text import chain, full_text, status_of, url_of
 from tui_app.context.overflow_signals import (
     ANSWER_INCLUDED,
     FINISH_REASONS,
+    GATEWAY_STATUSES,
+    ONE_FILE,
     OTHER_STATUSES,
     OVERFLOW_CODES,
     RATE_LIMIT,
@@ -20,9 +25,15 @@ from tui_app.context.overflow_signals import (
     Signal,
 )
 
-_N_CTX = re.compile(r"^n_ctx: (\d+)$", re.MULTILINE)
-_N_PROMPT = re.compile(r"^n_prompt_tokens: (\d+)$", re.MULTILINE)
+_N_CTX = re.compile(r"\bn_ctx\b[\"']?: ?(\d{1,15})\b")
+_N_PROMPT = re.compile(r"\bn_prompt_tokens\b[\"']?: ?(\d{1,15})\b")
+_ESCAPE = re.compile(r"\\+u00([2-7][0-9a-f])|\\+([\"'])", re.IGNORECASE)
 _MISTRAL_INVALID = "3051"
+_UNITS = {"k": 1_000, "m": 1_000_000}
+_MOST = 1_000_000_000
+"""A size above it, in tokens, is no size of any model."""
+_FULL = 0.99
+"""Share of the window from which on input has left no room for an answer."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +46,15 @@ class ContextOverflow:
     """Tokens the request had by the provider's count, room for the answer included where it counts that."""
     signal: str
     """What gave it away: the provider whose wording it is, ``http-413``, ``code`` or ``pydantic-ai``."""
-    answer: int = 0
-    """Tokens of ``requested`` that are room for the answer; the rest was input."""
+    answer: int | None = 0
+    """Tokens of ``requested`` that are room for the answer, the rest was input; None when nobody knows."""
 
     @property
     def input(self) -> int | None:
         """Tokens of input by the provider's own count: what a tokenizer factor can be learnt from."""
-        return None if self.requested is None else max(0, self.requested - self.answer)
+        if self.requested is None or self.answer is None:
+            return None
+        return max(0, self.requested - self.answer)
 
 
 def detect_overflow(error: BaseException) -> ContextOverflow | None:
@@ -51,31 +64,63 @@ def detect_overflow(error: BaseException) -> ContextOverflow | None:
     tokens; nor are errors that merely quote such words from the conversation.
 
     Args:
-        error: Of pydantic-ai, of a vendor's SDK, or any other; its causes are searched too.
+        error: Of pydantic-ai, of a vendor's SDK, or any other; its causes are searched too. Each member of a
+            group is judged by itself: one model's rate limit does not hide that another's window is full.
     """
-    status = status_of(error)
-    if status in OTHER_STATUSES:
-        return None
-    text = full_text(error)
-    if _has_code(error):
-        return _from_wording(text) or ContextOverflow(None, None, "code")
-    if RATE_LIMIT.search(text):
-        return None
-    found = _from_wording(text)
-    if found is not None:
-        return found
-    if _named_by_pydantic_ai(error, text):
-        return ContextOverflow(None, None, "pydantic-ai")
-    if status == 413:
-        return ContextOverflow(None, None, "http-413")
-    if status == 400 and _is_bare_cerebras(error):
-        return ContextOverflow(None, None, "cerebras")
-    return None
+    return next((found for one in _judged(error) if (found := _detect(one)) is not None), None)
 
 
 def overflow_finish_reason(reason: str | None) -> bool:
     """Whether an answer ended because the window was full, by the provider's own finish reason."""
     return reason is not None and reason.lower() in FINISH_REASONS
+
+
+def overflow_of_answer(response: ModelResponse, limit: int) -> ContextOverflow | None:
+    """Tell whether an answer was cut off or kept back because the window was full, though no error came.
+
+    Args:
+        response: The complete answer.
+        limit: Tokens the model is known to accept.
+    """
+    details = response.provider_details or {}
+    reason = details.get("finish_reason")
+    if isinstance(reason, str) and overflow_finish_reason(reason):
+        return ContextOverflow(None, None, "finish-reason")
+    if response.finish_reason == "length" and response.usage.input_tokens >= limit * _FULL:
+        return ContextOverflow(None, None, "no-room-for-an-answer")
+    return None
+
+
+def _judged(error: BaseException) -> Iterator[BaseException]:
+    groups = [one for one in chain(error) if isinstance(one, BaseExceptionGroup)]
+    members = [one for group in groups for one in group.exceptions if not isinstance(one, BaseExceptionGroup)]
+    yield from members or (error,)
+
+
+def _detect(error: BaseException) -> ContextOverflow | None:
+    status = status_of(error)
+    if status in OTHER_STATUSES:
+        return None
+    text = _ESCAPE.sub(_unescaped, full_text(error))
+    if _has_code(error):
+        return _from_wording(text) or ContextOverflow(None, None, "code")
+    if RATE_LIMIT.search(text):
+        return None
+    found = _from_wording(text)
+    if status in GATEWAY_STATUSES:
+        return found if found is not None and found.limit else None
+    return found or _unworded(error, status, text)
+
+
+def _unworded(error: BaseException, status: int | None, text: str) -> ContextOverflow | None:
+    """What is known by other signs than a wording, without any numbers."""
+    if _named_by_pydantic_ai(error, text):
+        return ContextOverflow(None, None, "pydantic-ai")
+    if status == 413 and not ONE_FILE.search(text):
+        return ContextOverflow(None, None, "http-413")
+    if status == 400 and _is_bare_cerebras(error):
+        return ContextOverflow(None, None, "cerebras")
+    return None
 
 
 def _has_code(error: BaseException) -> bool:
@@ -105,31 +150,41 @@ def _from_wording(text: str) -> ContextOverflow | None:
     matches = [(signal, match) for signal in SIGNALS if (match := signal.pattern.search(text))]
     if not matches:
         return None
-    limit = _first(matches, "limit") or _field(_N_CTX, text)
-    requested = _first(matches, "requested") or _field(_N_PROMPT, text)
-    apart = _first(matches, "answer") or 0
-    included = ANSWER_INCLUDED.search(text) if not apart else None
-    return ContextOverflow(
-        limit=limit,
-        requested=requested + apart if requested else None,
-        signal=matches[0][0].name,
-        answer=_integer(included["answer"]) if included else apart,
-    )
+    name, limit = matches[0][0].name, _first(matches, "limit") or _field(_N_CTX, text)
+    if requested := _first(matches, "requested") or _field(_N_PROMPT, text):
+        apart = _first(matches, "answer") or 0
+        return ContextOverflow(limit, requested + apart, name, apart)
+    if total := _first(matches, "total"):
+        return ContextOverflow(limit, total, name, _included(text))
+    return ContextOverflow(limit, None, name)
 
 
-def _first(matches: list[tuple[Signal, re.Match[str]]], group: str) -> int | None:
-    """The number in a named group, from the first signal that has it."""
-    for _, match in matches:
-        digits = match.groupdict().get(group)
-        if digits is not None:
-            return _integer(digits)
-    return None
+def _included(text: str) -> int | None:
+    """Room for the answer where a provider tells it beside a total; 0 is told too."""
+    match = ANSWER_INCLUDED.search(text)
+    return None if match is None else _tokens(match["answer"]) or 0
+
+
+def _first(matches: Sequence[tuple[Signal, re.Match[str]]], group: str) -> int | None:
+    """The number in a named group, from the first signal that has one worth the name."""
+    numbers = (_tokens(digits) for _, match in matches if (digits := match.groupdict().get(group)))
+    return next(filter(None, numbers), None)
 
 
 def _field(pattern: re.Pattern[str], text: str) -> int | None:
     match = pattern.search(text)
-    return int(match[1]) if match else None
+    return _tokens(match[1]) if match else None
 
 
-def _integer(digits: str) -> int:
-    return int(digits.replace(",", "").replace("_", ""))
+def _tokens(written: str) -> int | None:
+    """The number of tokens that is written there; None for nothing, and for more than any model has."""
+    digits = re.sub(r"\D", "", written)
+    if not digits or len(digits) > len(str(_MOST)):
+        return None
+    tokens = int(digits) * _UNITS.get(written[-1].lower(), 1)
+    return tokens if 0 < tokens <= _MOST else None
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    """A character that JSON inside of JSON has written as an escape."""
+    return chr(int(match[1], 16)) if match[1] else match[2]

@@ -13,8 +13,9 @@ from tui_app.context.items import to_messages
 from tui_app.context.limits import ContextTooLarge, Limits
 from tui_app.context.measure import is_silent_truncation
 from tui_app.context.outgoing import build
-from tui_app.context.overflow import ContextOverflow
+from tui_app.context.overflow import ContextOverflow, overflow_of_answer
 from tui_app.context.policy import Policy
+from tui_app.context.stages.relief import Relief, Surroundings
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown
 
@@ -34,6 +35,9 @@ class Pipeline:
     """Runs the compactions of that view; None guards without compacting."""
     counter: TokenCounter
     limits: Limits
+    around: Surroundings = field(default_factory=Surroundings)
+    """What the reversible stages ask of the world."""
+    relief: Relief = field(init=False)
     model: Model | None = field(default=None, init=False)
     """The model of the newest request."""
     _counted: int = field(default=0, init=False)
@@ -44,12 +48,24 @@ class Pipeline:
     _refusal: str = field(default="", init=False)
     """The last reason why nothing could be compacted; said once, not with every request."""
 
+    def __post_init__(self) -> None:
+        self.relief = Relief(
+            policy=self.policy, history=self.history, count=self.counter.text, around=self.around
+        )
+
     async def first(self, ctx: RunContext[object], request: ModelRequestContext) -> ModelRequestContext:
         """Measure the view, apply or start what is due, and build the request."""
+        if self._recovered:
+            self.limits.settle(request.model)
         self._recovered = False
+        if self.compactor is not None:
+            # A person may have chosen another policy since the last request.
+            self.policy = self.relief.policy = self.compactor.policy
         version = self.history.version
         self.history.sync(request.messages)
         self._fix(request)
+        self.relief.arrivals()
+        await self.relief.make_room()
         await self._relieve()
         self._persist(ctx, version)
         return self._outgoing(request)
@@ -62,6 +78,11 @@ class Pipeline:
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
         """Learn how the model's own tokenizer compares with the count."""
         if response.state != "complete":
+            return
+        overflow = overflow_of_answer(response, self.limits.window(request.model).stated)
+        if overflow is not None:
+            self.limits.learn(request.model, overflow, self._counted)
+            self._fix(request)
             return
         reported = response.usage.input_tokens
         if is_silent_truncation(round(self._counted * self.limits.factor(request.model)), reported):
@@ -83,6 +104,8 @@ class Pipeline:
         version = self.history.version
         self._fix(request)
         if self._recovered:
+            self.limits.settle(request.model)
+            self._fix(request)
             window = self.history.usage().window
             raise ContextTooLarge(
                 overflow.limit or window.stated, overflow.requested or self.history.usage().total

@@ -1,12 +1,13 @@
 """Deciding on a compaction before anything is asked of a model: a plan, or a reason not to."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tui_app.context.events import Trigger
+from tui_app.context.forms import Form
 from tui_app.context.items import Item, is_summary
-from tui_app.context.policy import Policy
-from tui_app.context.segments import Split, split_view
+from tui_app.context.policy import Policy, Recent
+from tui_app.context.segments import Split, boundary_of, first_run, split_at
 from tui_app.context.sizes import Sizes, Weigh, sizes_of
 from tui_app.context.usage import ContextUsage
 
@@ -33,6 +34,8 @@ class Plan:
     summary_budget: int
     prompts_budget: int
     facts_budget: int
+    form: Form
+    """How the replacement is worded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +73,50 @@ def plan_compaction(
     def tokens(item: Item) -> int:
         return sizes.of(weigh(item))
 
-    split = split_view(items, _recent(usage, policy, trigger), tokens, pinned)
-    stays = sum(map(tokens, (*split.head, *split.recent)))
-    floor = sizes.carried + stays
-    if reason := _hopeless(split, usage, floor, stays):
-        return Refusal(reason)
-    old = sum(map(tokens, split.old))
-    return _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger, focus=focus)
+    reasons: list[str] = []
+    for split in _splits(items, usage, policy, trigger, tokens, pinned):
+        stays = sum(map(tokens, (*split.head, *split.recent)))
+        floor = sizes.carried + stays
+        if not (reason := _hopeless(split, usage, floor, stays)):
+            old = sum(map(tokens, split.old))
+            return _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger, focus=focus)
+        reasons.append(reason)
+    return Refusal(reasons[0])
 
 
-def _recent(usage: ContextUsage, policy: Policy, trigger: Trigger) -> int:
-    """Tokens of newest messages that stay; fewer in a small view, or there would be nothing to compact."""
-    recent = policy.recent_budget(usage.window)
-    if trigger == "manual" or usage.total <= policy.background_mark(usage.window):
-        return min(recent, max(1, usage.total // 3))
+def _splits(
+    items: Sequence[Item],
+    usage: ContextUsage,
+    policy: Policy,
+    trigger: Trigger,
+    tokens: Callable[[Item], int],
+    pinned: frozenset[int] = frozenset(),
+) -> Iterator[Split]:
+    """Ways to cut the view, as the policy wants it first.
+
+    A policy that keeps a number of messages or a first run knows nothing of their size: where so much stays
+    that nothing is gained, the view is cut by tokens.
+    """
+    everything = trigger == "manual" and not policy.manual_keeps_recent
+    recent = Recent() if everything else _recent(usage, policy, trigger)
+    first = first_run(items) if policy.keep_first_run and not everything else 0
+    yield split_at(items, boundary_of(items, recent, tokens), pinned, first=first)
+    if recent.messages or first:
+        recent = _smaller(Recent(tokens=policy.recent_budget(usage.window)), usage, policy, trigger)
+        yield split_at(items, boundary_of(items, recent, tokens), pinned)
+
+
+def _recent(usage: ContextUsage, policy: Policy, trigger: Trigger) -> Recent:
+    """What stays of the newest messages."""
+    return _smaller(policy.recent(usage.window), usage, policy, trigger)
+
+
+def _smaller(recent: Recent, usage: ContextUsage, policy: Policy, trigger: Trigger) -> Recent:
+    """Fewer tokens in a small view, or there would be nothing to compact."""
+    mark = policy.background_mark(usage.window)
+    small = usage.total < mark or (policy.limit is None and usage.total == mark)
+    if recent.tokens and (trigger == "manual" or small):
+        return replace(recent, tokens=min(recent.tokens, max(1, usage.total // 3)))
     return recent
 
 
@@ -115,13 +148,14 @@ def _budgeted(
         summary_budget=min(int(window.limit * policy.summary_share), share // 2 + 32),
         prompts_budget=min(int(window.limit * policy.user_share), share // 4),
         facts_budget=min(int(window.limit * policy.facts_share), share // 4),
+        form=policy.form_of(by_hand=trigger == "manual"),
     )
 
 
 def irreducible_floor(items: Sequence[Item], usage: ContextUsage, weigh: Weigh, policy: Policy) -> int:
     """Tokens no compaction can remove from a view."""
     sizes = sizes_of(items, usage, weigh)
-    split = split_view(items, _recent(usage, policy, "manual"), lambda item: sizes.of(weigh(item)))
+    split = next(_splits(items, usage, policy, "manual", lambda item: sizes.of(weigh(item))))
     return sizes.carried + sum(sizes.of(weigh(item)) for item in (*split.head, *split.recent))
 
 

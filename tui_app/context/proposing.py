@@ -3,8 +3,11 @@
 import asyncio
 from dataclasses import dataclass, replace
 
+from pydantic_ai.messages import ModelRequest
+
 from tui_app.context.events import CompactionComplete, Fact
 from tui_app.context.facts import extract_facts
+from tui_app.context.forms import framed
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
 from tui_app.context.planner import Plan
@@ -36,7 +39,6 @@ async def propose(
     summary: Summary,
     blank: CompactionComplete,
     *,
-    version: int,
     way_back: str,
 ) -> Proposal:
     """Check a summary against what it replaces and build the replacement.
@@ -46,12 +48,11 @@ async def propose(
         plan: What the job set out to do.
         summary: What was written.
         blank: The completion event with everything known before.
-        version: Version of the view the plan was made for.
         way_back: How the model can get at what left; empty where it cannot.
     """
     # Facts of a long history take a while to extract; a person may cancel meanwhile.
     draft = await asyncio.to_thread(_draft, plan, summary, recoverable=bool(way_back))
-    message = summary_message(summary.text, draft.words, draft.missing, draft.rules, way_back)
+    message = _message(plan, summary, draft, way_back)
     tokens = history.weigh(Item(0, message))
     written = replace(
         blank,
@@ -69,7 +70,15 @@ async def propose(
     )
     left = frozenset(item.key for item in plan.split.old)
     complete = _measured(written, plan, left, plan.sizes.of(tokens.total))
-    return Proposal(complete=complete, message=message, left=left, version=version)
+    return Proposal(complete=complete, message=message, left=left)
+
+
+def _message(plan: Plan, summary: Summary, draft: "_Draft", way_back: str) -> ModelRequest:
+    """The replacement in the policy's own wording."""
+    form, count = plan.form, len(plan.split.old)
+    shown = framed(form, summary.text, count=count, written=summary.performed_by != "marker")
+    back = way_back if form.way_back else ""
+    return summary_message(summary.text, draft.words, draft.missing, draft.rules, back, shown)
 
 
 def _measured(

@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.items import Item
+from tui_app.context.stages.marks import is_digest_part
 
 RESULT_LIMIT = 1_800
 """Characters of one tool result a summariser is shown."""
@@ -102,6 +103,6 @@ def prompts_of(items: Iterable[Item]) -> list[tuple[int, str]]:
             said.extend(
                 (item.key, prompt_text(part))
                 for part in item.message.parts
-                if isinstance(part, UserPromptPart)
+                if isinstance(part, UserPromptPart) and not is_digest_part(part)
             )
     return said

@@ -1,14 +1,17 @@
 """What takes the place of compacted history: summary, the person's own words, facts, and the way back."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic_ai.messages import CompactionPart, ModelRequest
+from pydantic_ai.messages import CompactionPart, ModelRequest, ToolReturnPart
 
 from tui_app.context.events import Fact
+from tui_app.context.fact_extractors.language import one_line, sentences
+from tui_app.context.fact_extractors.rules import is_bare_command
+from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
 from tui_app.context.items import Item, is_summary
 from tui_app.context.render import clip, prompts_of
 
@@ -20,7 +23,12 @@ WAY_BACK = (
     "Everything before this point is kept. To get a message back use search_history with its number, for "
     "example `#12`, or search_history with words."
 )
+_LEFT_OUT = re.compile(r"\n\[… \d{1,12} characters left out …\]\n")
 OMITTED = "- ({count} more of the user's messages are left out here)"
+_FRAMING = 4
+"""Tokens of the bullet and the handle around a prompt."""
+_SHORTEST = 200
+"""Characters below which a clipped prompt says nothing."""
 Prompt = tuple[int, str]
 """Handle and text of something the person said."""
 
@@ -84,39 +92,61 @@ def _own(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Callable[[str], int]) -> Words:
-    """Pick what the person said, word for word: the first request, then the newest, within a budget.
+    """Pick what the person typed, word for word: the first request, then the newest, within a budget.
 
     Args:
         earlier: What a previous summary carried.
-        old: Messages that leave now.
+        old: Messages that leave now; what programs put around a prompt is left out.
         budget: Tokens all of them may take.
         count: Tokens of a text.
 
     Returns:
-        What has room. A prompt of more characters than the budget has tokens is clipped in the middle.
+        What has room. The first request is clipped in the middle only where it alone is over the budget, any
+        other prompt where it would take more than half of it.
     """
-    said = list(
-        dict.fromkeys((*earlier.prompts, *((k, text) for k, text in prompts_of(old) if text.strip())))
-    )
-    longest = max(200, budget)
+    said = list(dict.fromkeys((*earlier.prompts, *_typed(old))))
+    if budget <= 0:
+        return Words(omitted=earlier.omitted + len(said))
+    first = next((place for place, (_, text) in enumerate(said) if not is_bare_command(text)), 0)
     chosen: dict[int, Prompt] = {}
-    spent = 0
-    for place in [0, *range(len(said) - 1, 0, -1)] if said else ():
+    left = budget
+    for place in [first, *(at for at in range(len(said) - 1, -1, -1) if at != first)] if said else ():
         key, text = said[place]
-        clipped = clip(text, longest)
-        cost = count(clipped) + 4
-        if spent + cost > budget and chosen:
+        clipped = _fitted(text, budget if place == first else budget // 2, count)
+        cost = count(clipped) + _FRAMING
+        if cost > left and chosen:
             continue
         chosen[place] = (key, clipped)
-        spent += cost
+        left -= cost
     return Words(
         prompts=tuple(chosen[place] for place in sorted(chosen)),
         omitted=earlier.omitted + len(said) - len(chosen),
     )
 
 
+def _typed(items: Sequence[Item]) -> Iterator[Prompt]:
+    """What the person typed, also when they declined a tool call."""
+    for item in items:
+        texts = [typed_text(text) for _, text in prompts_of((item,))]
+        for part in item.message.parts:
+            if isinstance(part, ToolReturnPart) and part.outcome == "denied":
+                texts.append(said_in_refusal(part.model_response_str()))
+        yield from ((item.key, text) for text in texts if text)
+
+
+def _fitted(text: str, budget: int, count: Callable[[str], int]) -> str:
+    """Clip a prompt in the middle so that it costs about the budget."""
+    cost = count(text) + _FRAMING
+    return text if cost <= budget else clip(text, max(_SHORTEST, len(text) * budget // cost))
+
+
 def summary_message(
-    summary: str, words: Words, facts: str, rules: Sequence[Fact] = (), way_back: str = WAY_BACK
+    summary: str,
+    words: Words,
+    facts: str,
+    rules: Sequence[Fact] = (),
+    way_back: str = WAY_BACK,
+    shown: str | None = None,
 ) -> ModelRequest:
     """Build the request that stands for compacted history.
 
@@ -128,13 +158,14 @@ def summary_message(
         facts: What the notes left out.
         rules: The user's standing rules so far; only kept in the metadata.
         way_back: How the model can get at what left; empty where it cannot.
+        shown: The notes in a policy's own wording; None shows them as they are.
     """
-    sections = [summary.strip()]
-    if words.prompts:
-        said = [f"- #{key}: {text}" for key, text in words.prompts]
+    sections = [summary.strip() if shown is None else shown]
+    if said := _not_said(words.prompts, summary):
+        lines = [f"- #{key}: {text}" for key, text in said]
         if words.omitted:
-            said.append(OMITTED.format(count=words.omitted))
-        sections.append("\n".join(["## Said by the user, word for word", *said]))
+            lines.append(OMITTED.format(count=words.omitted))
+        sections.append("\n".join(["## Said by the user, word for word", *lines]))
     if facts.strip():
         sections.append(f"## Also worth keeping\n{facts.strip()}")
     text = _TAG.sub(r"<\\\1", "\n\n".join(filter(None, [*sections, way_back])))
@@ -147,6 +178,24 @@ def summary_message(
         "rules": [[rule.text, rule.source, rule.weight] for rule in rules],
     }
     return ModelRequest(parts=[CompactionPart(text, metadata={_KEY: own})], timestamp=_EPOCH)
+
+
+def _not_said(prompts: Sequence[Prompt], summary: str) -> list[Prompt]:
+    """The prompts that do not stand in the notes already, sentence for sentence."""
+    flat = one_line(summary)
+    return [(key, text) for key, text in prompts if not _stands_in(text, flat)]
+
+
+def _stands_in(text: str, flat: str) -> bool:
+    if one_line(text) in flat:
+        return True
+    if _LEFT_OUT.search(text):
+        return all(one_line(piece) in flat for piece in _LEFT_OUT.split(text))
+    pieces = list(sentences(text))
+    rest = one_line(text)
+    for piece in pieces:
+        rest = rest.replace(piece, "", 1)
+    return bool(pieces) and not any(map(str.isalnum, rest)) and all(piece in flat for piece in pieces)
 
 
 def key_ranges(items: Sequence[Item], left: frozenset[int]) -> tuple[tuple[int, int], ...]:

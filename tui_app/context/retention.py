@@ -8,6 +8,7 @@ from tui_app.context.events import Fact, FactState
 from tui_app.context.fact_extractors.carried import KIND_LABELS
 from tui_app.context.fact_extractors.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
 from tui_app.context.fact_extractors.details import grouped
+from tui_app.context.fact_extractors.paths import root_in, shortened, whole_paths
 from tui_app.context.fact_extractors.rules import REPLACED, clip_middle
 from tui_app.context.masking import MASK
 
@@ -39,7 +40,7 @@ def judge(
         The facts with their state, in the same order, and the share of their weight that is kept (0 to 1; 1
         when there are no facts).
     """
-    text = _normal(replacement_text)
+    text = _normal(whole_paths(replacement_text))
     beside = None if recoverable_text is None else _normal(recoverable_text)
     names = _shared_names(facts)
     judged: list[Fact] = []
@@ -74,7 +75,9 @@ def missing_facts(
     missing = [fact for fact in judged if fact.state != "kept"]
     chosen: dict[str, list[str]] = {}
     left = budget_tokens
-    for kind, line in _lines(missing):
+    root = root_in(replacement_text)
+    for kind, full in _lines(missing):
+        line = shortened(full, root) if kind in {"file", "detail"} else full
         cost = count(line) + 1 + (0 if kind in chosen else count(_label(kind)) + 1)
         if cost <= left:
             chosen.setdefault(kind, []).append(line)

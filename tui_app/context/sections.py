@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.items import answer_id
+from tui_app.context.stages.marks import is_digest_part
 
 
 def sections(message: ModelMessage) -> Sequence[ModelMessage]:
@@ -40,5 +41,5 @@ def _kind(part: ModelRequestPart) -> str:
     if isinstance(part, CompactionPart):
         return "summary"
     if isinstance(part, UserPromptPart):
-        return "prompt"
+        return "digest" if is_digest_part(part) else "prompt"
     return "other" if answer_id(part) is None else "answer"

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tui_app.context.items import Item, is_prompt, is_summary, is_system
+from pydantic_ai.messages import ModelResponse, TextPart
+
+from tui_app.context.items import Item, answers_of, calls_of, is_prompt, is_summary, is_system
 from tui_app.context.pairing import pairs
+from tui_app.context.policy import Recent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +18,8 @@ class Split:
     """System prompts and pinned messages, and the latest prompt when its turn is cut in the middle."""
     old: tuple[Item, ...]
     recent: tuple[Item, ...]
+    behind: int = 0
+    """Key of the last message of a first run that stays: the summary stands behind it; 0 where none stays."""
 
 
 def safe_cuts(items: Sequence[Item]) -> list[bool]:
@@ -76,24 +81,88 @@ def choose_boundary(items: Sequence[Item], budget: int, tokens: Callable[[Item],
     return turn if turn_spent * 2 >= within_spent else within
 
 
+def boundary_of(items: Sequence[Item], recent: Recent, tokens: Callable[[Item], int]) -> int:
+    """Index of the first item that stays, from 0 to ``len(items)``.
+
+    Args:
+        items: The agent view, oldest first.
+        recent: How much of the newest stays.
+        tokens: Cost of one item, in tokens.
+    """
+    if recent.tokens:
+        return choose_boundary(items, recent.tokens, tokens)
+    wanted = len(items) - recent.messages if recent.messages else _unanswered(items)
+    return _safe_at_or_before(items, max(0, wanted))
+
+
+def _unanswered(items: Sequence[Item]) -> int:
+    """Index behind the newest answer: what the model has not answered yet, and calls still open, stay."""
+    for index in range(len(items) - 1, -1, -1):
+        message = items[index].message
+        if isinstance(message, ModelResponse):
+            answered = {call for item in items[index + 1 :] for call in answers_of(item.message)}
+            return index + 1 if answered.issuperset(calls_of(message)) else index
+    return 0
+
+
+def _safe_at_or_before(items: Sequence[Item], index: int) -> int:
+    safe = safe_cuts(items)
+    return next(place for place in range(index, -1, -1) if safe[place])
+
+
+def first_run(items: Sequence[Item]) -> int:
+    """Index behind the first answer with text and all that belongs to its calls; 0 without such an answer.
+
+    A run that holds a summary is none: summaries are updated, never kept.
+    """
+    safe = safe_cuts(items)
+    for index, item in enumerate(items):
+        if is_summary(item.message):
+            return 0
+        if isinstance(item.message, ModelResponse) and _has_text(item.message):
+            end = next(place for place in range(index + 1, len(safe)) if safe[place])
+            return 0 if any(is_summary(each.message) for each in items[:end]) else end
+    return 0
+
+
+def _has_text(message: ModelResponse) -> bool:
+    return any(isinstance(part, TextPart) for part in message.parts)
+
+
 def split_view(
     items: Sequence[Item], budget: int, tokens: Callable[[Item], int], pinned: frozenset[int] = frozenset()
 ) -> Split:
-    """Cut a view into head, old and recent.
-
-    The latest prompt always stays word for word: when the boundary falls behind it (a long turn of tool
-    calls), it moves to the head.
+    """Cut a view into head, old and recent, by tokens alone; see :func:`split_at`.
 
     Args:
         items: The agent view, oldest first.
         budget: Tokens the recent part may take.
         tokens: Cost of one item, in tokens.
-        pinned: Keys of messages that must stay; a pinned call or result keeps the whole pair.
+        pinned: Keys of messages that must stay.
     """
-    boundary = choose_boundary(items, budget, tokens)
+    return split_at(items, choose_boundary(items, budget, tokens), pinned)
+
+
+def split_at(
+    items: Sequence[Item], boundary: int, pinned: frozenset[int] = frozenset(), *, first: int = 0
+) -> Split:
+    """Cut a view into head, old and recent.
+
+    The latest prompt always stays word for word as long as anything behind it does: when the boundary falls
+    behind it (a long turn of tool calls), it moves to the head.
+
+    Args:
+        items: The agent view, oldest first.
+        boundary: Index of the first item of the recent part; a safe cut.
+        pinned: Keys of messages that must stay; a pinned call or result keeps the whole pair.
+        first: Index behind a first run that stays; a safe cut.
+    """
     latest = next((i.key for i in reversed(items) if is_prompt(i.message)), None)
     old_items = items[:boundary]
-    stays = pinned | ({latest} if latest is not None else frozenset())
+    lead = min(first, boundary)
+    stays = pinned | {item.key for item in items[:lead]}
+    if latest is not None and boundary < len(items):
+        stays |= {latest}
     keys: set[int] = set()
     for unit in units(old_items):
         whole = [old_items[index] for index in unit]
@@ -104,4 +173,5 @@ def split_view(
         head=tuple(item for item in old_items if item.key in keys),
         old=tuple(item for item in old_items if item.key not in keys),
         recent=tuple(items[boundary:]),
+        behind=items[lead - 1].key if lead else 0,
     )

@@ -3,7 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -19,6 +19,7 @@ from tui_app.context.limits import Limits
 from tui_app.context.masking import mask_secrets
 from tui_app.context.pipeline import Pipeline
 from tui_app.context.policy import OFF, Policy
+from tui_app.context.stages.relief import Surroundings
 from tui_app.context.summary import ModelSummariser, Summariser
 from tui_app.context.tokens import TokenCounter
 
@@ -98,15 +99,17 @@ class Conversations:
         counter = TokenCounter(text)
         history = ListHistory(counter, self.listener)
         extractive = ExtractiveSummariser(text.count)
-        pipeline = Pipeline(self.policy, history, None, counter, self.limits)
+        # Nothing in the agent can search what left, so the model is not told that it could.
+        around = Surroundings(handles=False)
+        pipeline = Pipeline(self.policy, history, None, counter, self.limits, around)
         writers = _Writers(self.limits, text)
 
         def choose(_trigger: Trigger) -> Summariser:
             model = self.summary_model or pipeline.model
             return extractive if model is None else writers.of(model)
 
-        # Nothing in the agent can search what left, so the model is not told that it could.
-        pipeline.compactor = Compactor(history, self.policy, choose, fallback=extractive, way_back="")
+        fallback = replace(extractive, cost_usd=None)
+        pipeline.compactor = Compactor(history, self.policy, choose, fallback=fallback, way_back="")
         return pipeline
 
 

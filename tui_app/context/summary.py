@@ -1,39 +1,59 @@
 """Writing the summary: the task, whoever can do it, and the one who asks a model."""
 
+import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any, Protocol
 
-from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import UnexpectedModelBehavior
-from pydantic_ai.messages import ModelResponse, PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 from pydantic_ai.models import Model
-from pydantic_ai.run import AgentRunResult, AgentRunResultEvent
-from pydantic_ai.settings import ModelSettings
-from pydantic_ai.usage import UsageLimits
 
+from tui_app.context.fact_extractors.typed import typed_text
 from tui_app.context.items import Item
+from tui_app.context.languages import language_of
 from tui_app.context.limits import ContextTooLarge
 from tui_app.context.overflow import detect_overflow
-from tui_app.context.prices import answer_cost
-from tui_app.context.render import clip, transcript_lines
-from tui_app.context.summary_prompt import INSTRUCTIONS, split_parts, split_title, summary_prompt
+from tui_app.context.render import clip, prompts_of
+from tui_app.context.spending import Spent
+from tui_app.context.summary_prompt import (
+    INSTRUCTIONS,
+    split_parts,
+    split_title,
+    summary_prompt,
+)
+from tui_app.context.summary_request import INTERACTION, NotesRequest, SummaryFailed, thinks
+from tui_app.context.transcript import transcript
+from tui_app.context.window import answer_reserve
 
-INTERACTION = "conversation-compaction"
-"""Marks summary requests in headers and spans, so that usage can be told apart from turns."""
+__all__ = [
+    "INTERACTION",
+    "ModelSummariser",
+    "Progress",
+    "Summariser",
+    "Summary",
+    "SummaryFailed",
+    "SummaryTask",
+]
+
 _SHRINK_TRIES = 4
 _MINIMUM_PART = 200
 """Tokens of transcript below which reading in parts is pointless."""
 _FRAMING = 120
 """Tokens of the sentences and markers around the transcript."""
+_LONGEST_NOTES = 6_000
+"""Tokens that are asked for at most, however large the window: more is not read any better."""
+_SHORTEST_ANSWER = 1_024
+"""Tokens an answer may always take where the window allows it: notes of nine sections are never tiny."""
+_LONGEST_ANSWER = 8_192
+"""Tokens an answer may take: many models refuse to be asked for more."""
+_THINKING = 16_384
+"""Tokens a model that thinks may take for that beside its answer."""
+_WORDY = 2
+"""An answer of so many times its room is none; a server may ignore how long it should be."""
 
 Progress = Callable[[int, int, int], None]
 """Called with the part being written (from 1), the number of parts, and the tokens written so far."""
-
-
-class SummaryFailed(Exception):
-    """No usable summary was written; the message says why in one sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +79,20 @@ class Summary:
     output_tokens: int = 0
     cost_usd: float | None = None
 
+    @property
+    def spent(self) -> Spent:
+        """What it has cost."""
+        return Spent(input_tokens=self.input_tokens, output_tokens=self.output_tokens, cost_usd=self.cost_usd)
+
+    def costing(self, spent: Spent) -> "Summary":
+        """The same summary at another cost."""
+        return replace(
+            self,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            cost_usd=spent.cost_usd,
+        )
+
 
 class Summariser(Protocol):
     """Whoever can turn old messages into a summary."""
@@ -79,26 +113,18 @@ class Summariser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Notes:
-    """How far a task has come, and what that has cost."""
+    """How far the reading of a history has come."""
 
-    text: str
-    parts_read: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
+    about: tuple[str, str] = ("", "")
+    """What was noted before it, and the focus."""
+    read: tuple[bytes, ...] = ()
+    """Marks of the parts that have been read."""
+    text: str = ""
 
-    def after(self, result: AgentRunResult[str]) -> "_Notes":
-        """The notes once one more part has been read."""
-        answers = (one for one in result.all_messages() if isinstance(one, ModelResponse))
-        costs = (self.cost_usd, *map(answer_cost, answers))
-        known = [cost for cost in costs if cost is not None]
-        return _Notes(
-            result.output.strip(),
-            self.parts_read + 1,
-            self.input_tokens + result.usage.input_tokens,
-            self.output_tokens + result.usage.output_tokens,
-            sum(known) if known else None,
-        )
+    def behind(self, about: tuple[str, str], parts: Sequence[str]) -> "_Notes":
+        """These notes, if they are about the beginning of just these parts; else none yet."""
+        same = self.about == about and self.read == tuple(map(_digest, parts[: len(self.read)]))
+        return self if same else _Notes(about, (), about[0])
 
 
 @dataclass(slots=True)
@@ -106,7 +132,8 @@ class ModelSummariser:
     """Summaries by a model: an agent without tools, the transcript as delimited data.
 
     Input that does not fit the model is read in parts, each updating the notes of the ones before, so
-    summaries never nest. Parts already read are kept: a retry of the same task goes on behind them.
+    summaries never nest. Parts already read are kept: an attempt that begins with the same ones, as a retry
+    does even when the history has grown since, goes on behind them.
     """
 
     model: Model
@@ -116,10 +143,29 @@ class ModelSummariser:
     count: Callable[[str], int]
     capabilities: Sequence[AbstractCapability[Any]] = ()
     mask: Callable[[str], str] = str
-    _done: dict[tuple[object, ...], _Notes] = field(default_factory=dict)
+    _notes: _Notes = field(default_factory=_Notes)
+    _spent: Spent = field(default_factory=Spent)
+    """What has been paid for and not been told to anybody yet."""
 
     async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
         """Write the summary; see :class:`Summariser`."""
+        task = replace(
+            task,
+            previous=self.mask(task.previous),
+            focus=self.mask(task.focus),
+            budget_tokens=min(task.budget_tokens, _LONGEST_NOTES),
+        )
+        try:
+            title, text = split_title(self.mask(await self._shrinking(task, progress)))
+        except SummaryFailed as failed:
+            failed.spent = self._take_spent()
+            raise
+        except Exception as error:
+            raise SummaryFailed(spent=self._take_spent()) from error
+        return Summary(text=text, title=title, model=self.model_name).costing(self._take_spent())
+
+    async def _shrinking(self, task: SummaryTask, progress: Progress) -> str:
+        """Read everything, in smaller parts each time that the model refuses one as too long."""
         for attempt in range(_SHRINK_TRIES):
             try:
                 return await self._in_parts(task, progress, 2**attempt)
@@ -128,90 +174,82 @@ class ModelSummariser:
                     raise
         raise SummaryFailed("even a small part of the conversation is too long for the model")
 
-    async def _in_parts(self, task: SummaryTask, progress: Progress, shrink: int) -> Summary:
+    async def _in_parts(self, task: SummaryTask, progress: Progress, shrink: int) -> str:
         room = self.input_budget() - self._overhead(task)
         budget = max(_MINIMUM_PART, room // shrink)
-        parts = split_parts([self.mask(t) for t in transcript_lines(task.items)], budget, self.count)
+        # In a thread: a long history takes a second, and a streaming answer shares this loop.
+        parts, language = await asyncio.to_thread(self._parts, task, budget)
         if not parts:
             raise SummaryFailed("there is nothing to summarise")
-        key = (*(item.key for item in task.items), task.previous, task.focus, budget)
-        notes = self._done.get(key, _Notes(task.previous))
-        for index in range(notes.parts_read, len(parts)):
-            notes = notes.after(await self._read(task, notes.text, parts[index], index, len(parts), progress))
-            self._done = {key: notes}
-        self._done = {}
-        title, text = split_title(notes.text)
-        return Summary(
-            text=text,
-            title=title,
-            model=self.model_name,
-            input_tokens=notes.input_tokens,
-            output_tokens=notes.output_tokens,
-            cost_usd=notes.cost_usd,
+        notes = self._notes.behind((task.previous, task.focus), parts)
+        for index in range(len(notes.read), len(parts)):
+            text = await self._read(task, notes.text, parts, index, language, progress)
+            notes = replace(notes, read=(*notes.read, _digest(parts[index])), text=text)
+            self._notes = notes
+        self._notes = _Notes()
+        return notes.text
+
+    def _parts(self, task: SummaryTask, budget: int) -> tuple[list[str], str]:
+        """The transcript without secrets, in portions of at most so many tokens, and the user's language."""
+        lines = transcript(task.items, self.mask)
+        said = [typed_text(text) for _, text in prompts_of(task.items)]
+        return split_parts(lines, budget, self.count), language_of(said)
+
+    async def _read(
+        self,
+        task: SummaryTask,
+        notes: str,
+        parts: Sequence[str],
+        index: int,
+        language: str,
+        progress: Progress,
+    ) -> str:
+        """Have one part read into the notes."""
+        longest = max(_MINIMUM_PART, self.input_budget() // 4) * 3
+        prompt = summary_prompt(
+            clip(notes, longest),
+            parts[index],
+            focus=task.focus,
+            budget_tokens=task.budget_tokens,
+            language=language,
         )
+        progress(index + 1, len(parts), 0)
+        text = await NotesRequest(self.model, self.capabilities, self.count).ask(
+            prompt,
+            max_tokens=self._max_tokens(task),
+            heard=lambda written: progress(index + 1, len(parts), written),
+            spend=self._spend,
+        )
+        if self.count(text) > self._answer(task) * _WORDY:
+            raise SummaryFailed("the model wrote far more than it was asked for")
+        return text
 
     def _overhead(self, task: SummaryTask) -> int:
         """Tokens of a request beside the transcript: task, notes so far, and room for the new ones."""
         notes = max(self.count(task.previous), task.budget_tokens)
-        return self.count(INSTRUCTIONS) + self.count(task.focus) + notes + _answer(task) + _FRAMING
+        told = self.count(INSTRUCTIONS) + self.count(task.focus)
+        return told + notes + self._answer(task) + self._thinking() + _FRAMING
 
-    async def _read(
-        self, task: SummaryTask, notes: str, part: str, index: int, parts: int, progress: Progress
-    ) -> AgentRunResult[str]:
-        """Have one part read.
+    def _answer(self, task: SummaryTask) -> int:
+        """Tokens the notes may take: room for a model that is wordy."""
+        least = min(_SHORTEST_ANSWER, max(256, self.input_budget() // 4))
+        return min(_LONGEST_ANSWER, max(least, task.budget_tokens * 2))
 
-        Raises:
-            SummaryFailed: if the answer is empty or was cut off.
-        """
-        agent: Agent[None, str] = Agent(
-            self.model,
-            output_type=str,
-            instructions=INSTRUCTIONS,
-            capabilities=list(self.capabilities),
-            retries=0,
-            model_settings=ModelSettings(
-                max_tokens=_answer(task), extra_headers={"X-Interaction-Type": INTERACTION}
-            ),
-        )
-        longest = max(_MINIMUM_PART, self.input_budget() // 4) * 3
-        prompt = summary_prompt(
-            clip(notes, longest), part, focus=task.focus, budget_tokens=task.budget_tokens
-        )
-        written = 0
-        progress(index + 1, parts, written)
-        run = agent.run_stream_events(
-            prompt, usage_limits=UsageLimits(request_limit=2), metadata={"interaction": INTERACTION}
-        )
-        try:
-            async with run as events:
-                async for event in events:
-                    if isinstance(event, AgentRunResultEvent):
-                        return _checked(event.result)
-                    written += self.count(_streamed(event))
-                    progress(index + 1, parts, written)
-        except UnexpectedModelBehavior as error:
-            raise SummaryFailed("the model wrote no text") from error
-        raise SummaryFailed("the model's answer was cut off")
+    def _thinking(self) -> int:
+        return min(_THINKING, self.input_budget() // 4) if thinks(self.model) else 0
+
+    def _max_tokens(self, task: SummaryTask) -> int:
+        """Tokens the answer may take; what every window keeps free for one is for unexpected thinking."""
+        answer = min(_LONGEST_ANSWER, self._answer(task) + answer_reserve(self.input_budget()))
+        return answer + self._thinking()
+
+    def _spend(self, spent: Spent) -> None:
+        self._spent += spent
+
+    def _take_spent(self) -> Spent:
+        spent, self._spent = self._spent, Spent()
+        return spent
 
 
-def _checked(result: AgentRunResult[str]) -> AgentRunResult[str]:
-    if not result.output.strip():
-        raise SummaryFailed("the model answered nothing")
-    return result
-
-
-def _answer(task: SummaryTask) -> int:
-    """Tokens the model may write: room for one that is wordy."""
-    return max(256, task.budget_tokens * 2)
-
-
-def _streamed(event: object) -> str:
-    """Text of the answer that an event brings."""
-    match event:
-        case (
-            PartStartEvent(part=TextPart(content=text))
-            | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
-        ):
-            return text
-        case _:
-            return ""
+def _digest(part: str) -> bytes:
+    return blake2b(part.encode("utf-8", "surrogatepass"), digest_size=16).digest()

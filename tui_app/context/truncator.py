@@ -1,11 +1,12 @@
 """Stage 7, truncate: make one request fit, without touching the view it was built from.
 
 Oldest first and always whole pairs: answers and tool results in front of the latest prompt, then old
-prompts, then tool material of the running turn, then the summary, then pinned messages; last, long tool
-results are cut. System prompts and the latest prompt never go, nor does the newest message.
+prompts, then tool material of the running turn, then the summary. Then long tool results are cut, and where
+even that is not enough, results that came together with the latest prompt go, and pinned messages last.
+System prompts and the latest prompt never go, nor does the newest message.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
@@ -18,7 +19,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
-from tui_app.context.items import Item, is_prompt, is_summary, is_system, latest_prompt_index
+from tui_app.context.items import Item, answers_of, is_prompt, is_summary, is_system, latest_prompt_index
 from tui_app.context.segments import units
 
 CUT = "\n[… cut to fit this request: {length} characters in all …]"
@@ -40,50 +41,109 @@ class Truncated:
 
 
 def truncate(
-    items: Sequence[Item], budget: int, weigh: Weigh, pinned: frozenset[int] = frozenset()
+    items: Sequence[Item],
+    budget: int,
+    weigh: Weigh,
+    pinned: frozenset[int] = frozenset(),
+    *,
+    limit: int | None = None,
 ) -> Truncated:
     """Drop or cut the least needed material until the request fits.
 
     Args:
         items: The agent view, oldest first.
-        budget: Tokens the messages may take (instructions and tools already subtracted).
+        budget: Tokens the messages should take (instructions and tools already subtracted).
         weigh: Tokens of a message.
         pinned: Keys of messages that go only when everything else has gone.
+        limit: Tokens the messages may take at most: above the budget, but not above the limit, no result is
+            cut and no pinned message goes. None is the budget itself.
 
     Returns:
-        What is left, its size, and whether it fits now.
+        What is left, its size, and whether that is within the limit.
     """
+    most = budget if limit is None else max(budget, limit)
     weights = [weigh(item.message) for item in items]
     total = sum(weights)
-    gone: set[int] = set()
-    for unit in _droppable(items, pinned):
+    plain, last = _droppable(items, pinned)
+    left = dict(enumerate(items))
+    for unit in plain:
         if total <= budget:
             break
-        gone.update(unit)
-        total -= sum(weights[index] for index in unit)
-    left = [item for index, item in enumerate(items) if index not in gone]
-    if total > budget:
-        left, total = _cut_results(left, total, budget, weigh)
-    return Truncated(items=tuple(left), tokens=total, fits=total <= budget)
+        total -= _without(left, unit, weights)
+    if total > most:
+        spared = frozenset(index for unit in last if _has_pin(items, unit, pinned) for index in unit)
+        left, total = _last_resort(left, weights, last, spared, (budget, most), weigh)
+    return Truncated(items=tuple(left.values()), tokens=total, fits=total <= most)
 
 
-def _droppable(items: Sequence[Item], pinned: frozenset[int]) -> list[list[int]]:
-    """Units of indices in the order in which they go."""
-    latest = latest_prompt_index(items)
+def _without(items: dict[int, Item], unit: Sequence[int], weights: Sequence[int]) -> int:
+    """Take a unit out, and say how many tokens that frees."""
+    for index in unit:
+        del items[index]
+    return sum(weights[index] for index in unit)
+
+
+def _last_resort(
+    items: dict[int, Item],
+    weights: Sequence[int],
+    last: Sequence[Sequence[int]],
+    spared: frozenset[int],
+    sizes: tuple[int, int],
+    weigh: Weigh,
+) -> tuple[dict[int, Item], int]:
+    """Cut results, and take out of the last units what even the shortest results leave no room for.
+
+    Args:
+        items: What is left, by index.
+        weights: Tokens of the uncut items, by index.
+        last: Units that go now, the least needed first.
+        spared: Indices of what is never cut.
+        sizes: The budget that cutting aims at, and the most that may be left.
+        weigh: Tokens of a message.
+    """
+    budget, most = sizes
+    left = dict(items)
+    short = {index: weigh(item.message) for index, item in _all_cut(items, spared).items()}
+    smallest = sum(short.values())
+    for unit in last:
+        if smallest <= most:
+            break
+        _without(left, unit, weights)
+        smallest -= sum(short[index] for index in unit)
+    total = sum(weights[index] for index in left)
+    return _cut_results(left, total, budget, weigh, spared)
+
+
+def _droppable(items: Sequence[Item], pinned: frozenset[int]) -> tuple[list[list[int]], list[list[int]]]:
+    """Units of indices in the order in which they go: before results are cut, and after that."""
+    latest, newest = latest_prompt_index(items), items[-1].whole if items else None
     ranked: list[tuple[int, list[int]]] = []
+    fresh: list[list[int]] = []
+    pins: list[list[int]] = []
     for unit in units(items)[:-1]:
         whole = [items[index] for index in unit]
         if latest in unit or any(is_system(item.message) for item in whole):
             continue
-        running = latest is not None and unit[0] > latest
-        ranked.append((_rank(whole, pinned, running=running), unit))
-    return [unit for _, unit in sorted(ranked)]
+        if _has_pin(items, unit, pinned):
+            pins.append(unit)
+        elif any(_is_fresh(item, newest) for item in whole):
+            fresh.append(unit)
+        else:
+            ranked.append((_rank(whole, running=latest is not None and unit[0] > latest), unit))
+    return [unit for _, unit in sorted(ranked)], [*fresh, *pins]
 
 
-def _rank(unit: Sequence[Item], pinned: frozenset[int], *, running: bool) -> int:
+def _has_pin(items: Sequence[Item], unit: Sequence[int], pinned: frozenset[int]) -> bool:
+    return any(items[index].key in pinned for index in unit)
+
+
+def _is_fresh(item: Item, newest: ModelMessage | None) -> bool:
+    """Whether it is a result that the newest message brings together with something else."""
+    return newest is not None and item.whole is newest and bool(answers_of(item.message))
+
+
+def _rank(unit: Sequence[Item], *, running: bool) -> int:
     """Place in the order of what goes first; units of equal rank go oldest first."""
-    if any(item.key in pinned for item in unit):
-        return 4
     if any(is_summary(item.message) for item in unit):
         return 3
     if running:
@@ -91,10 +151,26 @@ def _rank(unit: Sequence[Item], pinned: frozenset[int], *, running: bool) -> int
     return 1 if any(is_prompt(item.message) for item in unit) else 0
 
 
-def _cut_results(items: list[Item], total: int, budget: int, weigh: Weigh) -> tuple[list[Item], int]:
+def _all_cut(items: Mapping[int, Item], spared: frozenset[int]) -> dict[int, Item]:
+    """The items with every result as short as it may become."""
+    return {
+        index: replace(item, message=_shorten(item.message, _SMALLEST_RESULT))
+        if index not in spared and _longest(item.message)
+        else item
+        for index, item in items.items()
+    }
+
+
+def _cut_results(
+    items: Mapping[int, Item], total: int, budget: int, weigh: Weigh, spared: frozenset[int]
+) -> tuple[dict[int, Item], int]:
     """Halve the longest tool results until the request fits or all of them are short."""
-    cut = list(items)
-    longest = [(-length, index) for index, item in enumerate(items) if (length := _longest(item.message))]
+    cut = dict(items)
+    longest = [
+        (-length, index)
+        for index, item in items.items()
+        if index not in spared and (length := _longest(item.message))
+    ]
     heapify(longest)
     while total > budget and longest:
         length, index = heappop(longest)

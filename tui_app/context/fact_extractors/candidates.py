@@ -1,77 +1,30 @@
 """Lines that an extractive summary may hold, each with its section, its tier and its weight."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors import carried as sections
-from tui_app.context.fact_extractors.carried import Carried, Entry
-from tui_app.context.fact_extractors.commands import (
-    FAILED,
-    LINE_BREAK,
-    Run,
-    command_facts,
-    error_facts,
-    latest_runs,
-)
-from tui_app.context.fact_extractors.details import SEEN_IN, detail_facts, grouped
+from tui_app.context.fact_extractors.carried import Carried
+from tui_app.context.fact_extractors.commands import Run, latest_runs
 from tui_app.context.fact_extractors.files import file_trails
+from tui_app.context.fact_extractors.lines import Candidate, Tier, from_fact, kept, key_of
 from tui_app.context.fact_extractors.narrative import Told, last_words, milestones, plans, turns
 from tui_app.context.fact_extractors.outcomes import command_of
+from tui_app.context.fact_extractors.paths import common_root
 from tui_app.context.fact_extractors.reading import Reading, Said
-from tui_app.context.fact_extractors.rules import (
-    REQUEST_LIMIT,
-    clip_middle,
-    find_rules,
-    first_request,
-)
+from tui_app.context.fact_extractors.rules import REQUEST_LIMIT, clip_middle, find_rules, first_request
 from tui_app.context.fact_extractors.talk import AWAITS_ANSWER, AWAITS_RESULT, decision_facts, question_facts
 from tui_app.context.fact_extractors.todos import current_todos, todo_facts
+from tui_app.context.fact_extractors.work_lines import (
+    change_lines,
+    command_lines,
+    detail_lines,
+    file_lines,
+    open_error_lines,
+)
 
-_MOST_DECISIONS, _MOST_DETAILS = 500, 800
+_MOST_DECISIONS = 500
 """More than fit; which of them are taken is for weight and focus to say."""
-
-
-class Tier(Enum):
-    """Kinds of lines, by how dear they are when there is little room."""
-
-    REQUEST = "request"
-    RULE = "rule"
-    ERROR = "error"
-    CHANGED = "changed file"
-    OPEN = "open"
-    STATE = "state"
-    DECISION = "decision"
-    DETAIL = "detail"
-    COMMAND = "command"
-    READ = "read file"
-    DONE = "done"
-    NEXT = "next"
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One line that may go into the summary."""
-
-    section: str
-    tier: Tier
-    text: str
-    key: int | None
-    """Log number of its message; None when an earlier summary did not say."""
-    weight: float
-    labelled: bool = False
-    """Whether the handle already stands inside the text."""
-
-    def line(self) -> str:
-        """The bullet: later lines indented, so that nothing quoted can pass for a heading of ours."""
-        body = "\n  ".join(line for line in self.text.splitlines() if line.strip())
-        handle = "" if self.key is None or self.labelled else f" (#{self.key})"
-        return f"- {body}{handle}"
-
-    def saying(self, text: str) -> "Candidate":
-        """The same line with another text."""
-        return replace(self, text=text)
 
 
 def candidates(reading: Reading, carried: Carried) -> list[Candidate]:
@@ -85,17 +38,20 @@ def candidates(reading: Reading, carried: Carried) -> list[Candidate]:
         Lines in the order in which they are to be shown within their sections.
     """
     runs = latest_runs(reading)
+    trails = file_trails(reading, carried.trails())
+    root = common_root(trail.path for trail in trails)
     return [
         *_requests(reading, carried),
         *_rules(reading, carried),
         *_done(reading, carried),
         *_decisions(reading, carried),
-        *_files(reading, carried),
-        *_commands(reading, carried),
-        *_errors(reading, carried, runs),
+        *file_lines(reading, trails, root),
+        *change_lines(reading, carried, root),
+        *command_lines(reading, carried),
+        *open_error_lines(reading, carried, runs),
         *_state(reading, carried, runs),
         *_open(reading, carried),
-        *_details(reading, carried),
+        *detail_lines(reading, carried, root),
     ]
 
 
@@ -114,7 +70,7 @@ def _requests(reading: Reading, carried: Carried) -> Iterator[Candidate]:
             and said.key == first.key
         )
         if said is not None and not repeated:
-            yield _request(label, said)
+            yield replace(_request(label, said), carried=said.index < 0)
 
 
 def _request(label: str, said: Said) -> Candidate:
@@ -134,7 +90,7 @@ def _rules(reading: Reading, carried: Carried) -> Iterator[Candidate]:
 
 
 def _done(reading: Reading, carried: Carried) -> Iterator[Candidate]:
-    yield from _kept(carried, sections.DONE, Tier.DONE, 0.5)
+    yield from kept(carried, sections.DONE, Tier.DONE, 0.5)
     for todo in current_todos(reading):
         if todo.state == "done":
             yield Candidate(sections.DONE, Tier.DONE, f"{todo.text} · done", todo.key, 1.0)
@@ -151,61 +107,15 @@ def _when(told: tuple[Told, float]) -> int:
 
 
 def _decisions(reading: Reading, carried: Carried) -> Iterator[Candidate]:
-    yield from _kept(carried, sections.DECISIONS, Tier.DECISION, 0.8)
-    for fact in sorted(decision_facts(reading, _MOST_DECISIONS), key=_key_of):
-        yield _from_fact(fact, sections.DECISIONS, Tier.DECISION)
-
-
-def _files(reading: Reading, carried: Carried) -> Iterator[Candidate]:
-    """Changed files first, then those only read; newest last within each."""
-    trails = file_trails(reading, carried.trails())
-    for changed in (True, False):
-        tier = Tier.CHANGED if changed else Tier.READ
-        for trail in trails:
-            if trail.changed() == changed:
-                weight = 1.0 + reading.recency(trail.index) + 0.1 * min(sum(trail.counts.values()), 5)
-                yield Candidate(sections.FILES, tier, f"{trail.path} · {trail.deeds()}", trail.key, weight)
-
-
-def _commands(reading: Reading, carried: Carried) -> Iterator[Candidate]:
-    facts = command_facts(reading)
-    new = {fact.text.rpartition("` · ")[0][1:] for fact in facts}
-    for what, entry in carried.commands().items():
-        if what not in new:
-            # A model writes about files in its own way; such a line is as dear as ours about a changed file.
-            own = what != entry.text
-            tier, weight = (Tier.COMMAND, 0.5) if own else (Tier.CHANGED, 1.0)
-            yield Candidate(sections.FILES, tier, entry.text, entry.key, weight)
-    for fact in facts:
-        yield _from_fact(fact, sections.FILES, Tier.COMMAND)
-
-
-def _errors(reading: Reading, carried: Carried, runs: dict[str, Run]) -> Iterator[Candidate]:
-    """Open errors; carried ones go when the same was run since, and one error is told once."""
-    since = {run.what for run in runs.values()} | {
-        _target(run.what) for run in runs.values() if run.ok and _target(run.what)
-    }
-    for what, entry in carried.errors().items():
-        if what not in since and _target(what) not in since:
-            yield Candidate(sections.ERRORS, Tier.ERROR, entry.text, entry.key, 1.0)
-    told: set[str] = set()
-    for fact in sorted(error_facts(reading), key=_key_of, reverse=True):
-        first = fact.text.partition(FAILED)[2].split(LINE_BREAK)[0]
-        if fact.kind == "error" and first not in told:
-            told.add(first)
-            yield _from_fact(fact, sections.ERRORS, Tier.ERROR)
-
-
-def _target(what: str) -> str:
-    """The path of a tool's use (``Edit a.py``), so that another tool that changed it counts as well."""
-    tool, separator, path = what.partition(" ")
-    return path if separator and " " not in path and tool[:1].isalpha() else ""
+    yield from kept(carried, sections.DECISIONS, Tier.DECISION, 0.8)
+    for fact in sorted(decision_facts(reading, _MOST_DECISIONS), key=key_of):
+        yield from_fact(fact, sections.DECISIONS, Tier.DECISION)
 
 
 def _state(reading: Reading, carried: Carried, runs: dict[str, Run]) -> Iterator[Candidate]:
     words = last_words(reading)
     if words is None and not runs:
-        yield from _kept(carried, sections.STATE, Tier.STATE, 1.0)
+        yield from kept(carried, sections.STATE, Tier.STATE, 1.0)
     if words is not None:
         yield Candidate(sections.STATE, Tier.STATE, f"Last said: {words.text}", words.key, 2.0)
     if runs:
@@ -226,33 +136,6 @@ def _open(reading: Reading, carried: Carried) -> Iterator[Candidate]:
         if not (waits and moved_on) and not (task and listed):
             yield Candidate(sections.NEXT, Tier.OPEN if task else Tier.NEXT, entry.text, entry.key, 0.8)
     for fact in (*todos, *question_facts(reading)):
-        yield _from_fact(fact, sections.NEXT, Tier.OPEN)
+        yield from_fact(fact, sections.NEXT, Tier.OPEN)
     for plan in plans(reading):
         yield Candidate(sections.NEXT, Tier.NEXT, plan.text, plan.key, 1.0)
-
-
-def _details(reading: Reading, carried: Carried) -> Iterator[Candidate]:
-    """Values and names by the file they belong to, some to a line."""
-    known = " ".join(entry.text for entry in carried.entries(sections.DETAILS))
-    yield from _kept(carried, sections.DETAILS, Tier.DETAIL, 0.5)
-    facts = (
-        fact for fact in detail_facts(reading, _MOST_DETAILS) if fact.text.partition(SEEN_IN)[0] not in known
-    )
-    for text, part in grouped(facts):
-        weight = sum(fact.weight for fact in part) / len(part)
-        yield Candidate(sections.DETAILS, Tier.DETAIL, text, max(map(_key_of, part)), weight)
-
-
-def _kept(carried: Carried, section: str, tier: Tier, weight: float) -> Iterator[Candidate]:
-    """Entries of the earlier summary as they were; the newest of them weigh most."""
-    entries: tuple[Entry, ...] = carried.entries(section)
-    for place, entry in enumerate(entries):
-        yield Candidate(section, tier, entry.text, entry.key, weight + 0.2 * place / len(entries))
-
-
-def _from_fact(fact: Fact, section: str, tier: Tier) -> Candidate:
-    return Candidate(section, tier, fact.text, _key_of(fact), fact.weight)
-
-
-def _key_of(fact: Fact) -> int:
-    return int(fact.source.removeprefix("#"))

@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tui_app.context.fact_extractors.changes import LAST_CHANGE
 from tui_app.context.fact_extractors.commands import FAILED
 from tui_app.context.fact_extractors.files import Trail
+from tui_app.context.fact_extractors.paths import WholePaths
 from tui_app.context.fact_extractors.reading import Said
 from tui_app.context.fact_extractors.rules import Rule
 
@@ -89,7 +91,13 @@ class Carried:
 
     def commands(self) -> dict[str, Entry]:
         """Other lines about files and commands; commands by what was run."""
-        return {_ran(entry.text): entry for entry in self.entries(FILES) if not _trail(entry)}
+        others = (entry for entry in self.entries(FILES) if LAST_CHANGE not in entry.text)
+        return {_ran(entry.text): entry for entry in others if not _trail(entry)}
+
+    def changes(self) -> dict[str, Entry]:
+        """What was last changed in files, by path."""
+        entries = (entry for entry in self.entries(FILES) if LAST_CHANGE in entry.text)
+        return {entry.text.partition(LAST_CHANGE)[0]: entry for entry in entries}
 
     def errors(self) -> dict[str, Entry]:
         """Open errors by what had failed."""
@@ -108,11 +116,14 @@ def take_apart(summary: str) -> Carried:
     """
     found: dict[str, list[list[str]]] = {}
     section = ""
+    paths = WholePaths()
     for line in summary.splitlines():
         if (heading := _section(line)) is not None:
             section = heading
-        elif section and line.strip():
-            _take_line(found.setdefault(section, []), line)
+        elif section:
+            whole = paths.line(line) if section in {FILES, DETAILS} else line
+            if whole.strip():
+                _take_line(found.setdefault(section, []), whole)
     entries = {name: tuple(_entries(blocks)) for name, blocks in found.items()}
     return Carried({name: kept for name, kept in entries.items() if kept})
 

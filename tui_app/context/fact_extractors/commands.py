@@ -1,19 +1,22 @@
 """Commands that were run, each with how its latest run ended, and the errors that nothing has fixed since."""
 
 import re
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.files import target_of, verb_of
 from tui_app.context.fact_extractors.language import clip, one_line
-from tui_app.context.fact_extractors.outcomes import command_of, error_lines, failed, refused
+from tui_app.context.fact_extractors.outcomes import checks, command_of, error_lines, failed, refused
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Action, Reading
-from tui_app.context.fact_extractors.shell import normal_command, program_of
+from tui_app.context.fact_extractors.shell import normal_command, producer, program_of
 from tui_app.context.fact_extractors.words import words
 
 COMMAND_LIMIT = 160
-LINE_LIMIT = 240
+LINE_LIMIT = 200
+MOST_LINES = 2
 FAILED = " · failed: "
 LINE_BREAK = " ¦ "
 """Stands between two lines of one error."""
@@ -27,6 +30,8 @@ _LOOKERS = words(
 """Programs that only look: their runs are no facts worth carrying."""
 _UNSURE = re.compile(r"[;|]")
 """Operators after which the outcome of the whole says nothing about the parts."""
+_LOOK_BACK = 50
+"""Open failures a success is compared with: bounds the work, and older ones have been left behind."""
 _GIT_LOOKS = re.compile(
     r"^git\s+(?:-\S+\s+\S+\s+)?(?:status|diff|log|show|branch|ls-files|remote|rev-parse|blame|grep|fetch)\b"
 )
@@ -50,7 +55,7 @@ class Run:
 def run_key(action: Action) -> str:
     """What makes two calls the same one: the command without its decoration, or tool kind and target."""
     if command := command_of(action):
-        return "$ " + normal_command(command)
+        return "$ " + producer(command)
     verb = verb_of(action)
     changes = verb not in {"", "read"}
     return f"{'change' if changes else verb or action.tool} {target_of(action.args)}"
@@ -66,26 +71,52 @@ def latest_runs(reading: Reading) -> dict[str, Run]:
         Runs with how they ended. Refused and unanswered calls are left out: nothing happened.
     """
     runs: dict[str, Run] = {}
+    open_runs: deque[str] = deque(maxlen=_LOOK_BACK)
     for action in reading.actions:
         if refused(action):
             continue
         key, broken = run_key(action), failed(action)
-        if not broken:
-            _solve_parts(runs, action)
         earlier = runs.pop(key, None)
-        error = _error_text(action) if broken else earlier.error if earlier else ""
-        was_broken = earlier is not None and (earlier.was_broken or not earlier.ok)
-        times = earlier.times + 1 if earlier else 1
-        runs[key] = Run(action, _what(action), not broken, times, was_broken, error)
+        if not broken and _filtered(action):
+            # What a filter found nothing in may have failed all the same.
+            runs[key] = (
+                replace(earlier, times=earlier.times + 1) if earlier else _run(action, None, broken=False)
+            )
+            continue
+        runs[key] = _run(action, earlier, broken=broken)
+        if broken:
+            open_runs.append(key)
+        elif open_runs and (command := normal_command(command_of(action))):
+            _solve_others(runs, open_runs, command)
     return runs
 
 
-def _solve_parts(runs: dict[str, Run], action: Action) -> None:
-    """A chain ``a && b`` that worked means that each of its parts did."""
-    parts = normal_command(command_of(action)).split(" && ")
-    for part in parts if len(parts) > 1 and not _UNSURE.search(" ".join(parts)) else ():
-        if (run := runs.get("$ " + part)) and not run.ok:
-            runs["$ " + part] = replace(run, ok=True, was_broken=True)
+def _run(action: Action, earlier: Run | None, *, broken: bool) -> Run:
+    error = _error_text(action) if broken else earlier.error if earlier else ""
+    was_broken = earlier is not None and (earlier.was_broken or not earlier.ok)
+    return Run(action, _what(action), not broken, earlier.times + 1 if earlier else 1, was_broken, error)
+
+
+def _filtered(action: Action) -> bool:
+    command = command_of(action)
+    return bool(command) and producer(command) != normal_command(command)
+
+
+def _solve_others(runs: dict[str, Run], open_runs: Iterable[str], command: str) -> None:
+    for key in open_runs:
+        run = runs[key]
+        if not run.ok and key.startswith("$ ") and solves(command, key.removeprefix("$ ")):
+            runs[key] = replace(run, ok=True, was_broken=True)
+
+
+def solves(command: str, broken: str) -> bool:
+    """Whether a command that worked means that a broken one works as well.
+
+    A chain ``a && b`` that worked means that each part did, and a whole check that its parts work.
+    """
+    if _UNSURE.search(command):
+        return False
+    return broken in command.split(" && ") or (broken.startswith(command + " ") and checks(command))
 
 
 def command_facts(reading: Reading) -> list[Fact]:
@@ -93,7 +124,7 @@ def command_facts(reading: Reading) -> list[Fact]:
     facts: list[Fact] = []
     for run in latest_runs(reading).values():
         command = command_of(run.action)
-        if command and not (run.ok and only_looks(command)):
+        if command and not only_looks(command):
             text = f"`{run.what}` · {'ok' if run.ok else 'failed'}"
             action = run.action
             facts.append(
@@ -109,7 +140,9 @@ def error_facts(reading: Reading) -> list[Fact]:
         action = run.action
         place = {"key": action.key, "index": action.index}
         if not run.ok:
-            factor = 0.4 if _was_only_looking(action) else 1.0
+            if _was_only_looking(action):
+                continue
+            factor = 1.0 if command_of(action) or verb_of(action) else 0.4
             facts.append(
                 make_fact(reading, "error", f"`{run.what}`{FAILED}{run.error}", factor=factor, **place)
             )
@@ -125,18 +158,18 @@ def only_looks(command: str) -> bool:
 
 
 def _was_only_looking(action: Action) -> bool:
-    """A failed look-up matters less than a failed change, build or test."""
+    """A look-up that failed has left nothing to mend."""
     command = command_of(action)
-    return only_looks(command) if command else verb_of(action) in {"", "read"}
+    return only_looks(command) if command else verb_of(action) == "read"
 
 
 def _what(action: Action) -> str:
     command = command_of(action)
     if command:
-        return clip(normal_command(command), COMMAND_LIMIT)
+        return clip(producer(command), COMMAND_LIMIT)
     return one_line(f"{action.tool} {clip(target_of(action.args), COMMAND_LIMIT)}")
 
 
 def _error_text(action: Action) -> str:
-    lines = error_lines(action.result)
+    lines = error_lines(action.result, MOST_LINES)
     return LINE_BREAK.join(clip(line, LINE_LIMIT) for line in lines) or NO_OUTPUT

@@ -32,12 +32,15 @@ _DECISION = re.compile(
     r"(?i)\b(?:decided|decision|decide|chose|chosen|going with|go with|went with|opted|settled on|agreed"
     r"|the (?:right|best|cleanest"
     r"|simplest) (?:approach|fix|option|solution|way)|rather than|instead of|because|root cause"
-    r"|the (?:issue|problem|bug|cause|fix) (?:is|was)"
-    r"|turns out|this means|trade-?off|we(?:'ll| will) use|i(?:'ll| will) use|entschieden|entscheidung"
+    r"|the fix (?:is|was)|trade-?off|we(?:'ll| will) use|i(?:'ll| will) use|entschieden|entscheidung"
     r"|stattdessen|weil"
     r"|décidé|décision|parce que|plutôt que|decidido|decidimos|decisión|porque|en lugar de)\b"
     r"|决定|因为|原因|选择"
 )
+_DIAGNOSIS = re.compile(
+    r"(?i)\b(?:the (?:issue|problem|bug|cause) (?:is|was)|turns out|this means)\b|did\s?n['’]t work"
+)
+"""What was found out on the way: of use until it is mended, and most of it is soon."""
 _NEXT = re.compile(
     r"(?i)\b(?:next(?: steps?)?|remaining|still need|need to|needs to|to do|todo|left to do|then i(?:'ll"
     r"| will)|i(?:'ll| will)|let me|let's"
@@ -64,6 +67,11 @@ def rule_strength(sentence: str) -> int:
 def sounds_decided(sentence: str) -> bool:
     """Whether a sentence gives a choice or a reason."""
     return bool(_DECISION.search(sentence))
+
+
+def diagnoses(sentence: str) -> bool:
+    """Whether a sentence says what is wrong."""
+    return bool(_DIAGNOSIS.search(sentence))
 
 
 def looks_ahead(sentence: str) -> bool:

@@ -5,34 +5,34 @@ that only stood in an output weigh little, else the listing of a folder would wi
 """
 
 import math
+import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from tui_app.context.events import Fact
-from tui_app.context.fact_extractors.files import file_trails, target_of
+from tui_app.context.fact_extractors.files import Trail, file_trails
+from tui_app.context.fact_extractors.names import LONGEST, Seen, index_names
 from tui_app.context.fact_extractors.ranking import make_fact
-from tui_app.context.fact_extractors.reading import Reading, argument_texts
-from tui_app.context.fact_extractors.words import words
+from tui_app.context.fact_extractors.reading import Reading
 
 MAX_DETAILS = 250
 """Enough to judge a summary by; a log entry that lists more is read by nobody."""
 NAMES_IN_A_LINE = 10
 LEAST_WEIGHT = 0.15
 """Names below it stood once in an old output: hardly one in thirty of them is ever needed again."""
-SEEN_IN = " · in "
+SEEN_IN, DEFINED_IN = " · in ", " · defined in "
+FILES, FILES_IN = "files: ", "files in "
+_SEPARATOR = " · "
+_NO_FOLDER = "?"
+_FILE = 2.0
+"""How much more the name of a file counts than one in it: there are few of them, and each leads to many."""
+_FILE_FADES = 0.3
+"""A folder looks much the same an hour later; the names in a file do not."""
+_MOST_OWNERS = 3
+"""Paths a bare name may stand for; more of them share it than anybody can have meant."""
+_CENTRAL = 1.5
+"""How much more a name counts that stands in a file the work is about."""
 
-_NAME = re.compile(r"(?<![\w/.\\-])[A-Za-z_$][A-Za-z0-9_$]{3,60}(?:\.[A-Za-z_][A-Za-z0-9_]{2,60})?(?![\w/])")
-_SHAPED = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[A-Za-z0-9]_[A-Za-z0-9]|^_\w{4}|^[A-Z][A-Z0-9]{4}")
-_FILE = re.compile(
-    r"(?<![\w/.\\-])(?:[\w.@~-]{1,80}/){0,12}[\w.@-]{1,80}\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/-])"
-)
-_FILE_ENDINGS = words(
-    "py js ts tsx jsx mjs cjs go rs java kt c h cc cpp hpp cs rb php swift scala sh bash zsh ps1 md mdx "
-    "rst txt json jsonl yaml yml toml ini cfg conf lock xml html css scss less vue svelte sql proto tf "
-    "bicep gradle env csv tsv ipynb lua dart ex exs hs ml pony mod sum log plist svg tcss"
-)
-_MARKED = re.compile(r"`([^`\n]{2,80})`")
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}|\\]{4,300}")
 _MEASURE = re.compile(
     r"(?<![\w.#-])(?:v\d{1,4}(?:\.\d{1,6}){1,3}|\d{1,6}(?:\.\d{1,6}){2,3}(?:[-+][\w.]{1,20})?"
@@ -40,37 +40,6 @@ _MEASURE = re.compile(
     r"|MHz|GHz|fps|tokens|%|°C|€|USD))(?!\w|\.\w)"
 )
 _HEX = re.compile(r"(?<![\w])#[0-9A-Fa-f]{6}\b|\b[0-9a-f]{7,12}\b(?<=\d\w{5})")
-_TYPED, _SPOKEN, _ACTED, _PRINTED = 2.2, 1.6, 1.0, 0.4
-"""Weights of the voices: user, assistant, arguments of a call, output of a call."""
-_LONGEST = 200_000
-"""Characters of one text that are searched for names; what is longer is data."""
-
-
-@dataclass(slots=True)
-class Seen:
-    """Where one name came up."""
-
-    messages: int = 0
-    key: int = 0
-    index: int = -1
-    voice: float = 0.0
-    """How much the weightiest voice counts that used it; an output counts least."""
-    place: str = ""
-    """Path of the file it was last seen in by a call, if any."""
-
-
-@dataclass(slots=True)
-class _Index:
-    names: dict[str, Seen] = field(default_factory=dict)
-
-    def note(self, found: Iterator[str], key: int, index: int, points: float, place: str = "") -> None:
-        for name in dict.fromkeys(found):
-            seen = self.names.setdefault(name, Seen())
-            if seen.index != index:
-                seen.messages += 1
-            seen.key, seen.index = key, index
-            seen.voice = max(seen.voice, points)
-            seen.place = place or seen.place
 
 
 def detail_facts(reading: Reading, limit: int = MAX_DETAILS) -> list[Fact]:
@@ -90,7 +59,7 @@ def detail_facts(reading: Reading, limit: int = MAX_DETAILS) -> list[Fact]:
 
 
 def grouped(facts: Iterable[Fact]) -> Iterator[tuple[str, list[Fact]]]:
-    """Put details of one file on common lines: ``path: `a`, `b```.
+    """Put details of one file, and files of one folder, on common lines: ``path: a, b``.
 
     Args:
         facts: Details, weightiest first.
@@ -100,12 +69,23 @@ def grouped(facts: Iterable[Fact]) -> Iterator[tuple[str, list[Fact]]]:
     """
     groups: dict[str, list[Fact]] = {}
     for fact in facts:
-        groups.setdefault(fact.text.partition(SEEN_IN)[2], []).append(fact)
-    for place, members in groups.items():
+        groups.setdefault(fact.text.partition(_SEPARATOR)[2], []).append(fact)
+    for where, members in groups.items():
+        head = _head(where)
         for start in range(0, len(members), NAMES_IN_A_LINE):
             part = members[start : start + NAMES_IN_A_LINE]
-            names = ", ".join(fact.text.partition(SEEN_IN)[0] for fact in part)
-            yield (f"{place}: {names}" if place else names), part
+            names = ", ".join(fact.text.partition(_SEPARATOR)[0] for fact in part)
+            yield head + (names.replace("`", "") if head else names), part
+
+
+def _head(where: str) -> str:
+    """The beginning of a line about one place; details without a place have none."""
+    relation, _, place = where.rpartition("in ")
+    if place.endswith("/"):
+        return f"{FILES_IN}{place}: "
+    if place == _NO_FOLDER or not place:
+        return FILES if place else ""
+    return f"{place} defines: " if relation else f"{place}: "
 
 
 def _weight(fact: Fact) -> float:
@@ -117,7 +97,7 @@ def _named_values(reading: Reading) -> Iterator[Fact]:
     found: dict[str, tuple[int, int, float]] = {}
     for factor, voices in ((1.5, reading.spoken), (3.0, reading.typed)):
         for said in voices:
-            text = said.text[:_LONGEST]
+            text = said.text[:LONGEST]
             for pattern in (_URL, _MEASURE, _HEX):
                 for match in pattern.finditer(text):
                     found[match[0].rstrip(".,;:")] = (said.key, said.index, factor)
@@ -126,17 +106,55 @@ def _named_values(reading: Reading) -> Iterator[Fact]:
 
 
 def _names(reading: Reading) -> Iterator[Fact]:
-    """Names weighed by who used them, how lately, and in how many messages."""
-    listed = {ending for trail in file_trails(reading) for ending in _endings(trail.path)}
-    for name, seen in _index_names(reading).names.items():
-        if name in listed:
-            continue
+    """Names weighed by who used them, how lately and often, and whether their file was changed."""
+    trails = file_trails(reading)
+    typed = "\n".join(said.text for said in reading.typed)
+    central = {trail.path for trail in trails if _is_central(trail, typed)}
+    names = index_names(reading)
+    for name, seen in names.code.items():
         place = "/".join(seen.place.rsplit("/", 2)[-2:])
-        where = f"{SEEN_IN}{place}" if place and name not in place else ""
-        recency = reading.recency(seen.index)
-        newest = 2.0 if recency > 0.9 else 1.0
-        factor = seen.voice * (1.0 + math.log2(seen.messages)) * (0.3 + 0.7 * recency) * newest
+        where = f"{DEFINED_IN if seen.defined else SEEN_IN}{place}" if place and name not in place else ""
+        factor = _factor(reading, seen) * (_CENTRAL if seen.place in central else 1.0)
         yield make_fact(reading, "detail", f"`{name}`{where}", key=seen.key, index=seen.index, factor=factor)
+    for path, seen in _unopened(names.files, trails):
+        folder, name = posixpath.split(path)
+        where = SEEN_IN + (f"{folder}/" if folder.strip("/") else _NO_FOLDER)
+        factor = _FILE * _factor(reading, seen, fades=_FILE_FADES)
+        yield make_fact(reading, "detail", f"`{name}`{where}", key=seen.key, index=seen.index, factor=factor)
+
+
+def _is_central(trail: Trail, typed: str) -> bool:
+    """Whether the work is about a file: it was changed, or the user named it."""
+    return not trail.gone and (trail.changed() or posixpath.basename(trail.path) in typed)
+
+
+def _factor(reading: Reading, seen: Seen, fades: float = 0.7) -> float:
+    """What a name counts: who used it, in how many messages, how lately.
+
+    Args:
+        reading: The history.
+        seen: Where the name came up.
+        fades: Share of its weight that a name has lost at the far end of the history.
+    """
+    recency = reading.recency(seen.index)
+    newest = 2.0 if recency > 0.9 else 1.0
+    return seen.voice * (1.0 + math.log2(seen.messages)) * (1.0 - fades + fades * recency) * newest
+
+
+def _unopened(files: dict[str, Seen], trails: Iterable[Trail]) -> Iterator[tuple[str, Seen]]:
+    """Files that were seen and never opened; one that is told in several ways counts for its longest path."""
+    listed = {ending for trail in trails for ending in _endings(trail.path)}
+    longer: dict[str, list[str]] = {}
+    for path in files:
+        for ending in _endings(path):
+            if ending != path and ending in files:
+                longer.setdefault(ending, []).append(path)
+    for short, paths in longer.items():
+        for path in paths[:_MOST_OWNERS]:
+            files[path].take_in(files[short])
+    for path, seen in files.items():
+        if path not in listed and path not in longer:
+            yield path, seen
 
 
 def _endings(path: str) -> Iterator[str]:
@@ -146,42 +164,3 @@ def _endings(path: str) -> Iterator[str]:
     while place >= 0:
         yield path[place + 1 :]
         place = path.find("/", place + 1)
-
-
-def _index_names(reading: Reading) -> _Index:
-    index = _Index()
-    for said in reading.typed:
-        index.note(names_in(said.text), said.key, said.index, _TYPED)
-    for said in reading.spoken:
-        index.note(names_in(said.text), said.key, said.index, _SPOKEN)
-        index.note(_marked(said.text), said.key, said.index, _SPOKEN)
-    for action in reading.actions:
-        place = target_of(action.args)
-        for text in argument_texts(action.args):
-            index.note(names_in(text), action.key, action.index, _ACTED, place)
-        index.note(names_in(action.result), action.key, action.index, _PRINTED, place)
-    return index
-
-
-def names_in(text: str) -> Iterator[str]:
-    """Yield file names and identifiers of a text: what stands in code and not in prose.
-
-    Args:
-        text: Any text; only its first part is searched when it is very long.
-
-    Yields:
-        Names, repeated as they occur.
-    """
-    text = text[:_LONGEST]
-    for match in _NAME.finditer(text):
-        if _SHAPED.search(match[0]):
-            yield match[0]
-    for match in _FILE.finditer(text):
-        if match[0].rsplit(".", 1)[-1].lower() in _FILE_ENDINGS:
-            yield match[0]
-
-
-def _marked(text: str) -> Iterator[str]:
-    for mark in _MARKED.findall(text[:_LONGEST]):
-        if " " not in mark and not mark.isalpha():
-            yield mark

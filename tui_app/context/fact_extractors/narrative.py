@@ -15,9 +15,11 @@ _STEP_LIMIT = 300
 _MILESTONE_LIMIT = 240
 _MAX_MILESTONES = 40
 
+_ANNOUNCES = (":", "：")
+"""Ends of sentences that only say what follows."""
 _DONE = re.compile(
     r"(?i)\b(?:done|fixed|added|created|implemented|updated|removed|renamed|moved|merged|committed|pushed"
-    r"|completed|finished|resolved|pass(?:es|ed)?"
+    r"|completed|finished|resolved|(?<!being )pass(?:es|ed)?"
     r"|works|working now|verified|refactored|replaced|behoben|erledigt|fertig|corrigé|terminé|hecho"
     r"|terminado)\b|完成|已|通过"
 )
@@ -49,9 +51,10 @@ def turns(reading: Reading) -> Iterator[Told]:
         while ahead is not None and ahead.index < end:
             last = ahead if ahead.index > said.index else last
             ahead = next(spoken, None)
-        if last is not None and number + 1 < len(reading.typed):
+        answer = opening(last.text, _ANSWER_LIMIT) if last is not None else ""
+        if last is not None and number + 1 < len(reading.typed) and not answer.endswith(_ANNOUNCES):
             asked = clip(one_line(said.text), _ASKED_LIMIT)
-            yield Told(f"{asked} (#{said.key}) → {opening(last.text, _ANSWER_LIMIT)}", last.key, last.index)
+            yield Told(f"{asked} (#{said.key}) → {answer}", last.key, last.index)
 
 
 def milestones(reading: Reading) -> Iterator[Told]:
@@ -60,6 +63,7 @@ def milestones(reading: Reading) -> Iterator[Told]:
     for said in reversed(reading.spoken):
         for sentence in sentences(said.text):
             finished = _DONE.search(sentence) and not looks_ahead(sentence) and not asks(sentence)
+            finished = finished and not sentence.endswith(_ANNOUNCES)
             if finished and 16 <= len(sentence) <= _MILESTONE_LIMIT and not looks_pasted(sentence):
                 yield Told(sentence, said.key, said.index)
                 given += 1

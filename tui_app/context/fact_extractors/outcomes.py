@@ -46,7 +46,7 @@ _OUTPUT_FAILED = re.compile(
 )
 _ERROR_LINE = re.compile(
     r"\w(?:Error|Exception|Failure)\b\s{0,2}[:(]|\berror\s{0,2}(?:\[\w{1,12}\]|TS\d{1,6})?:|\berror TS\d"
-    r"|^E   |^FAILED |^--- FAIL|^FAIL\b"
+    r"|^E \S|^FAILED |^--- FAIL|^FAIL\b"
     r"|^fatal:|^panic:|^CONFLICT|\bERR!|: \*\*\* |^Error:|^ERROR\b|(?i:not found|no such file"
     r"|permission denied|cannot |can't |failed|denied"
     r"|undefined:|unresolved|does not exist|has not been read|illegal operation|mismatch|\berror\b)"
@@ -72,6 +72,11 @@ def command_of(action: Action) -> str:
     return first_text(action.args, COMMAND_NAMES)
 
 
+def checks(command: str) -> bool:
+    """Whether a command builds, tests or checks: what works as a whole then works in its parts."""
+    return program_of(command) in _CHECKERS
+
+
 def refused(action: Action) -> bool:
     """Whether the call was declined or interrupted, so that nothing happened and nothing went wrong."""
     return action.outcome in {"denied", "interrupted", ""} or bool(_REFUSED.match(action.result[:300]))
@@ -92,7 +97,7 @@ def failed(action: Action) -> bool:
     if command:
         if code is not None and code != 0:
             return not _nothing_found(command, action.result, code)
-        return program_of(command) in _CHECKERS and bool(_OUTPUT_FAILED.search(_edges(action.result)))
+        return checks(command) and bool(_OUTPUT_FAILED.search(_edges(action.result)))
     return bool(_FAILED_START.match(action.result[:300]))
 
 

@@ -4,6 +4,7 @@ Every extractor works on the ``Reading`` made here, so messages of any agent are
 time, and only text that a person typed is ever called typed.
 """
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +21,14 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.fact_extractors.typed import typed_text
+from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
 from tui_app.context.items import Item
+from tui_app.context.stages.marks import is_digest_part, mark_of
+from tui_app.context.stages.results import is_archived
+
+_NOTICE = re.compile(r"\n\[…[^\n]{0,300}\]$")
+"""What a stage that has cut a result says at its end."""
+_POINTER = re.compile(r"(?s)\[Not repeated here: .{1,1200}?, beginning with: (.*)…\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +87,14 @@ class _Reader:
         outcome = "retried" if isinstance(part, RetryPromptPart) else part.outcome
         text = _retry_text(part.content) if retried else _result_text(part)
         self.reading.actions.append(Action(item.key, index, call[2], call[3], text, outcome))
+        if outcome == "denied" and (said := said_in_refusal(text)):
+            self.reading.typed.append(Said(item.key, index, said))
 
     def part(self, item: Item, index: int, part: object) -> None:
         """Sort one part into the reading; parts that hold no words or deeds are passed over."""
         reading = self.reading
         match part:
-            case UserPromptPart():
+            case UserPromptPart() if not is_digest_part(part):
                 if text := "\n\n".join(filter(None, map(typed_text, _prompt_texts(part)))):
                     reading.typed.append(Said(item.key, index, text))
             case TextPart():
@@ -151,10 +160,13 @@ def _prompt_texts(part: UserPromptPart) -> Iterable[str]:
 
 
 def _result_text(part: BaseToolReturnPart | RetryPromptPart) -> str:
+    """The text of an answer, less what the reversible stages have put in its place."""
     if isinstance(part, RetryPromptPart):
         return _retry_text(part.content)
+    if is_archived(part):
+        return ""
     if isinstance(part.content, str):
-        return part.content
+        return _NOTICE.sub("", part.content) if mark_of(part) else part.content
     try:
         return part.model_response_str(wrap_if_error=False)
     except (ValueError, TypeError):
@@ -170,6 +182,12 @@ def _retry_text(content: object) -> str:
     return str(content)
 
 
+def without_pointer(text: str) -> str:
+    """The text of an argument; of one that a pointer stands for, the beginning that the pointer shows."""
+    match = _POINTER.fullmatch(text)
+    return match[1] if match else text
+
+
 def argument_texts(args: Mapping[str, Any]) -> Iterable[str]:
     """Every text inside a call's arguments, nested ones too, in order.
 
@@ -183,7 +201,7 @@ def argument_texts(args: Mapping[str, Any]) -> Iterable[str]:
     while stack:
         value = stack.pop()
         if isinstance(value, str):
-            yield value
+            yield without_pointer(value)
         elif isinstance(value, Mapping):
             stack += reversed(list(value.values()))
         elif isinstance(value, list | tuple):
@@ -195,5 +213,5 @@ def first_text(args: Mapping[str, Any], names: Sequence[str]) -> str:
     for name in names:
         value = args.get(name)
         if isinstance(value, str) and value.strip():
-            return value.strip()
+            return without_pointer(value.strip())
     return ""

@@ -13,6 +13,8 @@ from tui_app.context.fact_extractors.words import words
 
 REQUEST_LIMIT = 12_000
 """Characters of a request that are kept; only pasted documents are longer."""
+CLIPPED = " characters omitted]…"
+"""End of the mark in a clipped text: no sentence that holds it is the user's own."""
 REPLACED = "replaced later: "
 _LOOK_BACK = 60
 """Rules a correction is compared with: bounds the work, and people correct what they said lately."""
@@ -26,6 +28,11 @@ _CARRIERS = words(
     "from wait sorry correction will can let want der die das ein eine und oder nicht nur bitte le la les "
     "un une et ou pas el los las uno una y o solo"
 )
+_ASKED_FOR = re.compile(
+    r"(?i)(?:and |also |so |ok,? |please )*(?:can|could|would|will|shall|should|kannst|könntest|peux"
+    r"|puedes)\b"
+)
+"""Questions that are requests."""
 _NEGATION = re.compile(
     r"(?i)\b(?:not|never|no|don['’]?t|avoid|without|stop|nicht|kein\w*|nie|pas|jamais|nunca)\b|n['’]t\b|不|别"
 )
@@ -56,9 +63,12 @@ def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
     for said in reading.typed:
         for sentence in sentences(said.text):
             strength = rule_strength(sentence)
-            if not strength or looks_pasted(sentence) or len(sentence) < 6:
+            if not strength or looks_pasted(sentence) or len(sentence) < 6 or CLIPPED in sentence:
                 continue
-            strength = 1 if asks(sentence) else strength
+            if asks(sentence):
+                if strength < 2 and not _ASKED_FOR.match(sentence):
+                    continue
+                strength = 1
             known = found.pop(sentence.casefold(), None)
             times = known.times + 1 if known else 1
             found[sentence.casefold()] = Rule(said, sentence, strength, times)
@@ -102,8 +112,13 @@ def first_request(typed: Sequence[Said]) -> Said:
     Raises:
         IndexError: if nothing was typed.
     """
-    asking = (said for said in typed if not _BARE_COMMAND.fullmatch(said.text))
+    asking = (said for said in typed if not is_bare_command(said.text))
     return next(asking, typed[0])
+
+
+def is_bare_command(text: str) -> bool:
+    """Whether a prompt is nothing but a slash command, which steers the program and asks for nothing."""
+    return _BARE_COMMAND.fullmatch(text) is not None
 
 
 def clip_middle(text: str, limit: int) -> str:
@@ -125,7 +140,7 @@ def clip_middle(text: str, limit: int) -> str:
     starts = [place for place in (tail.find(" "), tail.find("\n")) if place >= 0]
     tail = tail[min(starts) + 1 :] if starts else tail
     omitted = len(text) - len(head) - len(tail)
-    return f"{head.rstrip()} …[{omitted} characters omitted]… {tail.lstrip()}"
+    return f"{head.rstrip()} …[{omitted}{CLIPPED} {tail.lstrip()}"
 
 
 def _mark_replaced(rules: list[Rule]) -> list[Rule]:

@@ -25,6 +25,8 @@ _NOISE_TAIL = re.compile(
 _CD = re.compile(r"^\s*(?:cd|pushd)\s+[^\s;&|]{1,400}\s*(?:&&|;)\s*")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_.~@/+:,=%\-\[\]\u00c0-\uffff ]{1,300}")
 _READERS = frozenset({"cat", "head", "tail", "less", "more", "bat", "nl", "view"})
+_FILTERS = frozenset({"grep", "egrep", "rg", "sed", "awk", "wc", "sort", "uniq", "cut", "tr", "jq", "column"})
+"""Programs at the end of a pipe that only choose what is shown of an output."""
 _WRAPPERS = frozenset({"sudo", "env", "time", "nohup", "command", "exec", "then", "do", "else", "!"})
 
 
@@ -49,9 +51,33 @@ def normal_command(command: str) -> str:
     text = without_heredocs(command[:LONGEST]).strip()
     while match := _CD.match(text):
         text = text[match.end() :]
-    text = " ".join(text.split())
+    return _without_noise(" ".join(text.split()))
+
+
+def _without_noise(text: str) -> str:
     while (shorter := _NOISE_TAIL.sub("", text)) != text:
         text = shorter
+    return text
+
+
+def producer(command: str) -> str:
+    """The command whose output is looked at: without the filters at the end of its pipe.
+
+    Args:
+        command: A command line as it was run.
+
+    Returns:
+        A beginning of the ``normal_command``; all of it where no filter follows, or where filters are all
+        there is.
+    """
+    text = normal_command(command)
+    operators = [match for match in _WORDS.finditer(text) if match["operator"]]
+    while operators and operators[-1]["operator"] == "|":
+        last = operators.pop()
+        following = text[last.end() :].split(maxsplit=1)
+        if not following or posixpath.basename(following[0]) not in _FILTERS:
+            break
+        text = _without_noise(text[: last.start()].rstrip())
     return text
 
 

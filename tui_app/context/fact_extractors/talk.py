@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tui_app.context.events import Fact
-from tui_app.context.fact_extractors.cues import asks, sounds_decided
+from tui_app.context.fact_extractors.cues import asks, diagnoses, sounds_decided
 from tui_app.context.fact_extractors.language import clip, looks_pasted, sentences
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Reading, Said
@@ -17,6 +17,8 @@ AWAITS_RESULT = " · had no result yet"
 _QUESTION_LIMIT = 300
 _ANSWER_LIMIT = 200
 _DECISION_LIMIT = 320
+_DIAGNOSIS = 0.6
+"""Weight of what was found out, against what was decided."""
 
 
 def decision_facts(reading: Reading, limit: int = MAX_DECISIONS) -> list[Fact]:
@@ -32,7 +34,9 @@ def decision_facts(reading: Reading, limit: int = MAX_DECISIONS) -> list[Fact]:
         for sentence in _prose(said.text):
             if _decides(sentence) and sentence not in seen:
                 seen.add(sentence)
-                facts.append(make_fact(reading, "decision", sentence, key=said.key, index=said.index))
+                factor = _DIAGNOSIS if diagnoses(sentence) else 1.0
+                place = {"key": said.key, "index": said.index}
+                facts.append(make_fact(reading, "decision", sentence, factor=factor, **place))
         if len(facts) >= limit:
             break
     return facts
@@ -94,7 +98,7 @@ def _answers(reading: Reading) -> Iterator[Fact]:
 
 def _decides(sentence: str) -> bool:
     whole = 24 <= len(sentence) <= _DECISION_LIMIT and not sentence.endswith((":", "："))
-    return whole and sounds_decided(sentence) and not asks(sentence)
+    return whole and (sounds_decided(sentence) or diagnoses(sentence)) and not asks(sentence)
 
 
 def _prose(text: str) -> Iterator[str]:

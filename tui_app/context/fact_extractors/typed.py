@@ -19,6 +19,8 @@ _TAGS = words(
 _TAG = re.compile(r"<([A-Za-z][A-Za-z_-]{1,40})(?:[ \t][^<>\n]{0,200})?>")
 _COMMAND_NAME = re.compile(r"<command-name>([^<]{1,200})</command-name>")
 _COMMAND_ARGS = "command-args"
+_LONGEST_REFUSAL = 20_000
+_SAID = re.compile(r"(?is)\b(?:the )?user (?:said|wrote|answered)\b[^:\n]{0,40}:\s*(.+)$")
 _INJECTED_STARTS = (
     "this session is being continued from a previous conversation",
     "[request interrupted by user",
@@ -52,6 +54,19 @@ def typed_text(text: str) -> str:
         return rest
     arguments = _block(text, _COMMAND_ARGS)
     return f"{command[1].strip()} {arguments}".strip() if arguments else rest
+
+
+def said_in_refusal(answer: str) -> str:
+    """What the person typed when they declined a tool call, or an empty string.
+
+    Args:
+        answer: What the call was answered with; only for calls whose outcome says that a person declined.
+
+    Returns:
+        The person's own words, stripped.
+    """
+    match = _SAID.search(answer[:_LONGEST_REFUSAL])
+    return typed_text(match[1]) if match else ""
 
 
 def _block(text: str, tag: str) -> str:

@@ -1,0 +1,223 @@
+"""Models that do not summarise when they are asked to, and the two kinds of history they are let loose on."""
+
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import FinishReason, ModelMessage
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse
+from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall
+from pydantic_ai.settings import ModelSettings
+
+from tests.context.governor_kit import Delta, Heard, Provider, plain_counter, rate_limited
+from tests.context.histories import long_conversation
+from tests.conversation.logged import answer, opened, result, say
+from tui_app.context.compactor import Compactor
+from tui_app.context.encodings import TextCounter
+from tui_app.context.events import CompactionComplete, Record, SessionStart
+from tui_app.context.heuristic import ExtractiveSummariser
+from tui_app.context.history import History, ListHistory
+from tui_app.context.masking import mask_secrets
+from tui_app.context.policy import PLIMSOLL
+from tui_app.context.summary import ModelSummariser
+from tui_app.context.usage import Breakdown
+from tui_app.context.window import resolve_window
+from tui_app.session.store import Store
+
+WINDOW = 16_000
+TURNS = 24
+
+
+class Ending(Provider):
+    """A provider whose answers end for a reason of its own."""
+
+    def __init__(self, reason: FinishReason) -> None:
+        super().__init__(1_000_000)
+        self.reason: FinishReason | None = reason
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,
+    ) -> AsyncGenerator[StreamedResponse]:
+        arguments = (messages, model_settings, model_request_parameters, run_context)
+        async with super().request_stream(*arguments) as response:
+            response.finish_reason = self.reason
+            yield response
+
+
+def saying(*deltas: Delta) -> Provider:
+    """A model that answers this, whatever it is asked."""
+    provider = Provider(1_000_000)
+    provider.deltas = lambda _number: list(deltas)
+    return provider
+
+
+def raising(*errors: Exception) -> Provider:
+    """A model whose requests fail one after the other."""
+    provider = Provider(1_000_000)
+    provider.summary_failures = list(errors)
+    return provider
+
+
+def ending(reason: FinishReason) -> Provider:
+    """A model whose answer is not whole."""
+    provider = Ending(reason)
+    provider.deltas = lambda _number: ["Title: T\n## Intent\nGo on with the"]
+    return provider
+
+
+def breaking() -> Provider:
+    """A model whose connection breaks in the middle of its answer."""
+
+    def deltas(_number: int) -> Iterable[Delta]:
+        yield "Title: T\n## Intent\n"
+        raise ConnectionError("the connection was reset")
+
+    provider = Provider(1_000_000)
+    provider.deltas = deltas  # type: ignore[assignment]
+    return provider
+
+
+def echoing() -> Provider:
+    """A model that gives back all it was told."""
+    provider = Provider(1_000_000)
+    provider.deltas = lambda _number: [provider.summary_requests[-1]]
+    return provider
+
+
+def too_large() -> ModelHTTPError:
+    """HTTP 413 of a proxy: the request is too large, whatever the model takes."""
+    return ModelHTTPError.for_category(
+        None,
+        status_code=413,
+        model_name="scripted",
+        body={"message": "Request body too large: too many tokens"},
+    )
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """A model that fails, and what is said about it."""
+
+    make: Callable[[], Provider]
+    reason: str
+    """Pattern of the reason in the event."""
+    requests: int = 1
+    """Summary requests one attempt may make."""
+
+
+CALL = {0: DeltaToolCall(name="run_command", json_args='{"command": "rm -rf /"}', tool_call_id="x")}
+HOSTILE: dict[str, Hostile] = {
+    "nothing": Hostile(lambda: saying(""), "wrote no text"),
+    "white space": Hostile(lambda: saying(" \n", "\t\n "), "answered nothing"),
+    "reasoning only": Hostile(lambda: saying({0: DeltaThinkingPart(content="Hm, well.")}), "wrote no text"),
+    "a tool call": Hostile(lambda: saying(CALL), "wrote no text"),
+    "text and a tool call": Hostile(
+        lambda: saying("## Intent\nI will clean up first.", {1: CALL[0]}), "wrote no text"
+    ),
+    "longer than the input": Hostile(lambda: saying("## Intent\n" + "word " * 60_000), "far more than"),
+    "an obeyed instruction": Hostile(lambda: saying("OK"), "something else than a summary"),
+    "an obeyed order": Hostile(
+        lambda: saying("Sure, I have deleted all the files as you asked."), "something else than a summary"
+    ),
+    "a refusal": Hostile(
+        lambda: saying("I'm sorry, but I can't help with that."), "something else than a summary"
+    ),
+    "the conversation itself": Hostile(echoing, "repeated the conversation"),
+    "an error": Hostile(lambda: raising(RuntimeError("the wire is cut")), "the wire is cut"),
+    "a rate limit": Hostile(lambda: raising(rate_limited()), "429"),
+    "always too large": Hostile(
+        lambda: raising(*(too_large() for _ in range(9))), "even a small part of the conversation", requests=4
+    ),
+    "an answer cut at its length": Hostile(lambda: ending("length"), "cut off at its length limit"),
+    "an answer that was filtered": Hostile(lambda: ending("content_filter"), "filter stopped"),
+    "an answer that ended in an error": Hostile(lambda: ending("error"), "was cut off"),
+    "a broken connection": Hostile(breaking, "the connection was reset"),
+}
+
+
+@dataclass
+class Arena:
+    """A history with a compactor that asks a hostile model."""
+
+    history: History
+    provider: Provider
+    compactor: Compactor
+    heard: Heard
+    folder: Path | None = None
+    """Where the session keeps its files, if it is one."""
+
+    @property
+    def messages(self) -> list[ModelMessage]:
+        return [item.message for item in self.history.items()]
+
+    def grow(self, turns: int) -> None:
+        """Let the conversation go on."""
+        add(self.history, turns)
+
+    async def compact(self, trigger: Any = "manual") -> CompactionComplete:
+        """Compact and wait for the end."""
+        self.compactor.start(trigger)
+        complete = await self.compactor.finish()
+        assert complete is not None
+        return complete
+
+
+def add(history: History, turns: int) -> None:
+    """Put plain turns with a tool call each at the end of any history."""
+    if isinstance(history, ListHistory):
+        history.sync([*(item.message for item in history.items()), *long_conversation(turns)])
+        return
+    for turn in range(turns):
+        text = f"turn {turn} " + "lorem ipsum " * 33
+        say(history, f"prompt {turn}: {text}")  # type: ignore[arg-type]
+        answer(history, "", call=f"call-{turn}")  # type: ignore[arg-type]
+        result(history, f"call-{turn}", f"result {turn}: {text}")  # type: ignore[arg-type]
+        answer(history, f"answer {turn}: {text}")  # type: ignore[arg-type]
+
+
+def arena(history: History, provider: Provider, heard: Heard, folder: Path | None = None) -> Arena:
+    """A compactor with a real summariser around a scripted model."""
+    count = TextCounter("o200k_base").count
+    writer = ModelSummariser(
+        model=provider,
+        model_name="scripted",
+        input_budget=lambda: 100_000,
+        count=count,
+        mask=mask_secrets,
+    )
+    compactor = Compactor(history, PLIMSOLL, lambda _trigger: writer)
+    compactor.fallback = ExtractiveSummariser(count, cost_usd=None)
+    return Arena(history, provider, compactor, heard, folder)
+
+
+def list_arena(provider: Provider) -> Arena:
+    """On the list of somebody's own agent."""
+    heard = Heard()
+    history = ListHistory(plain_counter(), heard)
+    history.fix(resolve_window(setting=WINDOW), Breakdown(), "m")
+    add(history, TURNS)
+    return arena(history, provider, heard)
+
+
+def session_arena(provider: Provider, store: Store, path: Path) -> Arena:
+    """On the log of a session."""
+    heard = Heard()
+    session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
+
+    class Records(list[Record]):
+        def append(self, record: Record) -> None:
+            heard(record.data)
+
+    history = opened(store, session, Records(), path)
+    history.fix(resolve_window(setting=WINDOW), Breakdown(), "a:b")
+    add(history, TURNS)
+    return arena(history, provider, heard, path / session)

@@ -1,0 +1,71 @@
+"""Names worth keeping: who used them, where they stand, and which files were only seen."""
+
+from pydantic_ai.messages import ModelMessage
+
+from tests.context.facts_kit import call, history, says, shell, texts, user
+from tui_app.context.fact_extractors.details import detail_facts, grouped
+from tui_app.context.fact_extractors.names import index_names, reports
+from tui_app.context.fact_extractors.reading import read_items
+from tui_app.context.facts import extract_facts
+
+LISTING = "web/src/chat.tsx\nweb/src/app.tsx\nweb/lib/util.ts"
+REPORT = "The entry is chat.tsx, which calls openSocket."
+
+
+def details(*groups: list[ModelMessage]) -> dict[str, float]:
+    return {fact.text: fact.weight for fact in extract_facts(history(*groups)) if fact.kind == "detail"}
+
+
+def test_a_definition_says_so_and_counts_more_than_a_mention() -> None:
+    source = "class CartStore:\n    def add_item(self): return price_of(item_id)"
+    found = details(call("Read", {"file_path": "src/cart.py"}, source))
+    assert {"`CartStore` · defined in src/cart.py", "`price_of` · in src/cart.py"} <= found.keys()
+    assert found["`CartStore` · defined in src/cart.py"] > found["`price_of` · in src/cart.py"]
+
+
+def test_files_that_were_only_seen_stand_by_folder() -> None:
+    facts = detail_facts(read_items(history(shell("git ls-files", LISTING))))
+    assert {text for text, _ in grouped(facts)} == {
+        "files in web/src/: chat.tsx, app.tsx",
+        "files in web/lib/: util.ts",
+    }
+
+
+def test_an_opened_file_is_not_listed_as_seen() -> None:
+    found = details(shell("git ls-files", LISTING), call("Read", {"file_path": "/w/web/src/chat.tsx"}, "x"))
+    assert not any("chat.tsx`" in text for text in found)
+    assert "`app.tsx` · in web/src/" in found
+
+
+def test_what_another_agent_reports_is_heard_like_talk() -> None:
+    listed = details(shell("git ls-files", LISTING))
+    reported = details(shell("git ls-files", LISTING), call("Task", {"prompt": "look"}, REPORT))
+    assert "`openSocket`" in reported
+    assert reported["`chat.tsx` · in web/src/"] > listed["`chat.tsx` · in web/src/"]
+    assert "`chat.tsx`" not in reported, "told by its bare name, it is still the one file"
+    actions = read_items(history(call("Task", {}, REPORT), call("Read", {}, REPORT))).actions
+    assert [reports(action) for action in actions] == [True, False]
+
+
+def test_names_in_files_the_work_is_about_count_more() -> None:
+    read = call("Read", {"file_path": "a.py"}, "callHome()")
+    plain = details(call("Edit", {"file_path": "b.py"}), read)["`callHome` · in a.py"]
+    assert details(call("Edit", {"file_path": "a.py"}), read)["`callHome` · in a.py"] > plain
+    assert details(user("Look at a.py."), says("ok"), read)["`callHome` · in a.py"] > plain
+
+
+def test_code_is_no_file_and_dunders_are_no_names() -> None:
+    printed = (
+        "process.env.HOME console.log(x) cmd.Env = 1 __init__ __name__ app.log ../lib/x.ts ./y.ts @z/w.ts"
+    )
+    names = index_names(read_items(history(shell("cat x", printed))))
+    assert set(names.files) == {"app.log", "lib/x.ts", "y.ts", "z/w.ts"}
+    assert not any("__" in name for name in names.code)
+
+
+def test_marked_words_are_taken_whole_and_calls_without_brackets() -> None:
+    found = texts(
+        extract_facts(history(says("Run `npm:build` and `openDoor()`, not `undefined,`."))), "detail"
+    )
+    assert {"`npm:build`", "`openDoor`"} <= set(found)
+    assert not any("undefined" in text for text in found)

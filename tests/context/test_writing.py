@@ -1,0 +1,137 @@
+"""One compaction's work: writers in turn, what they cost, how long they may take, and what is checked."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from tests.context.case_kit import answered, said, viewed
+from tests.context.governor_kit import NOTES, tokens
+from tests.context.histories import long_conversation
+from tui_app.context.events import CompactionComplete
+from tui_app.context.heuristic import ExtractiveSummariser
+from tui_app.context.history import Proposal
+from tui_app.context.planner import Plan, plan_compaction
+from tui_app.context.policy import PLIMSOLL
+from tui_app.context.provenance import UNCONFIRMED
+from tui_app.context.spending import Spent
+from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
+from tui_app.context.writing import Failed, Writing
+
+pytestmark = pytest.mark.asyncio
+PAID = Spent(input_tokens=100, output_tokens=10, cost_usd=0.25)
+
+
+@dataclass
+class Paid:
+    """A writer that does as it is told, at a price."""
+
+    does: Callable[[Progress], str]
+    model_name: str = "paid"
+    performed_by: str = "model"
+
+    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+        text = self.does(progress)
+        await asyncio.sleep(0)
+        return Summary(text=text, performed_by=self.performed_by).costing(PAID)
+
+
+def fail(_progress: Progress) -> str:
+    raise SummaryFailed("the model answered nothing", PAID)
+
+
+def break_(_progress: Progress) -> str:
+    raise SummaryFailed(spent=PAID) from KeyError("no such model")
+
+
+def good(_progress: Progress) -> str:
+    return NOTES
+
+
+def writing(timeout_s: float = 100.0) -> Writing:
+    first = [said("Never push to main."), answered("Understood.")]
+    view = viewed([*first, *long_conversation(20)], window=8_000)
+    plan = plan_compaction(view.items(), view.usage(), tokens, PLIMSOLL, trigger="blocking")
+    assert isinstance(plan, Plan)
+    return Writing(
+        history=view,
+        plan=plan,
+        blank=CompactionComplete(
+            job="j", outcome="failed", trigger="blocking", tokens_before=plan.tokens_before
+        ),
+        timeout_s=timeout_s,
+        describe=lambda error: f"described {type(error).__name__}",
+        way_back="",
+        progress=lambda *_step: None,
+    )
+
+
+async def test_a_proposal_costs_what_all_attempts_did() -> None:
+    outcome = await writing().attempt([Paid(fail), Paid(lambda _: "word " * 90_000), Paid(good)])
+    assert isinstance(outcome, Proposal)
+    done = outcome.complete
+    assert (done.input_tokens, done.output_tokens, done.cost_usd) == (300, 30, 0.75)
+
+
+async def test_an_extraction_adds_nothing_to_what_is_known() -> None:
+    extraction = ExtractiveSummariser(len, cost_usd=None)
+    outcome = await writing().attempt([Paid(fail), extraction])
+    assert isinstance(outcome, Proposal)
+    assert (outcome.complete.input_tokens, outcome.complete.cost_usd) == (100, 0.25)
+
+
+async def test_a_failure_says_what_it_cost_and_why_the_best_writer_failed() -> None:
+    outcome = await writing().attempt([Paid(break_), Paid(fail), Paid(lambda _: " ")])
+    assert outcome == Failed("described KeyError", Spent(input_tokens=300, output_tokens=30, cost_usd=0.75))
+    assert await writing().run([Paid(fail)]) == "the model answered nothing"
+
+
+async def test_each_part_has_the_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    clock, ahead = loop.time, 0.0
+    monkeypatch.setattr(loop, "time", lambda: clock() + ahead)
+
+    @dataclass
+    class Slow(Paid):
+        renews: bool = True
+
+        async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+            nonlocal ahead
+            for part in range(1, 5):
+                progress(part if self.renews else 1, 4, 0)
+                ahead += 90
+                await asyncio.sleep(0)
+            return Summary(text=NOTES)
+
+    assert isinstance(await writing().attempt([Slow(good)]), Proposal)
+    outcome = await writing().attempt([Slow(good, renews=False)])
+    assert outcome == Failed("the model did not finish within 100 s", Spent())
+
+
+async def test_the_last_resort_never_runs_out_of_time() -> None:
+    outcome = await writing(timeout_s=0.0).attempt([Paid(good), ExtractiveSummariser(len)])
+    assert isinstance(outcome, Proposal)
+    assert outcome.complete.performed_by == "heuristic"
+
+
+async def test_what_the_user_said_before_what_is_kept_and_in_it_counts() -> None:
+    """Also what stays in the view supports a claim."""
+    made = writing()
+    latest = said("Please rename the harbour module.")
+    recent = (*made.plan.split.recent, replace(made.plan.split.recent[-1], message=latest))
+    made = replace(made, plan=replace(made.plan, split=replace(made.plan.split, recent=recent)))
+    claims = (
+        "- The user wants nothing pushed to main.\n- The user asked to rename the harbour module.\n"
+        "- The user asked to delete the harbour module."
+    )
+    outcome = await made.attempt([Paid(lambda _: claims)])
+    assert isinstance(outcome, Proposal)
+    assert outcome.complete.summary == f"{claims} {UNCONFIRMED}"
+
+
+async def test_an_extraction_is_not_marked() -> None:
+    quoted = "- The user approved everything."
+    outcome = await writing().attempt([Paid(lambda _: quoted, performed_by="heuristic")])
+    assert isinstance(outcome, Proposal)
+    assert outcome.complete.summary == quoted

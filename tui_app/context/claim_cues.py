@@ -1,0 +1,109 @@
+"""The words by which a summary ascribes something to the user; English first, then other languages."""
+
+import re
+
+_USER = r"(?:the |our )?\b(?:user|human|customer)\b"
+_BETWEEN = (
+    r"(?:,? (?:has|have|had|did|also|then|now|later|first|initially|just|again|explicitly|clearly"
+    r"|specifically|only|always|repeatedly|finally|originally|already|still|further|additionally|strongly"
+    r"|previously|and|who|generally|fully|next))*"
+)
+_ASKS = (
+    r"(?:ask(?:ed|s)?|request(?:ed|s)?|want(?:s|ed)?|need(?:s|ed)?|would like|wish(?:es|ed)?|instruct(?:ed"
+    r"|s)?|told|tells|direct(?:ed|s)|demand(?:ed|s)?|decid(?:ed|es)|chose|chooses|chosen|pick(?:ed|s)"
+    r"|select(?:ed|s)|opt(?:ed|s)|prefer(?:s|red)?|insist(?:ed|s)?|specif(?:ied|ies)|sa(?:id|ys)|state[ds]"
+    r"|suggest(?:ed|s)|propose[ds]|expect(?:s|ed)|require[ds]|clarif(?:ied|ies)|ordered|stress(?:ed|es)"
+    r"|emphasi[sz]e[ds]|confirm(?:ed|s)|mention(?:ed|s)|d(?:oes|id)(?:n['’]t| not) (?:want|need)"
+    r"|forb(?:ids|ade))"
+)
+_APPROVES = (
+    r"(?:approve[ds]?|authori[sz]e[ds]?|agree[ds]?|accept(?:ed|s)|consent(?:ed|s)|permit(?:ted|s)"
+    r"|allow(?:ed|s)|okayed|ok['’]d|green-?lit|sign(?:ed|s) off|waive[ds]|(?:gave|gives|given|granted"
+    r"|grants) (?:[\w-]+ ){0,3}(?:permission|approval|consent|go-ahead|green light|okay|ok"
+    r"|authori[sz]ation)|(?:is|was) (?:fine|ok|okay|happy|good) with|sa(?:id|ys) (?:yes|ok|okay)\b)"
+)
+_NOUN = r"(?:approval|permission|consent|go-ahead|authori[sz]ation|blessing)"
+_APPROVAL = (
+    rf"{_USER}{_BETWEEN} {_APPROVES}\b",
+    rf"{_USER} .{{1,160}}?,? and (?:then |also |later |instead )?{_APPROVES}\b",
+    rf"\b(?:approved|authori[sz]ed|accepted|agreed|permitted|allowed|signed off)(?: \w+)? by {_USER}",
+    rf"\b(?:with|has|have|had|got|received|given|obtained|under) (?:explicit "
+    rf"|full )?{_USER}['’]?s? (?:\w+ )?{_NOUN}",
+    rf"\b{_NOUN} (?:from|of|by) {_USER}[^.]{{0,40}} (?:given|granted|received|obtained)",
+    rf"\b{_NOUN} (?:was|is|were|has been) (?:\w+ )?(?:given|granted|obtained|received)",
+    r"\b(?:has|have|had|was|were|is|are)(?: been)?(?: \w+ly| already)? (?:approved"
+    r"|green-?lit)\b(?! by (?!the user|user))",
+    r"^\W*(?:user[- ])?approved?\b ?[:(—–-]",
+)
+_REQUEST = (
+    rf"{_USER}{_BETWEEN} {_ASKS}\b",
+    rf"{_USER} .{{1,160}}?,? and (?:then |also |later |instead )?{_ASKS}\b",
+    rf"\b(?:asked|requested|instructed|told|decided|chosen|specified|wanted|preferred|suggested|demanded"
+    rf"|required|mandated|stated|ordered|desired)(?: \w+)? by {_USER}",
+    rf"{_USER}['’]s (?:[\w-]+ ){{0,3}}(?:requests?|instructions?|wish(?:es)?|preferences?|decisions?"
+    r"|choices?|requirements?|demands?|rules?|constraints?|orders?|words?|goal)\b",
+    rf"\b(?:as|per) {_USER}",
+    r"^\W*(?:the )?user(?: (?:request|feedback|decision|preference|instruction|constraint|message|wish"
+    r"|goal)s?)?\W{0,3}:",
+)
+_OTHERS: tuple[tuple[str, str, str], ...] = (
+    (
+        r"\b(?:nutzer(?:in)?|benutzer(?:in)?|anwender(?:in)?)\b",
+        r"\b(?:gebeten|bat|bittet|verlangt|möchte|wollte|will|wünscht|gewünscht|fordert|gefordert|sagte?"
+        r"|gesagt|entschied|entschieden|gewählt|wählte|bevorzugt|besteht|angewiesen|beauftragt|verlangte"
+        r"|wünschte)\b",
+        r"\b(?:zugestimmt|stimmte?\b.{0,60} zu|genehmigte?|freigegeben|erlaubte?|einverstanden|bewilligte?"
+        r"|gestattete?)\b",
+    ),
+    (
+        r"\bl['’]utilisat(?:eur|rice)\b",
+        r"\b(?:demandé|demande|veut|voulait|souhaite|préfère|dit|décidé|choisi|exige|insiste|précisé)\b",
+        r"\b(?:approuv|autoris|accept|donné son accord|valid)",
+    ),
+    (
+        r"\b(?:el|la) usuari[oa]\b",
+        r"\b(?:pidió|pide|solicit|quiere|quería|desea|prefiere|dijo|decidió|eligió|exige|insiste|indicó"
+        r"|ordenó)",
+        r"\b(?:aprob|autoriz|acept|permiti|dio (?:su )?(?:permiso|visto bueno))",
+    ),
+    (
+        r"\bl['’]utente\b",
+        r"\b(?:chiesto|chiede|vuole|voleva|desidera|preferisce|detto|deciso|scelto|esige)\b",
+        r"\b(?:approvat|autorizzat|accettat|permess|consentit)",
+    ),
+    (
+        r"\b[oa] (?:usuári[oa]|utilizadora?)\b",
+        r"\b(?:pediu|pede|solicit|quer|queria|deseja|prefere|disse|decidiu|escolheu|exig|insist)",
+        r"\b(?:aprov|autoriz|aceit|permiti)",
+    ),
+    (
+        r"\bużytkownik",
+        r"\b(?:poprosił|prosi|chce|chciał|woli|powiedział|zdecydował|wybrał|wymaga)",
+        r"\b(?:zatwierdził|zgodził|zaakceptował|pozwolił)",
+    ),
+    (
+        r"\bпользовател",
+        r"\b(?:попросил|просит|хочет|хотел|сказал|решил|выбрал|требует|предпочитает|велел)",
+        r"\b(?:одобрил|разрешил|согласил|утвердил)",
+    ),
+    (r"用户|使用者", r"要求|希望|想|请求|说|决定|选择|指定|指示", r"同意|批准|允许|授权"),
+    (r"ユーザー?|利用者", r"要求|依頼|希望|求め|述べ|言っ|決め|決定|選択|選ん|指示", r"承認|同意|許可|了承"),
+    (r"사용자", r"요청|원하|원함|말했|결정|선택|지시|선호", r"승인|동의|허락|허가"),
+)
+"""Other languages: the user, verbs of asking and deciding, verbs of allowing; in one sentence, in any"
+" order."""
+
+ANY_APPROVAL = re.compile("|".join(_APPROVAL), re.IGNORECASE)
+ANY_REQUEST = re.compile("|".join(_REQUEST), re.IGNORECASE)
+ACTIVE = re.compile("|".join((*_APPROVAL[:2], *_REQUEST[:2])), re.IGNORECASE)
+"""The user as the one who does it, with what they want behind."""
+FOREIGN = tuple(tuple(re.compile(each, re.IGNORECASE) for each in group) for group in _OTHERS)
+ASCRIBING = re.compile(
+    r"(?i)constraint|preference|requirement|\binstructions?\b|approv|standing rules|\bsaid by|\b(?:user"
+    r"|human|customer)(?:['’]s)? (?:\w+ )?(?:request|message|wish|decision|rule|order|feedback)|vorgaben"
+    r"|wünsche|contraintes|préférences|restricciones|preferencias|vincoli|preferenze|约束|偏好|制約|好み"
+)
+AIM = re.compile(
+    r"(?i)\b(?:intent|goals?|objective|absicht|ziele?|but|objectif|objetivo|intención|obiettivo)\b|目标"
+    r"|意图|目的"
+)

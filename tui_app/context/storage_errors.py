@@ -1,0 +1,113 @@
+"""What goes wrong with the files on disk, as sentences for a person: a full disk, a damaged sessions file."""
+
+import errno
+import sqlite3
+from pathlib import Path
+
+from tui_app.context.error_text import chain
+
+_FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
+_UNUSABLE = frozenset({errno.EROFS, errno.EIO})
+_SQLITE_UNUSABLE = frozenset(
+    {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
+)
+_SQLITE_UNREADABLE = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
+
+_ROOM = 1 << 20
+"""Bytes; a disk with less is full for our purposes: the log's shared memory alone takes 32 KiB."""
+
+
+class StorageError(sqlite3.DatabaseError):
+    """A file on disk cannot be used; the text may be shown as it is.
+
+    Args:
+        message: What happened and why, in one sentence.
+        hint: What is kept, and what to do next.
+    """
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(f"{message} {hint}")
+        self.message = message
+        self.hint = hint
+
+
+class ForeignDatabase(sqlite3.DatabaseError):
+    """The file is a database, but none of ours; the message says what is wrong with it."""
+
+
+def storage_error(error: BaseException, database: Path | None = None) -> StorageError | None:
+    """Explain an error whose reason, or that of one of its causes, is the disk or the sessions file.
+
+    Args:
+        error: What was raised.
+        database: The sessions file, where it is known.
+
+    Returns:
+        The explanation, to be raised or shown; None for an error of another kind.
+    """
+    return next((told for one in chain(error) if (told := _explained(one, database)) is not None), None)
+
+
+def _explained(error: BaseException, database: Path | None) -> StorageError | None:
+    match error:
+        case StorageError():
+            return error
+        case sqlite3.Error():
+            return _by_code(error, database)
+        case OSError() if error.errno in _FULL:
+            return _full(_named(error, database))
+        case OSError() if error.errno in _UNUSABLE:
+            return _unusable(_named(error, database), error.strerror or str(error))
+        case _:
+            return None
+
+
+def _named(error: OSError, database: Path | None) -> str:
+    """The file it is about; what has no name is one of those beside the sessions file."""
+    beside = f"a file in {database.parent}" if database else "a file"
+    return str(error.filename or f"{beside}, or what the output goes to,")
+
+
+def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None:
+    file = f"the sessions file {database}" if database else "the sessions file"
+    # Extended codes keep the kind of error in their lowest byte.
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    # Where its shared memory finds no room, SQLite does not say why input or output fails.
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and database and _no_room(database)):
+        return _full(file)
+    if code in _SQLITE_UNUSABLE:
+        return _unusable(file, str(error))
+    if code in _SQLITE_UNREADABLE or isinstance(error, ForeignDatabase):
+        return _unreadable(str(database or file), error)
+    return None
+
+
+def _no_room(file: Path) -> bool:
+    # Imported when it is needed: it loads the compression libraries, and the first frame waits for this file.
+    import shutil
+
+    try:
+        return shutil.disk_usage(file.parent)[2] < _ROOM
+    except OSError:
+        return False
+
+
+def _full(what: str) -> StorageError:
+    return StorageError(
+        f"The disk is full: {what} could not be written.",
+        "Everything saved before is kept. Make room on the disk, then try again.",
+    )
+
+
+def _unusable(what: str, reason: str) -> StorageError:
+    return StorageError(
+        f"{what[0].upper()}{what[1:]} cannot be used: {reason}.",
+        "Everything saved before is kept. Check that the disk has room and lets you write, then try again.",
+    )
+
+
+def _unreadable(what: str, reason: BaseException) -> StorageError:
+    return StorageError(
+        f"Not a readable Plimsoll database: {what} ({reason}).",
+        "Nothing was deleted. Move it away, with any -wal and -shm file beside it, and start again.",
+    )

@@ -1,0 +1,153 @@
+"""One request for notes: a fresh agent without tools, its answer as it streams in, and whether it is one."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai import Agent, capture_run_messages
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ContentFilterError, UnexpectedModelBehavior
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.run import AgentRunResultEvent
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import UsageLimits
+
+from tui_app.context.spending import Spent, spent_on
+from tui_app.context.summary_prompt import INSTRUCTIONS, unwrapped, why_no_notes
+
+INTERACTION = "conversation-compaction"
+"""Marks summary requests in headers and spans, so that usage can be told apart from turns."""
+HEADER = "X-Interaction-Type"
+_CUT_OFF = "the model's answer was cut off"
+_TOO_LONG = "the model's answer was cut off at its length limit"
+_FILTERED = "the provider's filter stopped the model's answer"
+_ENDINGS: dict[str | None, str] = {"length": _TOO_LONG, "content_filter": _FILTERED, "error": _CUT_OFF}
+
+
+class SummaryFailed(Exception):
+    """No usable summary was written.
+
+    The message says why in one sentence; where it is empty, the cause says so.
+
+    Attributes:
+        spent: What the attempt has cost all the same, as far as it was not told before.
+    """
+
+    def __init__(self, reason: str = "", spent: Spent | None = None) -> None:
+        super().__init__(reason)
+        self.spent = spent or Spent()
+
+
+@dataclass(frozen=True, slots=True)
+class NotesRequest:
+    """Asks a model for notes, each time anew."""
+
+    model: Model
+    capabilities: Sequence[AbstractCapability[Any]]
+    count: Callable[[str], int]
+
+    async def ask(
+        self,
+        prompt: str,
+        *,
+        max_tokens: int,
+        heard: Callable[[int], None],
+        spend: Callable[[Spent], None],
+    ) -> str:
+        """Ask once.
+
+        Args:
+            prompt: The transcript as data, and the task.
+            max_tokens: Tokens the answer may take, thinking included.
+            heard: Told the tokens of text received so far.
+            spend: Told what the request has cost, however it ends.
+
+        Raises:
+            SummaryFailed: if the answer is empty, was cut off, or is something else than notes.
+            Exception: whatever the request itself raises.
+        """
+        with capture_run_messages() as messages:
+            try:
+                text = await self._stream(prompt, max_tokens, heard)
+            except ContentFilterError as error:
+                raise SummaryFailed(_FILTERED) from error
+            except UnexpectedModelBehavior as error:
+                raise SummaryFailed(_ended(messages) or "the model wrote no text") from error
+            finally:
+                spend(spent_on(messages))
+        if reason := _ended(messages):
+            raise SummaryFailed(reason)
+        notes = unwrapped(text)
+        if not notes:
+            raise SummaryFailed("the model answered nothing")
+        if reason := why_no_notes(notes):
+            raise SummaryFailed(reason)
+        return notes
+
+    async def _stream(self, prompt: str, max_tokens: int, heard: Callable[[int], None]) -> str:
+        agent: Agent[None, str] = Agent(
+            self.model,
+            name=INTERACTION,
+            output_type=str,
+            instructions=INSTRUCTIONS,
+            capabilities=list(self.capabilities),
+            retries=0,
+            model_settings=ModelSettings(max_tokens=max_tokens, extra_headers=self._headers()),
+        )
+        # Two, because a request that is refused as too long may be made again.
+        limits = UsageLimits(request_limit=2)
+        run = agent.run_stream_events(prompt, usage_limits=limits, metadata={"interaction": INTERACTION})
+        written = 0
+        async with run as events:
+            async for event in events:
+                if isinstance(event, AgentRunResultEvent):
+                    return str(event.result.output)
+                written += self.count(_streamed(event))
+                heard(written)
+        raise SummaryFailed(_CUT_OFF)
+
+    def _headers(self) -> dict[str, str]:
+        """The marker beside the headers that the model's own settings ask for, which it would replace."""
+        own = (self.model.settings or {}).get("extra_headers", {})
+        return {**own, HEADER: INTERACTION}
+
+
+def thinks(model: Model) -> bool:
+    """Whether a model thinks before it answers, which takes of the same tokens."""
+    if any("thinking" in name or "reasoning" in name for name in model.settings or {}):
+        return True
+    with suppress(NotImplementedError):  # a model that stands for several has no profile
+        profile = model.profile
+        return bool(profile.get("thinking_always_enabled") or profile.get("thinking_enabled_by_default"))
+    return False
+
+
+def _ended(messages: Sequence[ModelMessage]) -> str:
+    """Why the last answer is not whole; empty when it is, or when there is none."""
+    answer = next((one for one in reversed(messages) if isinstance(one, ModelResponse)), None)
+    if answer is None:
+        return ""
+    if answer.finish_reason in _ENDINGS:
+        return _ENDINGS[answer.finish_reason]
+    return "" if answer.state == "complete" else _CUT_OFF
+
+
+def _streamed(event: object) -> str:
+    """Text of the answer that an event brings."""
+    match event:
+        case (
+            PartStartEvent(part=TextPart(content=text))
+            | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
+        ):
+            return text
+        case _:
+            return ""
