@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.theme import BUILTIN_THEMES
 
-from tui_app.context.policy import PRESETS
+from tui_app.context.policy import PLIMSOLL, MessageLimit
+from tui_app.context.presets import PRESETS, derive
+from tui_app.conversation.policies import choose_policy
 from tui_app.paths import Paths
 from tui_app.settings import (
     OFFLINE_MODEL,
@@ -22,7 +25,11 @@ from tui_app.settings import (
     load_settings,
     resolve_model,
 )
-from tui_app.settings_schema import POLICIES, RULES
+from tui_app.settings_names import ACTION_KEYS, THEMES
+from tui_app.settings_policies import POLICIES, POLICY_KEYS, POLICY_SHARES
+from tui_app.settings_schema import RULES
+from tui_app.ui import themes
+from tui_app.ui.keys import KEYS
 
 
 @pytest.fixture
@@ -84,10 +91,10 @@ class TestPrecedence:
         assert load_settings(paths, {}) == Settings()
 
     def test_file_then_environment_then_flags(self, paths: Paths) -> None:
-        paths.config_file.write_text('theme = "from-file"\npolicy = "off"\nwindow = 1000\n')
-        env = {"PLIMSOLL_THEME": "from-env", "PLIMSOLL_WINDOW": "2000"}
+        paths.config_file.write_text('theme = "nord"\npolicy = "off"\nwindow = 1000\n')
+        env = {"PLIMSOLL_THEME": "plimsoll-light", "PLIMSOLL_WINDOW": "2000"}
         settings = load_settings(paths, env, {"window": 3000, "model": None})
-        assert (settings.policy, settings.theme, settings.window) == ("off", "from-env", 3000)
+        assert (settings.policy, settings.theme, settings.window) == ("off", "plimsoll-light", 3000)
         assert settings.model == ""
 
     @pytest.mark.parametrize(
@@ -110,17 +117,17 @@ class TestPrecedence:
 
     def test_tables_are_merged_entry_by_entry(self, paths: Paths) -> None:
         paths.config_file.write_text(
-            '[keymap]\ncompact = "ctrl+k"\nmodels = "f4"\n'
+            '[keymap]\n"chat.compact" = "ctrl+k"\n"chat.models" = "f4"\n'
             '[endpoints.lab]\nbase_url = "http://127.0.0.1:8080/v1/"\nwindow = 8192\n'
         )
         settings = load_settings(
             paths,
             {
-                "PLIMSOLL_KEYMAP": '{compact = "f9"}',
+                "PLIMSOLL_KEYMAP": '{"chat.compact" = "f9"}',
                 "PLIMSOLL_ENDPOINTS": '{desk = {protocol = "anthropic", base_url = "http://localhost:1"}}',
             },
         )
-        assert settings.keymap == {"compact": "f9", "models": "f4"}
+        assert settings.keymap == {"chat.compact": "f9", "chat.models": "f4"}
         assert settings.endpoints == {
             "lab": Endpoint(name="lab", base_url="http://127.0.0.1:8080/v1", window=8192),
             "desk": Endpoint(name="desk", protocol="anthropic", base_url="http://localhost:1"),
@@ -138,7 +145,18 @@ class TestPrecedence:
                 assert RULES[name].check(value) == value
 
     def test_policies_are_those_of_the_governor(self) -> None:
-        assert set(POLICIES) == set(PRESETS)
+        assert list(POLICIES) == list(PRESETS)
+        shares = {
+            name: (policy.background_threshold, policy.blocking_threshold) for name, policy in PRESETS.items()
+        }
+        assert shares == POLICY_SHARES
+
+    def test_actions_are_those_of_the_screen(self) -> None:
+        assert {key.id: key.key for key in KEYS} == ACTION_KEYS
+
+    def test_themes_are_those_of_the_screen_and_of_textual(self) -> None:
+        own = [theme.name for theme in themes.THEMES]
+        assert list(THEMES) == [*own, *BUILTIN_THEMES]
 
 
 class TestRefusals:
@@ -154,9 +172,57 @@ class TestRefusals:
             ("background_threshold = nan", ["background_threshold", "nan"]),
             ("background_threshold = 0.99", ["background_threshold", "0.99", "blocking_threshold", "0.95"]),
             ('plain = "yes"', ["plain", "'yes'", "true or false"]),
-            ('policy = "plimsol"', ["policy", "'plimsol'", "plimsoll, off"]),
+            ('policy = "plimsol"', ["policy", "'plimsol'", "plimsoll, sliding-window"]),
+            ("policy = 3", ["policy", "3", "the name of a policy"]),
+            ("policies = 3", ["policies", "3", "a table"]),
+            ("[policies]\nmine = 1", ["policies.mine", "1", "base"]),
+            ("[policies.mine]\nmax_messages = 3", ["policies.mine.base", "missing"]),
+            ('[policies.mine]\nbase = "own"', ["policies.mine.base", "'own'", "plimsoll, sliding-window"]),
+            ('[policies.off]\nbase = "plimsoll"', ["policies.off", "none of plimsoll"]),
+            ('[policies."my own"]\nbase = "off"', ["policies.my own", "no good name", "a letter, then"]),
+            (
+                '[policies.mine]\nbase = "off"\nmax_mesages = 3',
+                ["policies.mine.max_mesages", "did you mean max_messages?", "reserve_tokens"],
+            ),
+            (
+                '[policies.mine]\nbase = "off"\nmax_messages = -1',
+                ["policies.mine.max_messages", "-1", "a whole number from 0"],
+            ),
+            (
+                '[policies.mine]\nbase = "off"\nfallback = "hope"',
+                ["policies.mine.fallback", "'hope'", "heuristic, marker, none"],
+            ),
+            (
+                '[policies.mine]\nbase = "off"\ntool_output_max_lines = 3',
+                ["policies.mine.tool_output_max_lines", "3", "from 4"],
+            ),
+            (
+                '[policies.mine]\nbase = "plimsoll"\nbackground_threshold = 0.96',
+                ["policies.mine.background_threshold", "0.96", "at most blocking_threshold 0.95"],
+            ),
+            (
+                '[policies.mine]\nbase = "progressive"\nblocking_threshold = 0.9',
+                ["policies.mine.blocking_threshold", "0.9", "at least background_threshold 0.95"],
+            ),
+            (
+                'policy = "progressive"\nblocking_threshold = 0.9',
+                ["background_threshold is 0.95", "blocking_threshold 0.9"],
+            ),
+            (
+                'policy = "other"\n[policies.mine]\nbase = "off"',
+                ["policy is 'other'", "progressive, off, mine"],
+            ),
             ("keymap = 3", ["keymap", "3", "a table"]),
-            ('[keymap]\ncompact = ""', ["keymap.compact", "''", "ctrl+k"]),
+            ('[keymap]\n"chat.compact" = ""', ["keymap.chat.compact", "''", "ctrl+k"]),
+            (
+                '[keymap]\n"chat.compct" = "f9"',
+                ["keymap.chat.compct", "unknown action", "did you mean chat.compact?", "prompt.send"],
+            ),
+            ('[keymap]\nchat.compact = "f9"', ["keymap.chat ", "written in quotes", "chat.compact"]),
+            (
+                'theme = "plimsol-dark"',
+                ["theme", "'plimsol-dark'", "plimsoll-dark, plimsoll-light"],
+            ),
             ("endpoints = []", ["endpoints", "[]", "a table"]),
             ("[endpoints]\nlab = 1", ["endpoints.lab", "1", "base_url"]),
             ("[endpoints.lab]\nwindow = 4096", ["endpoints.lab.base_url", "missing"]),
@@ -177,11 +243,47 @@ class TestRefusals:
         assert [part for part in parts if part not in message] == []
         assert "\n" not in message
 
+    @pytest.mark.parametrize(
+        ("keymap", "action", "key", "owner"),
+        [
+            ({"chat.compact": "f9", "chat.models": "ctrl+k,f9"}, "chat.models", "f9", "chat.compact"),
+            ({"chat.compact": "ctrl+t"}, "chat.compact", "ctrl+t", "chat.timeline"),
+            ({"chat.context": "?"}, "chat.context", "question_mark", "prompt.help"),
+            ({"chat.top": "shift+enter"}, "chat.top", "shift+enter", "prompt.newline"),
+        ],
+    )
+    def test_two_actions_under_one_key(
+        self, paths: Paths, keymap: dict[str, str], action: str, key: str, owner: str
+    ) -> None:
+        table = "\n".join(f'"{name}" = "{keys}"' for name, keys in keymap.items())
+        message = refusal(paths, f"[keymap]\n{table}\n")
+        assert message.startswith(str(paths.config_file))
+        assert f"keymap.{action} is {keymap[action]!r}" in message
+        assert f"{key} is a key of {owner}" in message
+        assert "allowed: keys of no other action" in message
+
+    def test_two_actions_under_one_key_from_two_places(self, paths: Paths) -> None:
+        env = {"PLIMSOLL_KEYMAP": '{"chat.models" = "f9"}'}
+        assert "f9 is a key of chat.compact" in refusal(paths, '[keymap]\n"chat.compact" = "f9"\n', env)
+
+    @pytest.mark.parametrize(
+        "keymap",
+        [
+            {"chat.compact": "ctrl+l", "chat.models": "ctrl+g"},
+            {"chat.cancel": "f9,escape"},
+            {"chat.cancel": "f9", "prompt.close_list": "f9"},
+            {"chat.compact": "ctrl+g,ctrl+g"},
+        ],
+        ids=["swapped", "shared by default", "shared as by default", "said twice"],
+    )
+    def test_keys_that_may_be_shared_or_change_hands(self, paths: Paths, keymap: dict[str, str]) -> None:
+        assert load_settings(paths, {}, {"keymap": keymap}).keymap == keymap
+
     def test_environment(self, paths: Paths) -> None:
         assert "PLIMSOLL_MOUSE is 'maybe'" in refusal(paths, env={"PLIMSOLL_MOUSE": "maybe"})
         assert "Did you mean PLIMSOLL_MODEL?" in refusal(paths, env={"PLIMSOLL_MODLE": "x:y"})
         assert "PLIMSOLL_WINDOW is 'big'" in refusal(paths, env={"PLIMSOLL_WINDOW": "big"})
-        assert "inline table" in refusal(paths, env={"PLIMSOLL_KEYMAP": "compact=ctrl+k"})
+        assert "inline table" in refusal(paths, env={"PLIMSOLL_KEYMAP": "chat.compact=ctrl+k"})
         assert "inline table" in refusal(paths, env={"PLIMSOLL_KEYMAP": "{}\nmodel = 1"})
 
     def test_flags(self, paths: Paths) -> None:
@@ -219,7 +321,68 @@ class TestRefusals:
         except SettingsError as error:
             assert str(error).endswith(".")  # noqa: PT017 - both outcomes are right, of a fixed shape
         else:
-            assert settings.background_threshold <= settings.blocking_threshold
+            assert (settings.background_threshold or 0.8) <= (settings.blocking_threshold or 0.95)
+
+
+class TestPolicies:
+    MINE = '[policies.mine]\nbase = "plimsoll"\nmax_messages = 60\n'
+
+    def test_one_of_their_own_is_named_like_a_built_in_one(self, paths: Paths) -> None:
+        paths.config_file.write_text(f'policy = "mine"\n{self.MINE}')
+        settings = load_settings(paths, {})
+        assert settings.policy == "mine"
+        assert settings.policies == {"mine": {"base": "plimsoll", "max_messages": 60}}
+        assert choose_policy(settings).limit == MessageLimit(messages=60)
+
+    def test_environment_and_flags_may_name_it_as_well(self, paths: Paths) -> None:
+        paths.config_file.write_text(self.MINE)
+        assert load_settings(paths, {"PLIMSOLL_POLICY": "mine"}).policy == "mine"
+        assert load_settings(paths, {}, {"policy": "mine"}).policy == "mine"
+        env = {"PLIMSOLL_POLICIES": '{yours = {base = "off"}}', "PLIMSOLL_POLICY": "yours"}
+        assert set(load_settings(paths, env).policies) == {"mine", "yours"}
+
+    def test_a_name_nobody_knows_is_refused_where_it_stands(self, paths: Paths) -> None:
+        allowed = "allowed: one of plimsoll, sliding-window, reserve, background, progressive, off, mine."
+        message = refusal(paths, self.MINE, {"PLIMSOLL_POLICY": "none"})
+        assert message == f"environment: PLIMSOLL_POLICY is 'none'; {allowed}"
+        message = refusal(paths, self.MINE, {"PLIMSOLL_POLICY": "off"}, policy="none")
+        assert message == f"command line: --policy is 'none'; {allowed}"
+
+    def test_every_key_changes_the_policy(self) -> None:
+        """A key that is accepted and does nothing would be worse than one that is refused."""
+        other = {
+            "automatic": False, "at_turn_end": True, "keep_first_run": True, "summary_by": "heuristic",
+            "fallback": "marker", "tool_summary_strategy": "llm",
+        }  # fmt: skip
+        stages = {"normalise", "offload", "archive", "trim", "pointers"}
+        for key in set(POLICY_KEYS) - {"base"}:
+            value = False if key in stages else other.get(key, 0.5 if "share" in key or "thres" in key else 7)
+            changes = {"base": "plimsoll", key: POLICY_KEYS[key].check(value)}
+            changed = derive("plimsoll", changes)
+            assert dataclasses.replace(changed, about=PLIMSOLL.about) != PLIMSOLL, key
+
+    @pytest.mark.parametrize(
+        ("settings", "name", "shares"),
+        [
+            (Settings(), "plimsoll", (0.8, 0.95)),
+            (Settings(), "progressive", (0.95, 0.95)),
+            (Settings(background_threshold=0.5), "progressive", (0.5, 0.95)),
+            (Settings(background_threshold=0.5, blocking_threshold=0.6), "plimsoll", (0.5, 0.6)),
+            (
+                Settings(
+                    background_threshold=0.5,
+                    policies={"mine": {"base": "plimsoll", "background_threshold": 0.7}},
+                ),
+                "mine",
+                (0.7, 0.95),
+            ),
+        ],
+    )
+    def test_general_thresholds_are_for_policies_that_name_none(
+        self, settings: Settings, name: str, shares: tuple[float, float]
+    ) -> None:
+        policy = choose_policy(settings, name)
+        assert (policy.background_threshold, policy.blocking_threshold) == shares
 
 
 class TestModelChoice:

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from tui_app.paths import Paths
-from tui_app.settings_schema import RULES, Refused, Rule, show
+from tui_app.settings_names import find_clash
+from tui_app.settings_policies import POLICIES, POLICY_SHARES, thresholds
+from tui_app.settings_rules import Refused, Rule, show
+from tui_app.settings_schema import RULES
 
 ENV_PREFIX = "PLIMSOLL_"
 NOT_SETTINGS = frozenset({"PLIMSOLL_HOME", "PLIMSOLL_COMMAND"})
@@ -27,6 +30,10 @@ MODELS_BY_KEY = (
 
 class SettingsError(Exception):
     """A setting is unknown or wrong. The message names its source, the key, the value and what is allowed."""
+
+
+class WrongFlag(SettingsError):
+    """The setting that is wrong was given on the command line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +61,14 @@ class Settings:
     """Model that writes automatic summaries; empty is the session's own."""
     window: int | None = None
     """Context window in tokens, over anything known about the model; None finds it out."""
-    background_threshold: float = 0.8
-    """Share of the window at which a compaction starts in the background."""
-    blocking_threshold: float = 0.95
-    """Share of the window at which a request waits for the compaction."""
+    background_threshold: float | None = None
+    """Share of the window at which a compaction starts in the background; None is the policy's own."""
+    blocking_threshold: float | None = None
+    """Share of the window at which a request waits for the compaction; None is the policy's own."""
     policy: str = "plimsoll"
     """Name of the governance policy."""
+    policies: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """Policies of one's own: the name to ``base``, a built-in one, and what is different (flat keys)."""
     theme: str = "plimsoll-dark"
     plain: bool = False
     """ASCII glyphs only, nothing that moves: for screen readers and poor fonts."""
@@ -72,7 +81,7 @@ class Settings:
     timeline: bool = True
     """Whether the timeline is open at start, where there is room for it."""
     keymap: Mapping[str, str] = field(default_factory=dict)
-    """Other keys for actions: the action's name to its keys, comma-separated."""
+    """Other keys for actions: the action's name (``settings_names``) to its keys, comma-separated."""
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     """Named model servers."""
     summary_timeout_s: float = 120.0
@@ -97,8 +106,11 @@ def load_settings(
     values = _from_file(paths.config_file)
     _merge(values, _from_switches(env))
     _merge(values, _from_env(env))
-    _merge(values, _from_flags(overrides or {}))
-    return _build(values, paths.config_file)
+    flags = _from_flags(overrides or {})
+    _merge(values, flags)
+    settings = _build(values, paths.config_file)
+    _known_policy(settings, paths.config_file, env, flags)
+    return settings
 
 
 def resolve_model(settings: Settings, env: Mapping[str, str]) -> str:
@@ -179,12 +191,48 @@ def _merge(values: dict[str, Any], later: Mapping[str, Any]) -> None:
 def _build(values: dict[str, Any], path: Path) -> Settings:
     endpoints = {name: Endpoint(name=name, **entry) for name, entry in values.get("endpoints", {}).items()}
     settings = Settings(**{**values, "endpoints": endpoints})
-    if settings.background_threshold > settings.blocking_threshold:
+    background, blocking = _thresholds(settings)
+    if background > blocking:
         raise SettingsError(
-            f"{path}, environment or command line: background_threshold is {settings.background_threshold}, "
-            f"above blocking_threshold {settings.blocking_threshold}; allowed: at most that."
+            f"{path}, environment or command line: background_threshold is {background}, "
+            f"above blocking_threshold {blocking}; allowed: at most that."
+        )
+    if clash := find_clash(settings.keymap):
+        raise SettingsError(
+            f"{path}, environment or command line: keymap.{clash.action} is "
+            f"{show(settings.keymap[clash.action])}, but {clash.key} is a key of {clash.owner}; "
+            f"allowed: keys of no other action."
         )
     return settings
+
+
+def _thresholds(settings: Settings) -> tuple[float, float]:
+    """What is in force: what the person's own policy says, else what is set, else what is built in."""
+    own = settings.policies.get(settings.policy, {})
+    background, blocking = thresholds(own) if own else POLICY_SHARES.get(settings.policy, (0.0, 1.0))
+    if settings.background_threshold is not None and "background_threshold" not in own:
+        background = settings.background_threshold
+    if settings.blocking_threshold is not None and "blocking_threshold" not in own:
+        blocking = settings.blocking_threshold
+    return background, blocking
+
+
+def _known_policy(
+    settings: Settings, path: Path, env: Mapping[str, str], flags: Mapping[str, object]
+) -> None:
+    """Refuse the name of a policy that is neither built in nor the person's own."""
+    names = (*POLICIES, *settings.policies)
+    if settings.policy in names:
+        return
+    refused = Refused(show(settings.policy), f"one of {', '.join(names)}")
+    if "policy" in flags:
+        raise WrongFlag(str(_refusal("command line", "--policy", refused)))
+    variable = f"{ENV_PREFIX}POLICY"
+    raise (
+        _refusal("environment", variable, refused)
+        if env.get(variable)
+        else _refusal(str(path), "policy", refused)
+    )
 
 
 def _unknown(source: str, key: str, known: list[str]) -> SettingsError:

@@ -1,0 +1,85 @@
+"""What settings may name of the screen: colour themes, and actions with their built-in keys.
+
+Both stand here again because settings are read before the screen and must not load it; tests hold them to
+the screen's own tables.
+"""
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+THEMES = (
+    "plimsoll-dark", "plimsoll-light", "textual-dark", "textual-light", "nord", "gruvbox", "catppuccin-mocha",
+    "dracula", "tokyo-night", "monokai", "flexoki", "catppuccin-latte", "catppuccin-frappe",
+    "catppuccin-macchiato", "solarized-light", "solarized-dark", "rose-pine", "rose-pine-moon",
+    "rose-pine-dawn", "atom-one-dark", "atom-one-light", "ansi-dark", "ansi-light",
+)  # fmt: skip
+"""Names of the colour themes: our own and Textual's."""
+ACTION_KEYS: Mapping[str, str] = {
+    "prompt.send": "enter",
+    "prompt.newline": "ctrl+j,shift+enter",
+    "prompt.complete": "tab",
+    "prompt.close_list": "escape",
+    "prompt.help": "question_mark",
+    "prompt.quit": "ctrl+d",
+    "prompt.history_back": "up",
+    "prompt.history_forward": "down",
+    "chat.compact": "ctrl+g",
+    "chat.models": "ctrl+l",
+    "chat.context": "f3",
+    "chat.timeline": "ctrl+t",
+    "app.palette": "ctrl+p",
+    "chat.help": "f1",
+    "chat.cancel": "escape",
+    "chat.details": "ctrl+o",
+    "chat.notices": "f2",
+    "chat.page_up": "pageup",
+    "chat.page_down": "pagedown",
+    "chat.top": "ctrl+home",
+    "chat.bottom": "ctrl+end",
+    "chat.interrupt": "ctrl+c",
+    "app.quit": "ctrl+q",
+}
+"""Keys of each action when nobody has set others, separated by commas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """An action that was given a key of another one."""
+
+    action: str
+    key: str
+    owner: str
+    """The action that has the key already."""
+
+
+def find_clash(keymap: Mapping[str, str]) -> Clash | None:
+    """Look for two actions under one key, of which only one would ever be reached.
+
+    Two actions that share a key as built in, because they never act at the same moment, may go on doing so.
+
+    Args:
+        keymap: Keys of the actions that have others than the built-in ones.
+    """
+    owners = {action: _split(keys) for action, keys in {**ACTION_KEYS, **keymap}.items()}
+    for action in reversed(list(keymap)):
+        for owner, keys in owners.items():
+            shared = [key for key in owners[action] if key in keys]
+            if owner != action and shared and not _share_as_built_in(action, owner):
+                return Clash(action, shared[0], owner)
+    return None
+
+
+def _share_as_built_in(one: str, other: str) -> bool:
+    return not set(_split(ACTION_KEYS[one])).isdisjoint(_split(ACTION_KEYS[other]))
+
+
+def _split(keys: str) -> list[str]:
+    return [_long_form(key) for key in keys.split(",")]
+
+
+def _long_form(key: str) -> str:
+    """A sign by its name, so that ``?`` and ``question_mark`` are the same key."""
+    if len(key) != 1 or key.isalnum():
+        return key
+    return unicodedata.name(key, key).lower().replace("-", "_").replace(" ", "_")
