@@ -1,10 +1,13 @@
 """The two views as folds of the log: replaying gives what is live, undoing gives what was before."""
 
+import ast
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tui_app import session as room
 from tui_app.context.events import (
     PAYLOADS,
     AssistantMessage,
@@ -20,6 +23,7 @@ from tui_app.context.events import (
     SystemMessage,
     ToolCall,
     ToolResult,
+    Truncation,
     UserMessage,
 )
 from tui_app.session.agent_view import AgentView, fold_agent_view, in_ranges
@@ -286,3 +290,36 @@ def test_heads_of_every_event_survive_the_log() -> None:
     assert head_of(1, 0.0, examples[UserMessage.TYPE]).title == "first line"
     stored = {cls.TYPE for cls in PAYLOADS if cls.STORED}
     assert set(examples) <= stored
+
+
+def cut(messages: int, tokens: int) -> Truncation:
+    return Truncation(
+        tokens_before=100_000, tokens_after=100_000 - tokens, messages_before=90,
+        messages_after=90 - messages, tokens_removed=tokens, messages_removed=messages,
+    )  # fmt: skip
+
+
+def test_cut_request_is_told_as_one() -> None:
+    """The row must not look like a compaction: the view is as it was."""
+    session = Session()
+    for messages in (3, 1, 0):
+        session.add(cut(messages, 12_345))
+    session.add(cut(2, 48))
+    assert [row.title for row in session.user.entries] == [
+        "Request truncated: 3 messages, ~12.3k tokens left out of this request only",
+        "Request truncated: 1 message, ~12.3k tokens left out of this request only",
+        "Request truncated: long results cut, ~12.3k tokens left out of this request only",
+        "Request truncated: 2 messages, ~48 tokens left out of this request only",
+    ]
+
+
+def test_types_of_events_are_written_nowhere_else() -> None:
+    """A type that is spelled out would be missed when it changes."""
+    dotted = {payload.TYPE for payload in PAYLOADS if "." in payload.TYPE}
+    found = {
+        f"{path.name}:{node.lineno}"
+        for path in Path(room.__path__[0]).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in dotted
+    }
+    assert found == set()

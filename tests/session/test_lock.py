@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.lock import holder as who_holds
 
 HOLDER = """
 import sys
@@ -20,7 +21,7 @@ sys.stdin.read()
 """
 
 
-def holder(path: Path) -> subprocess.Popen[str]:
+def holding(path: Path) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -31,7 +32,7 @@ def holder(path: Path) -> subprocess.Popen[str]:
 
 def test_second_process_is_refused_and_told_who_writes(tmp_path: Path) -> None:
     path = tmp_path / "session" / "writer.lock"
-    process = holder(path)
+    process = holding(path)
     try:
         with pytest.raises(SessionLocked, match=f"^process {process.pid}$"):
             WriterLock(path)
@@ -42,7 +43,7 @@ def test_second_process_is_refused_and_told_who_writes(tmp_path: Path) -> None:
 
 def test_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     path = tmp_path / "writer.lock"
-    process = holder(path)
+    process = holding(path)
     process.kill()
     process.communicate(timeout=30)
     with WriterLock(path):
@@ -66,6 +67,21 @@ def test_foreign_content_is_not_quoted(tmp_path: Path) -> None:
     with pytest.raises(SessionLocked, match=r"^another process$"):
         WriterLock(path)
     lock.release()
+
+
+def test_looking_says_who_holds_it_and_leaves_no_trace(tmp_path: Path) -> None:
+    path = tmp_path / "session" / "writer.lock"
+    assert who_holds(path) == ""
+    assert not path.parent.exists()
+    process = holding(path)
+    try:
+        assert who_holds(path) == f"process {process.pid}"
+    finally:
+        process.kill()
+        process.communicate(timeout=30)
+    assert who_holds(path) == ""
+    with WriterLock(path):
+        assert who_holds(path) == f"process {os.getpid()}"
 
 
 def test_only_the_owner_may_look(tmp_path: Path) -> None:

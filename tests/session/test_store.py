@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,9 @@ from tui_app.context.events import (
     UsageInfo,
     UserMessage,
 )
+from tui_app.context.storage_errors import StorageError
 from tui_app.session import migrations
-from tui_app.session.store import SessionNotFound, Store
+from tui_app.session.store import SessionDeleted, SessionNotFound, Store
 
 START = SessionStart(cwd="/tmp", model="a:b")
 WRITER = """
@@ -167,6 +169,31 @@ def test_list_counts_and_orders_sessions(store: Store) -> None:
     assert (listed[0].messages, listed[0].events, listed[0].updated, listed[0].model) == (2, 3, 6.0, "c:d")
 
 
+def test_nothing_is_written_for_a_session_that_is_gone(store: Store) -> None:
+    """Otherwise nobody would ever see it again."""
+    session = store.create(START, time=1.0)
+    store.delete(session)
+    with pytest.raises(SessionDeleted, match=f"{session} was deleted.*/new"):
+        store.append(session, UserMessage(text="lost?"), None, time=2.0)
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        store._db.execute(
+            "INSERT INTO events VALUES (?, 1, 'session.end', 1.0, '{}', '{}', NULL)", (session,)
+        )
+    assert ask(store.path, "SELECT COUNT(*) FROM events") == 0
+
+
+def test_file_with_events_of_a_missing_session_still_opens(store: Store, path: Path) -> None:
+    kept, gone = store.create(START, time=1.0), store.create(START, time=1.0)
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM sessions WHERE id = ?", (gone,))
+    db.close()
+    again = Store(path)
+    again.append(kept, UserMessage(text="x"), None, time=2.0)
+    assert [info.id for info in again.sessions()] == [kept]
+    assert len(list(again.records(gone))) == 1
+    again.close()
+
+
 def test_newer_file_is_refused_and_left_alone(path: Path) -> None:
     path.parent.mkdir(parents=True)
     with sqlite3.connect(path) as db:
@@ -177,11 +204,31 @@ def test_newer_file_is_refused_and_left_alone(path: Path) -> None:
     assert ask(path, "PRAGMA user_version") == 99
 
 
-def test_file_that_is_no_database(path: Path) -> None:
+@pytest.mark.parametrize("read_only", [False, True])
+def test_file_that_is_no_database(path: Path, read_only: bool) -> None:
+    letter = "This is a letter, not a database. " * 50
     path.parent.mkdir(parents=True)
-    path.write_text("This is a letter, not a database. " * 50)
-    with pytest.raises(sqlite3.DatabaseError):
-        Store(path)
+    path.write_text(letter)
+    with pytest.raises(StorageError, match="file is not a database") as caught:
+        Store(path, read_only=read_only)
+    assert str(path) in caught.value.message
+    assert path.read_text() == letter
+    assert sorted(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_database_of_another_program(path: Path, read_only: bool, version: int) -> None:
+    path.parent.mkdir(parents=True)
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE recipes (x)")
+        db.execute(f"PRAGMA user_version = {version}")
+    db.close()
+    with pytest.raises(StorageError, match="Not a readable Plimsoll database") as caught:
+        Store(path, read_only=read_only)
+    assert str(path) in caught.value.message
+    assert ask(path, "SELECT GROUP_CONCAT(name) FROM sqlite_master") == "recipes"
+    assert ask(path, "PRAGMA journal_mode") == "delete"
 
 
 def test_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,6 +253,18 @@ def test_failed_migration_leaves_the_old_version(path: Path, monkeypatch: pytest
             Store(path)
     assert ask(path, "PRAGMA user_version") == before
     assert ask(path, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'extra'") == 0
+
+
+def test_migration_that_fills_the_disk_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite itself may end the transaction then; ending it again must not hide why."""
+    too_much = ("CREATE TABLE big (x)", "INSERT INTO big VALUES (zeroblob(1000000))")
+    monkeypatch.setattr(migrations, "MIGRATIONS", (too_much,))
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.execute("PRAGMA max_page_count = 10")
+        with pytest.raises(sqlite3.OperationalError, match="full") as caught:
+            migrations.migrate(db)
+        assert caught.value.sqlite_errorcode == sqlite3.SQLITE_FULL
+        assert not db.in_transaction
 
 
 def test_deleting_leaves_nothing_behind(store: Store) -> None:

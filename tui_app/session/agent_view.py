@@ -7,12 +7,28 @@ clearing a mark. A summary is one more message, shown while its compaction stand
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from tui_app.context.events import (
+    REWRITES,
+    AssistantMessage,
+    CompactionComplete,
+    CompactionRedone,
+    CompactionUndone,
+    RewriteUndone,
+    SessionClear,
+    SessionRewind,
+    SystemMessage,
+    ToolArchived,
+    ToolResult,
+    UserMessage,
+)
 from tui_app.context.measure import Weighed
 from tui_app.context.usage import CATEGORIES, Breakdown
 from tui_app.session.heads import Head
 
-MESSAGES = frozenset({"user.message", "assistant.message", "tool.result", "system.message"})
+MESSAGES = frozenset({UserMessage.TYPE, AssistantMessage.TYPE, ToolResult.TYPE, SystemMessage.TYPE})
 """Events that carry a message of their own."""
+STAGES = frozenset(kind.TYPE for kind in REWRITES)
+"""Events that give messages another form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +38,18 @@ class ViewItem:
     head: Head
     hidden_by: int = 0
     """Log number of the event that took it out of the view; 0 while it is visible."""
+    forms: tuple[Head, ...] = ()
+    """Other forms that stand, the newest last."""
 
     @property
     def visible(self) -> bool:
         """Whether the next request holds it."""
         return self.hidden_by == 0
+
+    @property
+    def shown(self) -> Head:
+        """The form that the next request holds."""
+        return self.forms[-1] if self.forms else self.head
 
 
 @dataclass(slots=True)
@@ -37,11 +60,15 @@ class AgentView:
         version: Log number of the last event that rewrote the view.
         compactions: Numbers of the compactions that stand, oldest first.
         undone: Numbers of compactions undone since the last other rewrite, newest last.
+        rewrites: Numbers of the stages' rewrites that stand, oldest first.
+        restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
     """
 
     version: int = 0
     compactions: list[int] = field(default_factory=list)
     undone: list[int] = field(default_factory=list)
+    rewrites: list[int] = field(default_factory=list)
+    restored: set[tuple[str, int]] = field(default_factory=set)
     _items: list[ViewItem] = field(default_factory=list)
     _heads: dict[int, Head] = field(default_factory=dict)
 
@@ -54,39 +81,69 @@ class AgentView:
         if head.type in MESSAGES:
             self._items.append(ViewItem(head))
             return False
+        if not (self._compaction(head) or self._form(head) or self._cut(head)):
+            return False
+        self.version = head.seq
+        return True
+
+    def _compaction(self, head: Head) -> bool:
         match head.type:
-            case "session.compaction_complete" if head.state == "success":
+            case CompactionComplete.TYPE if head.state == "success":
                 self._heads[head.seq] = head
                 self._compact(head)
                 self.undone.clear()
-            case "session.compaction_undone":
+            case CompactionUndone.TYPE:
                 self._undo(head.ref)
-            case "session.compaction_redone" if head.ref in self._heads:
+            case CompactionRedone.TYPE if head.ref in self._heads:
                 self._compact(self._heads[head.ref])
                 self.undone = [seq for seq in self.undone if seq != head.ref]
-            case "session.clear":
+            case _:
+                return False
+        return True
+
+    def _form(self, head: Head) -> bool:
+        match head.type:
+            case kind if kind in STAGES:
+                self._rewrite(head)
+            case RewriteUndone.TYPE:
+                self._restore(head.ref)
+            case _:
+                return False
+        return True
+
+    def _cut(self, head: Head) -> bool:
+        match head.type:
+            case SessionClear.TYPE:
                 self._hide_from(0, head.seq)
                 self.compactions.clear()
-            case "session.rewind" if head.state == "failed":
+                self.rewrites.clear()
+            case SessionRewind.TYPE if head.state == "failed":
                 self._hide(head.ref, head.seq, MESSAGES)
-            case "session.rewind":
+            case SessionRewind.TYPE:
                 for compaction in [seq for seq in self.compactions if seq >= head.ref]:
                     self._undo(compaction)
+                for rewrite in [seq for seq in self.rewrites if seq >= head.ref]:
+                    self._take_back(rewrite)
                 self._hide_from(head.ref, head.seq)
             case _:
                 return False
-        self.version = head.seq
         return True
 
     def copy(self) -> "AgentView":
         """An independent view, to try an event on."""
         return AgentView(
-            self.version, list(self.compactions), list(self.undone), list(self._items), dict(self._heads)
+            self.version,
+            list(self.compactions),
+            list(self.undone),
+            list(self.rewrites),
+            set(self.restored),
+            list(self._items),
+            dict(self._heads),
         )
 
     def visible(self) -> list[Head]:
         """Heads of the visible messages, in the order they are sent."""
-        return [item.head for item in self._items if item.visible]
+        return [item.shown for item in self._items if item.visible]
 
     def weighed(self) -> list[Weighed]:
         """Sizes of the visible messages."""
@@ -101,11 +158,44 @@ class AgentView:
         self._items.insert(self._behind_system(), ViewItem(head))
         self.compactions.append(head.seq)
 
+    def _rewrite(self, head: Head) -> None:
+        """Give messages another form, and put an archive's digest behind the last of them."""
+        forms = {seq: (tokens, (head.seq, place)) for place, (seq, tokens) in enumerate(head.changes)}
+        last = 0
+        for place, item in enumerate(self._items):
+            if item.head.seq in forms:
+                tokens, form = forms[item.head.seq]
+                shown = replace(item.head, tokens=tokens, form=form, reported=0)
+                self._items[place] = replace(item, forms=(*item.forms, shown))
+                last = place
+        if head.type == ToolArchived.TYPE and head.tokens:
+            while last + 1 < len(self._items) and self._items[last + 1].head.type == ToolResult.TYPE:
+                last += 1  # results of one answer stay together
+            digest = replace(head, form=(head.seq, len(head.changes)))
+            self._items.insert(last + 1, ViewItem(digest))
+        self._heads[head.seq] = head
+        self.rewrites.append(head.seq)
+
+    def _restore(self, rewrite: int) -> None:
+        """Take a rewrite back for good: its stage leaves these messages alone from now on."""
+        if rewrite in self.rewrites:
+            head = self._heads[rewrite]
+            self.restored.update((head.type, seq) for seq, _ in head.changes)
+            self._take_back(rewrite)
+
+    def _take_back(self, rewrite: int) -> None:
+        self._items = [
+            replace(item, forms=tuple(form for form in item.forms if form.form[0] != rewrite))
+            for item in self._items
+            if item.head.seq != rewrite
+        ]
+        self.rewrites.remove(rewrite)
+
     def _behind_system(self) -> int:
         """Where a summary stands: behind the last system prompt that leads the visible messages."""
         place = 0
         for index, item in enumerate(self._items):
-            if item.visible and item.head.type != "system.message":
+            if item.visible and item.head.type != SystemMessage.TYPE:
                 break
             if item.visible:
                 place = index + 1
@@ -124,7 +214,7 @@ class AgentView:
 
     def _hide_from(self, first: int, by: int) -> None:
         """Hide everything visible from number ``first`` on, summaries included."""
-        self._hide(first, by, MESSAGES | {"session.compaction_complete"})
+        self._hide(first, by, MESSAGES | {CompactionComplete.TYPE, ToolArchived.TYPE})
         self.undone.clear()
 
     def _hide(self, first: int, by: int, types: frozenset[str]) -> None:
@@ -150,6 +240,6 @@ def in_ranges(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
 
 
 def weighed(head: Head) -> Weighed:
-    """Size of one message, from its head."""
+    """Size of one message in the form it has, from its head."""
     tokens = Breakdown(**{name: head.tokens[name] for name in CATEGORIES if name in head.tokens})
     return Weighed(head.seq, tokens, head.reported, head.model)

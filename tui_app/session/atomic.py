@@ -15,19 +15,20 @@ def make_private(folder: Path) -> None:
         path.mkdir(mode=0o700, exist_ok=True)
 
 
-def write_atomic(path: Path, text: str) -> None:
+def write_atomic(path: Path, text: str, *, errors: str = "backslashreplace") -> None:
     """Replace a file's content; owner-only rights, on disk when this returns.
 
     Args:
         path: The file; its folder is created when missing.
-        text: New content. Lone surrogates are written as escapes.
+        text: New content.
+        errors: What becomes of half surrogate pairs, as for ``str.encode``; escapes by default.
 
     Raises:
         OSError: if the disk refuses.
     """
     make_private(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    data = text.encode("utf-8", "backslashreplace")
+    data = text.encode("utf-8", errors)
     try:
         file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 EntryKind = Literal[
-    "system", "user", "assistant", "tool", "compaction", "truncation", "model", "checkpoint", "clear",
-    "error", "notice",
+    "system", "user", "assistant", "tool", "compaction", "rewrite", "truncation", "model", "checkpoint",
+    "clear", "error", "notice",
 ]  # fmt: skip
 EntryState = Literal["running", "ok", "failed", "cancelled", "undone", "interrupted"]
 
@@ -42,8 +42,15 @@ class Body:
 
 
 class Bodies(Protocol):
-    """Where the screen gets full texts from. Called on the UI loop, must answer within a millisecond."""
+    """Where the screen gets full texts from."""
 
     def body(self, entry: Entry) -> Body:
-        """Return the full content of an entry."""
+        """Return the full content of an entry, however long that takes: for whoever copies it."""
+        ...
+
+    def preview(self, entry: Entry) -> Body:
+        """Return what is painted of an entry within a millisecond: its content, or a word until that is read.
+
+        Called on the UI loop in the middle of a frame.
+        """
         ...

@@ -16,14 +16,18 @@ from tui_app.context.events import (
     Error,
     ModelChange,
     Payload,
+    PolicyChange,
+    RewriteUndone,
     SessionRewind,
     SystemMessage,
     ToolCall,
     ToolResult,
     Truncation,
     UserMessage,
+    ViewRewrite,
 )
 from tui_app.context.tool_titles import call_title, result_note
+from tui_app.session.head_titles import compaction_title, rewrite_title, truncation_title
 
 _TITLE_LIMIT = 160
 
@@ -53,6 +57,11 @@ class Head:
     """Log number another event points to: the compaction undone, the message rewound to. Of a checkpoint
     its own number."""
     removed: tuple[tuple[int, int], ...] = ()
+    changes: tuple[tuple[int, dict[str, int]], ...] = ()
+    """Of a rewrite: log number and tokens of each message that has another form now."""
+    form: tuple[int, int] = (0, 0)
+    """Where this form of the message is: number of a rewrite and the place in it; zeros for the first form.
+    The view sets it; it is never stored."""
 
     def to_text(self) -> str:
         """Compact JSON, columns of the log table left out."""
@@ -66,6 +75,7 @@ class Head:
             "m": self.model,
             "f": self.ref,
             "x": self.removed,
+            "w": self.changes,
         }
         return json.dumps({key: value for key, value in pairs.items() if value}, separators=(",", ":"))
 
@@ -87,13 +97,14 @@ class Head:
             model=get("m", ""),
             ref=get("f", 0),
             removed=tuple((a, b) for a, b in get("x", ())),
+            changes=tuple((seq, tokens) for seq, tokens in get("w", ())),
         )
 
 
 def head_of(seq: int, time: float, payload: Payload) -> Head:
     """Take the light fields out of a payload."""
     base = Head(seq=seq, type=payload.TYPE, time=time)
-    return _conversation(base, payload) or _events(base, payload) or base
+    return _conversation(base, payload) or _compactions(base, payload) or _others(base, payload) or base
 
 
 def _conversation(base: Head, payload: Payload) -> Head | None:
@@ -126,7 +137,7 @@ def _conversation(base: Head, payload: Payload) -> Head | None:
             return None
 
 
-def _events(base: Head, payload: Payload) -> Head | None:
+def _compactions(base: Head, payload: Payload) -> Head | None:
     match payload:
         case CompactionComplete():
             return _with(
@@ -139,10 +150,23 @@ def _events(base: Head, payload: Payload) -> Head | None:
             )
         case CompactionUndone() | CompactionRedone():
             return _with(base, ref=payload.compaction)
+        case ViewRewrite():
+            changes = tuple((change.seq, change.tokens) for change in payload.changes)
+            return _with(base, title=rewrite_title(payload), tokens=payload.tokens, changes=changes)
+        case RewriteUndone():
+            return _with(base, ref=payload.rewrite)
+        case _:
+            return None
+
+
+def _others(base: Head, payload: Payload) -> Head | None:
+    match payload:
         case SessionRewind():
             return _with(base, ref=payload.to, state="failed" if payload.failed else "")
         case ModelChange():
             return _with(base, title=f"{payload.old} → {payload.new}", model=payload.new)
+        case PolicyChange():
+            return _with(base, title=f"policy {payload.old} → {payload.new}")
         case CheckpointCreated():
             title = f"checkpoint {payload.number:03d}  {payload.title}"
             return _with(base, title=title, model=PurePath(payload.path).name, ref=payload.number)
@@ -151,9 +175,7 @@ def _events(base: Head, payload: Payload) -> Head | None:
                 base, title=first_line(f"{payload.message} {payload.hint}"), chars=len(payload.detail)
             )
         case Truncation():
-            return _with(
-                base, title=f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
-            )
+            return _with(base, title=truncation_title(payload))
         case _:
             return None
 
@@ -167,17 +189,3 @@ def first_line(text: str) -> str:
     """First line with anything on it, cut to a row's length."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= _TITLE_LIMIT else f"{line[: _TITLE_LIMIT - 1]}…"
-
-
-def thousands(tokens: int) -> str:
-    """Tokens in thousands with one digit, for example ``91.5k``."""
-    return f"{tokens / 1000:.1f}k"
-
-
-def compaction_title(payload: CompactionComplete) -> str:
-    """The numbers of a compaction in one line; the reason when it did not succeed."""
-    if payload.outcome != "success":
-        return payload.reason or payload.outcome
-    kept = "" if payload.retention is None else f" · facts kept {payload.retention:.0%}"
-    sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
-    return f"{sizes} · {payload.messages_before} messages → {payload.messages_after}{kept}"

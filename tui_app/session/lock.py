@@ -27,9 +27,9 @@ class WriterLock:
         make_private(path.parent)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         if not _try_lock(self._file):
-            holder = os.read(self._file, 32).decode("ascii", "replace").strip()
+            name = _name(self._file)
             os.close(self._file)
-            raise SessionLocked(f"process {holder}" if holder.isdigit() else "another process")
+            raise SessionLocked(name)
         try:
             os.ftruncate(self._file, 0)
             os.write(self._file, str(os.getpid()).encode())
@@ -50,10 +50,31 @@ class WriterLock:
         self.release()
 
 
+def holder(path: Path) -> str:
+    """Who holds a lock, in words; empty when nobody does.
+
+    Only looks: no file is made, and nothing is held afterwards. What cannot be looked at counts as free, for
+    taking the lock says why.
+    """
+    try:
+        file = os.open(path, os.O_RDWR)
+    except OSError:
+        return ""
+    try:
+        return "" if _try_lock(file, shared=True) else _name(file)
+    finally:
+        os.close(file)
+
+
+def _name(file: int) -> str:
+    number = os.read(file, 32).decode("ascii", "replace").strip()
+    return f"process {number}" if number.isdigit() else "another process"
+
+
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(file: int) -> bool:
+    def _try_lock(file: int, *, shared: bool = False) -> bool:
         # Windows locks bytes against reading too: one far behind the number that others want to read.
         os.lseek(file, 4096, os.SEEK_SET)
         try:
@@ -67,9 +88,9 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _try_lock(file: int) -> bool:
+    def _try_lock(file: int, *, shared: bool = False) -> bool:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError:
             return False
         return True

@@ -2,9 +2,14 @@
 
 import sqlite3
 
+from tui_app.context.storage_errors import ForeignDatabase
+
+_TABLES = frozenset({"sessions", "events"})
+"""What is in every version."""
 _SAID = "COALESCE(json_extract({row}data, '$.text'), json_extract({row}data, '$.summary'), '')"
 """What an event says, as SQL: the text of a message, or the summary of a compaction."""
 _SPEAKING = "('user.message', 'assistant.message', 'tool.result', 'session.compaction_complete')"
+_MESSAGES = "('system.message', 'user.message', 'assistant.message', 'tool.result')"
 
 _VERSION_1 = (
     """
@@ -52,21 +57,62 @@ _VERSION_2 = (
     END
     """,
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2)
+# Sizes were counted otherwise before: each tool result as a message, and no tokens until the first request.
+# The history of an import is wholly in view until then.
+_VERSION_3 = (
+    f"""
+    UPDATE sessions SET messages = (
+        SELECT COUNT(*) FROM (
+            SELECT type, LAG(type) OVER (ORDER BY seq) AS before FROM events
+            WHERE session = sessions.id AND type IN {_MESSAGES}
+        ) WHERE NOT (type = 'tool.result' AND before IS 'tool.result')
+    )
+    """,
+    f"""
+    UPDATE sessions SET tokens = (
+        SELECT COALESCE(SUM(category.value), 0) FROM events, json_each(events.head, '$.k') AS category
+        WHERE events.session = sessions.id AND events.type IN {_MESSAGES}
+    )
+    WHERE tokens = 0 AND (
+        SELECT json_extract(data, '$.imported_from') FROM events WHERE session = sessions.id AND seq = 1
+    ) <> ''
+    """,
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
 """Statements that lead from version N to N+1."""
 
 
-def migrate(db: sqlite3.Connection) -> None:
-    """Bring a database to this version; each step happens whole or not at all.
+def check(db: sqlite3.Connection) -> int:
+    """Make sure that a database is ours, before anything in it is changed.
+
+    Returns:
+        Its version; 0 for a file in which there is nothing yet.
 
     Raises:
-        sqlite3.DatabaseError: if the file was written by a newer version of the program.
+        ForeignDatabase: if it is another program's.
+        sqlite3.DatabaseError: if the file is no database, or was written by a newer version of the program.
     """
-    version = _version(db)
+    # One moment for both: another process may be filling an empty file.
+    db.execute("BEGIN")
+    try:
+        version = _version(db)
+        tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
     if version > len(MIGRATIONS):
         raise sqlite3.DatabaseError(
             f"the sessions file has schema {version}, this program knows {len(MIGRATIONS)}: update it"
         )
+    ours = tables >= _TABLES if version else not tables
+    if not ours:
+        raise ForeignDatabase("it belongs to another program")
+    return version
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Bring a database that has been checked to this version; each step happens whole or not at all."""
+    version = _version(db)
     for number in range(version, len(MIGRATIONS)):
         # Another process may be migrating at the same moment; look again once the file is ours.
         db.execute("BEGIN IMMEDIATE")
@@ -77,7 +123,9 @@ def migrate(db: sqlite3.Connection) -> None:
                 db.execute(f"PRAGMA user_version = {number + 1}")
             db.execute("COMMIT")
         except BaseException:
-            db.execute("ROLLBACK")
+            # A full disk has rolled back by itself already.
+            if db.in_transaction:
+                db.execute("ROLLBACK")
             raise
 
 

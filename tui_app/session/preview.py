@@ -1,5 +1,6 @@
 """A session as it can be shown at once: rows and gauge from the light half of the log."""
 
+import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +16,13 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.measure import Tally
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.context.storage_errors import storage_error
+from tui_app.context.usage import ContextUsage, ContextWindow
 from tui_app.context.window import resolve_window
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Body, Entry
 from tui_app.session.heads import Head
+from tui_app.session.sizes import fixed_part
 from tui_app.session.store import SessionInfo, Store
 from tui_app.session.user_view import UserView
 
@@ -85,16 +88,15 @@ def _prompts(store: Store, session: str, view: AgentView) -> tuple[str, ...]:
 
 def _usage(view: AgentView, model: str, last: Record | None) -> ContextUsage:
     """The gauge before the model is known again: its window and fixed part are those of the last request."""
-    window, fixed = resolve_window(), Breakdown()
+    window, measured = resolve_window(), None
     if last is not None and isinstance(last.data, UsageInfo):
-        known = last.data.usage
+        measured, known = last.data, last.data.usage
         window = ContextWindow(
             limit=int(known["limit"]), source=str(known["limit_source"]), reserve=int(known["reserve"])
         )
-        fixed = Breakdown(system=int(known["system"]), tools=int(known["tools"]))
     tally = Tally()
     tally.reset(view.weighed(), trusted_after=view.version)
-    return tally.usage(window, fixed, model=model)
+    return tally.usage(window, fixed_part(view, measured), model=model)
 
 
 class StoreBodies:
@@ -110,7 +112,17 @@ class StoreBodies:
         self._session = session
 
     def body(self, entry: Entry) -> Body:
-        """The full content of a row; empty for one that is not in the log."""
+        """The full content of a row; the title of one that is not in the log, a sentence where it is lost.
+
+        Rows are painted in the middle of a frame, where nothing may be raised.
+        """
+        try:
+            return self._read(entry)
+        except sqlite3.Error as error:
+            told = storage_error(error, self._store.path)
+            return Body(text=str(told) if told else f"This text cannot be read: {error}.")
+
+    def _read(self, entry: Entry) -> Body:
         record = self._store.record(self._session, entry.seq) if entry.seq > 0 else None
         if record is None:
             return Body(text=entry.title)

@@ -2,11 +2,11 @@
 
 import json
 import secrets
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tui_app.context.events import (
     Payload,
@@ -17,11 +17,14 @@ from tui_app.context.events import (
     payload_from_json,
     payload_to_json,
 )
-from tui_app.session.atomic import make_private
+from tui_app.context.storage_errors import StorageError
+from tui_app.session.agent_view import MESSAGES, fold_agent_view
+from tui_app.session.database import connect
 from tui_app.session.heads import Head, first_line, head_of
-from tui_app.session.migrations import migrate
+from tui_app.session.sizes import count_messages, tokens_after, view_tokens
 
 _HEAD_COLUMNS = "seq, type, time, head"
+_ANY_MESSAGE = ", ".join("?" * len(MESSAGES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +39,25 @@ class SessionInfo:
     updated: float
     events: int
     messages: int
+    """Requests and responses of the whole history, whether or not the context still holds them: system
+    prompts, prompts, answers, and the results of each answer as one. Summaries are not counted."""
     tokens: int
-    """Size of the last request; 0 before the first."""
+    """Estimated tokens of the agent view: the last request and what was said since. Without instructions
+    and tools before the first request."""
 
 
 class SessionNotFound(LookupError):
     """No session has this id; the message names it."""
+
+
+class SessionDeleted(StorageError):
+    """A session was deleted while it was open."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(
+            f"The session {session} was deleted meanwhile.",
+            "What is said in it from now on cannot be kept. Start a new one with /new.",
+        )
 
 
 class Store:
@@ -52,21 +68,13 @@ class Store:
         read_only: For the screen, which reads texts while the engine writes.
 
     Raises:
-        sqlite3.DatabaseError: if the file is no database or comes from a newer version.
+        StorageError: if the file is no database, none of ours, or cannot be written.
+        sqlite3.DatabaseError: if it comes from a newer version.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
-        if not read_only:
-            make_private(path.parent)
-            path.touch(mode=0o600, exist_ok=True)
-        uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
-        self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
-        if not read_only:
-            self._db.execute("PRAGMA journal_mode=WAL")
-            # A commit that returned must survive a power cut: nothing shown as done may be lost.
-            self._db.execute("PRAGMA synchronous=FULL")
-            migrate(self._db)
+        self._db = connect(path, read_only=read_only)
 
     def close(self) -> None:
         """Close the file."""
@@ -95,11 +103,18 @@ class Store:
             payload: What happened.
             message: The pydantic-ai message it carries, as JSON text.
             time: Seconds since the epoch.
+
+        Raises:
+            SessionDeleted: if the session is no longer there; nothing is written then.
         """
         return self.append_many(session, [(payload, message, time)])[0]
 
     def append_many(self, session: str, events: Sequence[tuple[Payload, str | None, float]]) -> list[Record]:
-        """Write several events in one transaction: all of them or none."""
+        """Write several events in one transaction: all of them or none.
+
+        Raises:
+            SessionDeleted: if the session is no longer there.
+        """
         with self._transaction():
             return self._write(session, events)
 
@@ -117,7 +132,10 @@ class Store:
             raise
 
     def _write(self, session: str, events: Sequence[tuple[Payload, str | None, float]]) -> list[Record]:
-        row = self._db.execute("SELECT MAX(seq) FROM events WHERE session = ?", (session,)).fetchone()
+        query = "SELECT (SELECT MAX(seq) FROM events WHERE session = sessions.id) FROM sessions WHERE id = ?"
+        row = self._db.execute(query, (session,)).fetchone()
+        if row is None:
+            raise SessionDeleted(session)
         first = (row[0] or 0) + 1
         records = [
             Record(seq=first + offset, time=time, session=session, data=payload)
@@ -132,16 +150,39 @@ class Store:
         return records
 
     def _touch(self, session: str, records: Sequence[Record]) -> None:
-        counted = {"user.message", "assistant.message", "tool.result"}
-        messages = sum(record.data.TYPE in counted for record in records)
+        kinds = [record.data.TYPE for record in records]
+        messages = count_messages(kinds, self._last_message(session, before=records[0].seq))
         prompts = (record.data.text for record in records if isinstance(record.data, UserMessage))
         self._db.execute(
-            "UPDATE sessions SET updated = ?, messages = messages + ?,"
+            "UPDATE sessions SET updated = ?, messages = messages + ?, tokens = ?,"
             " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
-            (records[-1].time, messages, _plain(first_line(next(prompts, ""))), session),
+            (
+                records[-1].time,
+                messages,
+                self._tokens(session, [record.data for record in records]),
+                _plain(first_line(next(prompts, ""))),
+                session,
+            ),
         )
-        for usage in (record.data.usage for record in records if isinstance(record.data, UsageInfo)):
-            self._db.execute("UPDATE sessions SET tokens = ? WHERE id = ?", (usage["total"], session))
+
+    def _last_message(self, session: str, before: int) -> str:
+        """Type of the last message in front of a log number; empty when there is none."""
+        query = (
+            f"SELECT type FROM events WHERE session = ? AND seq < ? AND type IN ({_ANY_MESSAGE})"
+            " ORDER BY seq DESC LIMIT 1"
+        )
+        row = self._db.execute(query, (session, before, *MESSAGES)).fetchone()
+        return row[0] if row else ""
+
+    def _tokens(self, session: str, events: Sequence[Payload]) -> int:
+        """Tokens of the view behind events that have just been written."""
+        row = self._db.execute("SELECT tokens FROM sessions WHERE id = ?", (session,)).fetchone()
+        tokens = tokens_after(row[0], events)
+        if tokens is not None:
+            return tokens
+        last = self.last_of(session, UsageInfo.TYPE)
+        usage = last.data if last is not None and isinstance(last.data, UsageInfo) else None
+        return view_tokens(fold_agent_view(self.heads(session)), usage)
 
     def set_title(self, session: str, title: str) -> None:
         """Name a session; the list shows it."""
@@ -250,16 +291,6 @@ def _record(session: str, row: Sequence[object]) -> Record:
     return Record(seq=int(str(seq)), time=float(str(time)), session=session, data=payload)
 
 
-def _info(row: Sequence[object]) -> SessionInfo:
-    session, title, cwd, model, created, updated, events, messages, tokens = row
-    return SessionInfo(
-        id=str(session),
-        title=str(title),
-        cwd=str(cwd),
-        model=str(model),
-        created=float(str(created)),
-        updated=float(str(updated)),
-        events=int(str(events)),
-        messages=int(str(messages)),
-        tokens=int(str(tokens)),
-    )
+def _info(row: Sequence[Any]) -> SessionInfo:
+    """The columns stand in the order of the fields."""
+    return SessionInfo(**dict(zip(SessionInfo.__dataclass_fields__, row, strict=True)))

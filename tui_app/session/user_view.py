@@ -3,20 +3,41 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from tui_app.context.events import (
+    REWRITES,
+    AssistantMessage,
+    CheckpointCreated,
+    CompactionComplete,
+    CompactionRedone,
+    CompactionUndone,
+    Error,
+    ModelChange,
+    PolicyChange,
+    RewriteUndone,
+    SessionClear,
+    SessionRewind,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    Truncation,
+    UserMessage,
+)
 from tui_app.session.entries import Entry, EntryKind, EntryState
 from tui_app.session.heads import Head
 
 _KINDS: dict[str, EntryKind] = {
-    "system.message": "system",
-    "user.message": "user",
-    "assistant.message": "assistant",
-    "tool.call": "tool",
-    "session.compaction_complete": "compaction",
-    "session.truncation": "truncation",
-    "session.model_change": "model",
-    "session.clear": "clear",
-    "checkpoint.created": "checkpoint",
-    "error": "error",
+    SystemMessage.TYPE: "system",
+    UserMessage.TYPE: "user",
+    AssistantMessage.TYPE: "assistant",
+    ToolCall.TYPE: "tool",
+    CompactionComplete.TYPE: "compaction",
+    Truncation.TYPE: "truncation",
+    ModelChange.TYPE: "model",
+    PolicyChange.TYPE: "model",
+    SessionClear.TYPE: "clear",
+    CheckpointCreated.TYPE: "checkpoint",
+    Error.TYPE: "error",
+    **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _COMPACTION_STATES: dict[str, EntryState] = {
     "success": "ok",
@@ -45,17 +66,21 @@ class UserView:
 
     def apply(self, head: Head) -> Change | None:
         """Fold one event; None when it shows nothing of its own."""
-        if head.type == "tool.result":
-            return self._result(head)
-        if head.type in {"session.compaction_undone", "session.compaction_redone"}:
-            undone = head.type == "session.compaction_undone"
-            return self._restate(head.ref, "undone" if undone else "ok")
-        if head.type == "session.rewind":
-            return self._restate(head.ref, "failed") if head.state == "failed" else None
+        match head.type:
+            case ToolResult.TYPE:
+                return self._result(head)
+            case CompactionUndone.TYPE:
+                return self._restate(head.ref, "undone")
+            case RewriteUndone.TYPE:
+                return self._restate(head.ref, "undone")
+            case CompactionRedone.TYPE:
+                return self._restate(head.ref, "ok")
+            case SessionRewind.TYPE:
+                return self._restate(head.ref, "failed") if head.state == "failed" else None
         entry = entry_of(head)
         if entry is None:
             return None
-        if head.type == "tool.call":
+        if head.type == ToolCall.TYPE:
             self._open_calls[head.ids[0]] = head.seq
         self._places[entry.seq] = len(self.entries)
         self.entries.append(entry)
@@ -108,7 +133,7 @@ def entry_of(head: Head) -> Entry | None:
         time=head.time,
         title=head.title,
         state=state,
-        tokens=sum(head.tokens.values()),
+        tokens=0 if kind == "rewrite" else sum(head.tokens.values()),
         chars=head.chars,
     )
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tui_app.session.atomic import write_atomic
 
+TOOL_OUTPUTS = "tool_outputs"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
@@ -36,7 +38,7 @@ class SessionFolder:
     @property
     def tool_outputs(self) -> Path:
         """Tool results too large for the context."""
-        return self.path / "tool_outputs"
+        return self.path / TOOL_OUTPUTS
 
     @property
     def conversation_history(self) -> Path:
@@ -52,6 +54,25 @@ class SessionFolder:
     def lock_file(self) -> Path:
         """Held by the one process that may write."""
         return self.path / "writer.lock"
+
+    def tool_output_names(self) -> list[str]:
+        """Names of the files that hold tool results."""
+        try:
+            return [path.name for path in self.tool_outputs.iterdir()]
+        except OSError:
+            return []
+
+    def write_tool_output(self, name: str, text: str) -> None:
+        """Write the full text of a tool result.
+
+        Args:
+            name: Path relative to the session's folder.
+            text: The result, byte for byte: line ends and half characters stay as they are.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        write_atomic(self.path / name, text, errors="surrogatepass")
 
     def write_history(self, number: int, messages_json: str, readable: str) -> Path:
         """Save the history before compaction ``number`` as JSON and as Markdown.

@@ -233,12 +233,12 @@ def test_refused_failed_and_interrupted_tools_are_told_apart(tmp_path: Path) -> 
         text("Do it otherwise"),
     ])  # fmt: skip
     imported = import_file(script.write(tmp_path))
-    assert [r.outcome for r in of(imported, ToolResult)] == ["denied", "error", "interrupted"]
+    assert [r.outcome for r in of(imported, ToolResult)] == ["denied", "error", "interrupted", "interrupted"]
     assert of(imported, ToolResult)[1].text == "boom\nline 2"
     assert of(imported, UserMessage)[-1].text == "Do it otherwise"
     assert (imported.tool_calls, imported.tool_results) == (4, 3)
     outcomes = [p.outcome for m in loaded(imported) for p in m.parts if isinstance(p, ToolReturnPart)]
-    assert outcomes == ["denied", "failed", "interrupted"]
+    assert outcomes == ["denied", "failed", "interrupted", "interrupted"]
 
 
 def test_small_images_are_kept_and_others_leave_a_trace(tmp_path: Path) -> None:

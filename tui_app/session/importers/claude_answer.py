@@ -82,10 +82,13 @@ def _part(block: object, line: int, real: bool, seen: set[str], report: Timeline
         return None
     match block.get("type"):
         case "text":
-            text = record_text(block, "text")
+            text = _words(block, "text", line, report)
             return {"part_kind": "text", "content": text} if text else None
-        case "thinking" | "redacted_thinking":
-            return _thinking(block, real)
+        case "thinking":
+            text = _words(block, "thinking", line, report)
+            return _thinking(block, text, "signature", real)
+        case "redacted_thinking":
+            return _thinking(block, "", "data", real)
         case "tool_use":
             return _call(block, line, seen, report)
         case kind:
@@ -93,15 +96,21 @@ def _part(block: object, line: int, real: bool, seen: set[str], report: Timeline
             return {"part_kind": "text", "content": json.dumps(block, ensure_ascii=False)}
 
 
-def _thinking(block: Json, real: bool) -> Json | None:
-    hidden = block["type"] == "redacted_thinking"
-    text = "" if hidden else record_text(block, "thinking")
+def _words(block: Json, kind: str, line: int, report: Timeline) -> str:
+    text = block.get(kind)
+    if isinstance(text, str):
+        return text
+    report.skip(line, f"{kind} block without text: {shown(text)}")
+    return ""
+
+
+def _thinking(block: Json, text: str, signed_in: str, real: bool) -> Json | None:
     # Only the vendor that signed a thought can check the signature; others would be refused with it.
-    signature = record_text(block, "data" if hidden else "signature") if real else ""
+    signature = record_text(block, signed_in) if real else ""
     if not text and not signature:
         return None
     part: Json = {"part_kind": "thinking", "content": text}
-    if hidden:
+    if block["type"] == "redacted_thinking":
         part["id"] = "redacted_thinking"
     if signature:
         part |= {"signature": signature, "provider_name": PROVIDER}

@@ -51,7 +51,7 @@ class ContentReader:
             return ""
         kind = block.get("type")
         if kind in _TEXT_TYPES:
-            return _text(block)
+            return self._text(block)
         if kind in ("image", "document"):
             return self._source(block, str(kind))
         if kind in ("image_url", "input_image"):
@@ -63,6 +63,13 @@ class ContentReader:
             return self._url(inner.get("file_data") if isinstance(inner, dict) else None, "file")
         self.left_out(f"content block of unknown type {shown(kind)}")
         return json.dumps(block, ensure_ascii=False) if len(block) > 1 else ""
+
+    def _text(self, block: Json) -> str:
+        text = block.get("text", block.get("refusal"))
+        if isinstance(text, str):
+            return text
+        self.left_out(f"text block without text: {shown(text)}")
+        return ""
 
     def _source(self, block: Json, kind: str) -> str | Json:
         source = block.get("source")
@@ -127,8 +134,3 @@ def block_list(content: Any) -> list[Any]:
 def of_type(blocks: Iterable[Any], kind: str) -> list[Json]:
     """The blocks of one type."""
     return [block for block in blocks if isinstance(block, dict) and block.get("type") == kind]
-
-
-def _text(block: Json) -> str:
-    text = block.get("text", block.get("refusal"))
-    return text if isinstance(text, str) else ""

@@ -47,8 +47,9 @@ class Imported:
     skipped: tuple[SkippedLine, ...]
     """In order of ``line``; one line may stand here more than once."""
     messages: int
-    """Requests and responses, counting the results of one response as one request; no summaries."""
+    """Requests and responses of the session, the results of one response as one request; no summaries."""
     tool_calls: int
     tool_results: int
+    """Results that the file holds; calls without one got one that says so, and a note counts them."""
     notes: tuple[str, ...]
     """Sentences about what was left out on purpose or changed."""

@@ -15,14 +15,12 @@ from tui_app.context.events import (
 )
 from tui_app.session.importers import messages
 from tui_app.session.importers.calls import Calls, OpenCall
+from tui_app.session.importers.closing import answer_open_calls, count_messages, number_compactions
 from tui_app.session.importers.messages import Content, MessageRefusedError
 from tui_app.session.importers.result import Imported, ImportedEvent, SkippedLine
 from tui_app.session.importers.source import Json
 
 ToolOutcome = Literal["success", "error", "denied", "interrupted"]
-
-FIRST_SEQ = 2
-"""Log number of the first imported event: number 1 is the session's start."""
 
 _PYDANTIC_OUTCOME: dict[ToolOutcome, str] = {
     "success": "success",
@@ -41,13 +39,6 @@ class Timeline:
         self.calls = Calls()
         self.left_out: Counter[str] = Counter()
         """How often something was left out on purpose; the key finishes the sentence ``3 ...``."""
-        self._shapes: list[str] = []
-        self._view_start = 0
-
-    @property
-    def next_seq(self) -> int:
-        """Log number that the next event gets."""
-        return len(self.events) + FIRST_SEQ
 
     def skip(self, line: int, reason: str) -> None:
         """Report something that could not be used."""
@@ -65,8 +56,7 @@ class Timeline:
 
     def system(self, text: str, time: float, line: int, message: Json | None = None) -> None:
         """Append a system prompt."""
-        if self.add(SystemMessage(text=text), message or messages.system_request(text, time), time, line):
-            self._shapes.append("request")
+        self.add(SystemMessage(text=text), message or messages.system_request(text, time), time, line)
 
     def user(self, content: Content, time: float, line: int, message: Json | None = None) -> None:
         """Append a prompt; an empty one is reported."""
@@ -75,8 +65,7 @@ class Timeline:
         items = [content] if isinstance(content, str) else list(content)
         attached = tuple(messages.attachment_name(item) for item in items if messages.is_file(item))
         data = UserMessage(text=messages.plain_text(items), attachments=attached)
-        if self.add(data, message or messages.user_request(content, time), time, line):
-            self._shapes.append("request")
+        self.add(data, message or messages.user_request(content, time), time, line)
         return None
 
     def response(self, message: Json, time: float, line: int, cost: float | None = None) -> bool:
@@ -101,7 +90,6 @@ class Timeline:
         )
         if not self.add(data, message, time, line):
             return False
-        self._shapes.append("response")
         for part in calls:
             args = messages.args_text(part.get("args"))
             call = ToolCall(tool_call_id=part["tool_call_id"], name=part["tool_name"], args=args)
@@ -120,8 +108,7 @@ class Timeline:
         """Append a result that is already a message of one tool return."""
         text = messages.plain_text(message["parts"][0].get("content"))
         data = ToolResult(tool_call_id=call.call_id, name=call.name, text=text, outcome=outcome)
-        if self.add(data, message, time, line):
-            self._shapes.append("return")
+        self.add(data, message, time, line)
 
     def compaction(
         self, summary: str, trigger: Trigger, tokens: tuple[int, int], time: float, line: int
@@ -135,56 +122,40 @@ class Timeline:
             time: Seconds since the epoch.
             line: Where it stands in the file.
         """
-        before = count_messages(self._shapes[self._view_start :]) + (self._view_start > 0)
+        # What it hid is filled in at the end, when every event has its number.
         data = CompactionComplete(
-            job=f"imported-{self.next_seq}",
+            job="",
             outcome="success",
             trigger=trigger,
             policy="",
             performed_by="provider",
             summary=summary,
-            removed=self._removable(),
             tokens_before=tokens[0],
             tokens_after=tokens[1],
-            messages_before=before,
-            messages_after=1,
-            messages_removed=before,
         )
-        if self.add(data, messages.summary_request(summary, time), time, line):
-            self._view_start = len(self._shapes)
+        self.add(data, messages.summary_request(summary, time), time, line)
 
     def finish(self, *, format: str, title: str, cwd: str, model: str, notes: list[str]) -> Imported:
-        """Close the books."""
+        """Close the books: answer what was left open, and count."""
         self.left_out["calls had an id that was used before and got a new one"] += self.calls.renamed
         counted = [f"{count:,} {what}." for what, count in sorted(self.left_out.items()) if count]
+        events = answer_open_calls(self.events)
+        added = len(events) - len(self.events)
+        if added:
+            calls = "1 tool call" if added == 1 else f"{added:,} tool calls"
+            counted.append(f"{calls} without a result in the file got one that says so.")
         return Imported(
             format=format,
             title=title,
             cwd=cwd,
             model=model,
-            events=tuple(self.events),
+            events=tuple(number_compactions(events)),
             skipped=tuple(sorted(self.skipped, key=lambda skipped: skipped.line)),
-            messages=count_messages(self._shapes),
+            messages=count_messages(events),
             tool_calls=sum(isinstance(event.data, ToolCall) for event in self.events),
             tool_results=sum(isinstance(event.data, ToolResult) for event in self.events),
             notes=(*notes, *counted),
         )
-
-    def _removable(self) -> tuple[tuple[int, int], ...]:
-        ranges: list[tuple[int, int]] = []
-        for seq, event in enumerate(self.events, FIRST_SEQ):
-            if isinstance(event.data, SystemMessage):
-                continue
-            if ranges and ranges[-1][1] == seq - 1:
-                ranges[-1] = (ranges[-1][0], seq)
-            else:
-                ranges.append((seq, seq))
-        return tuple(ranges)
-
-
-def count_messages(shapes: list[str]) -> int:
-    """Count messages when tool returns that follow each other are one request."""
-    return sum(not (i and shape == shapes[i - 1] == "return") for i, shape in enumerate(shapes))
 
 
 def _texts(parts: list[Any], kind: str) -> str:

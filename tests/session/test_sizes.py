@@ -1,0 +1,150 @@
+"""Sizes of sessions: what the list says is what an import says and what would be sent."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionComplete,
+    CompactionRedone,
+    CompactionUndone,
+    Payload,
+    SessionClear,
+    SessionRewind,
+    SessionStart,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UsageInfo,
+    UserMessage,
+)
+from tui_app.conversation.importing import import_session
+from tui_app.session import migrations
+from tui_app.session.export import group_tool_returns, user_view_messages
+from tui_app.session.preview import load_preview
+from tui_app.session.store import Store
+
+START = SessionStart(cwd="/tmp", model="a:b")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "sessions.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    store = Store(path)
+    yield store
+    store.close()
+
+
+def test_messages_are_requests_and_responses(store: Store) -> None:
+    """As a provider counts them: the results of one answer go out as one request."""
+    session = store.create(START, time=1.0)
+
+    def results(*calls: str) -> list[Payload]:
+        return [ToolResult(tool_call_id=call, name="ls", text="a") for call in calls]
+
+    answer = AssistantMessage(text="", call_ids=("c1", "c2"))
+    call = ToolCall(tool_call_id="c2", name="ls", args="{}")
+    said: list[list[Payload]] = [
+        [SystemMessage(text="be brief"), UserMessage(text="x"), answer],
+        results("c1"),
+        [call, *results("c2", "c3")],
+        [AssistantMessage(text="y"), *results("c4", "c5"), UserMessage(text="z"), *results("c6")],
+    ]
+    counts = []
+    for events in said:
+        store.append_many(session, [(event, None, 2.0) for event in events])
+        counts.append(store.info(session).messages)
+    assert counts == [3, 4, 4, 8]
+
+
+def test_tokens_are_those_of_the_view(store: Store) -> None:
+    session = store.create(START, time=1.0)
+    tokens = []
+
+    def happens(*events: Payload) -> None:
+        store.append_many(session, [(event, None, 2.0) for event in events])
+        tokens.append(store.info(session).tokens)
+
+    summary = CompactionComplete(
+        job="j", outcome="success", trigger="manual", removed=((2, 3),), tokens={"summary": 5}
+    )
+    happens(UserMessage(text="x", tokens={"user": 40}))
+    happens(AssistantMessage(text="y", tokens={"assistant": 20, "thinking": 1}))
+    happens(replace(summary, outcome="failed"))
+    happens(summary)
+    happens(UserMessage(text="z", tokens={"user": 2}), CompactionUndone(compaction=5))
+    happens(UsageInfo(usage={"total": 100, "system": 30, "tools": 7}))
+    happens(AssistantMessage(text="a", tokens={"assistant": 3}))
+    happens(CompactionRedone(compaction=5))
+    happens(SessionClear())
+    assert tokens == [40, 61, 61, 5, 63, 100, 103, 5 + 2 + 3 + 37, 37]
+
+
+def test_system_prompt_of_the_history_is_not_counted_twice(store: Store, path: Path) -> None:
+    """A request's figures hold it together with the instructions."""
+    window = {"limit": 8_000, "limit_source": "server", "reserve": 0}
+    session = store.create(START, time=1.0)
+    events = [
+        SystemMessage(text="be brief", tokens={"system": 10}),
+        UserMessage(text="x", tokens={"user": 4}),
+        UsageInfo(usage={"total": 44, "system": 35, "tools": 5, **window}),
+        SessionRewind(to=3),
+    ]
+    store.append_many(session, [(event, None, 2.0) for event in events])
+    assert store.info(session).tokens == 40
+    assert load_preview(path, session).usage.total == 40
+
+
+def test_sizes_of_older_sessions_are_counted_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = [
+        ToolResult(tool_call_id=call, name="ls", text="a", tokens={"tool_results": 2}) for call in "ab"
+    ]
+    events = [SystemMessage(text="be brief"), UserMessage(text="x", tokens={"user": 40}), *results]
+    with monkeypatch.context() as patched:
+        patched.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:2])
+        old = Store(path)
+        begun = [
+            old.create(start, time=1.0) for start in (START, replace(START, imported_from="openai-chat"))
+        ]
+        for session in begun:
+            old.append_many(session, [(event, None, 2.0) for event in events])
+        old._db.execute("UPDATE sessions SET messages = 99, tokens = 0")
+        old.close()
+    store = Store(path)
+    assert [(store.info(each).messages, store.info(each).tokens) for each in begun] == [(3, 0), (3, 44)]
+    store.close()
+
+
+def test_import_reports_what_the_list_says(store: Store, tmp_path: Path) -> None:
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": "ls", "arguments": "{}"}} for n in (1, 2)
+    ]
+    chat = [
+        {"role": "system", "content": "You help with ferries."},
+        {"role": "user", "content": "What is in the two folders?"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "c1", "content": "a timetable"},
+        {"role": "tool", "tool_call_id": "c2", "content": "nothing at all"},
+        {"role": "assistant", "content": "A timetable, and nothing."},
+    ]
+    file = tmp_path / "chat.json"
+    file.write_text(json.dumps(chat))
+    report = import_session(file, store=store, cwd=tmp_path, now=5.0)
+    info = store.info(report.session)
+    assert (info.messages, info.tokens) == (report.messages, report.tokens)
+    assert info.messages == len(group_tool_returns(messages_of(store, report.session))) == 5
+    assert info.tokens > 0
+
+
+def messages_of(store: Store, session: str) -> list[dict[str, Any]]:
+    rows = list(store.records(session))
+    return [json.loads(text) for text in user_view_messages(rows)]

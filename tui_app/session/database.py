@@ -1,0 +1,46 @@
+"""The connection to the sessions file: ours, of this version, and durable, or an explanation why not."""
+
+import sqlite3
+from pathlib import Path
+
+from tui_app.context.storage_errors import storage_error
+from tui_app.session.atomic import make_private
+from tui_app.session.migrations import check, migrate
+
+
+def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    """Open the sessions file; statements are committed one by one unless a transaction is begun.
+
+    Args:
+        path: The file; it and its folder are created with owner-only rights.
+        read_only: Create and change nothing.
+
+    Raises:
+        StorageError: if the file is no database, none of ours, or cannot be written.
+        sqlite3.DatabaseError: if it comes from a newer version.
+        OSError: if it cannot be created.
+    """
+    if not read_only:
+        make_private(path.parent)
+        path.touch(mode=0o600, exist_ok=True)
+    uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
+    try:
+        check(db)
+        if not read_only:
+            _prepare(db)
+    except sqlite3.Error as error:
+        db.close()
+        if (told := storage_error(error, path)) is not None:
+            raise told from error
+        raise
+    return db
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA journal_mode=WAL")
+    # A commit that returned must survive a power cut: nothing shown as done may be lost.
+    db.execute("PRAGMA synchronous=FULL")
+    migrate(db)
+    # Events of a session that is not listed would never be seen again.
+    db.execute("PRAGMA foreign_keys=ON")

@@ -1,0 +1,52 @@
+"""What the rows of the context window's own events say: compactions, rewrites, requests that were cut."""
+
+from tui_app.context.events import (
+    CompactionComplete,
+    ToolArchived,
+    ToolNormalised,
+    ToolOffloaded,
+    ToolPointers,
+    ToolTrimmed,
+    Truncation,
+    ViewRewrite,
+)
+
+_DONE = {
+    ToolNormalised.TYPE: ("long result cut to size", "long results cut to size"),
+    ToolOffloaded.TYPE: ("large result put in a file", "large results put in files"),
+    ToolArchived.TYPE: ("old result archived", "old results archived"),
+    ToolTrimmed.TYPE: ("old result trimmed", "old results trimmed"),
+    ToolPointers.TYPE: ("written text replaced by a pointer", "written texts replaced by pointers"),
+}
+
+
+def thousands(tokens: int) -> str:
+    """Tokens in thousands with one digit, for example ``91.5k``."""
+    return f"{tokens / 1000:.1f}k"
+
+
+def rewrite_title(payload: ViewRewrite) -> str:
+    """What a reversible stage did, in one line."""
+    count, (one, many) = len(payload.changes), _DONE[payload.TYPE]
+    sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
+    return f"{count} {one if count == 1 else many} · {sizes}"
+
+
+def compaction_title(payload: CompactionComplete) -> str:
+    """The numbers of a compaction in one line; the reason when it did not succeed."""
+    if payload.outcome != "success":
+        return payload.reason or payload.outcome
+    kept = "" if payload.retention is None else f" · facts kept {payload.retention:.0%}"
+    sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
+    return f"{sizes} · {payload.messages_before} messages → {payload.messages_after}{kept}"
+
+
+def truncation_title(payload: Truncation) -> str:
+    """What one request went without, in one line; the conversation itself is as it was."""
+    count = payload.messages_removed
+    what = f"{count} message{'' if count == 1 else 's'}" if count > 0 else "long results cut"
+    tokens = payload.tokens_removed
+    size = thousands(tokens) if tokens >= 1_000 else str(tokens)
+    # What is counted again when a request is cut can outweigh what little left.
+    sizes = f", ~{size} tokens" if tokens > 0 else ""
+    return f"Request truncated: {what}{sizes} left out of this request only"

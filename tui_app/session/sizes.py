@@ -1,0 +1,86 @@
+"""How big a session is, as the list shows it: kept up to date with every event that is written."""
+
+from collections.abc import Iterable
+
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionComplete,
+    CompactionRedone,
+    CompactionUndone,
+    Payload,
+    RewriteUndone,
+    SessionClear,
+    SessionRewind,
+    SystemMessage,
+    ToolResult,
+    UsageInfo,
+    UserMessage,
+    ViewRewrite,
+)
+from tui_app.context.usage import Breakdown, sum_breakdowns
+from tui_app.session.agent_view import MESSAGES, AgentView
+
+
+def count_messages(kinds: Iterable[str], before: str = "") -> int:
+    """Count requests and responses; the results of one answer go out as one request.
+
+    Args:
+        kinds: Types of events, in order.
+        before: Type of the last message in front of them; empty when there is none.
+    """
+    count = 0
+    for kind in kinds:
+        if kind in MESSAGES:
+            count += not (kind == before == ToolResult.TYPE)
+            before = kind
+    return count
+
+
+def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
+    """Tokens of the view once more has happened.
+
+    Args:
+        tokens: Tokens before.
+        events: What happened, in order.
+
+    Returns:
+        None when the view was rewritten, so that it must be counted anew.
+    """
+    rewritten = False
+    for data in events:
+        match data:
+            case UsageInfo(usage=usage):
+                tokens, rewritten = int(usage["total"]), False
+            case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage():
+                tokens += sum(data.tokens.values())
+            case CompactionUndone() | CompactionRedone() | SessionClear() | SessionRewind() | ViewRewrite():
+                rewritten = True
+            case RewriteUndone():
+                rewritten = True
+            case CompactionComplete(outcome="success"):
+                rewritten = True
+            case _:
+                pass
+    return None if rewritten else tokens
+
+
+def view_tokens(view: AgentView, last: UsageInfo | None) -> int:
+    """Count a view, with what the last request carried besides.
+
+    Args:
+        view: The messages that are sent.
+        last: What was measured with the last request; None before the first.
+    """
+    return _messages(view).total + fixed_part(view, last).total
+
+
+def fixed_part(view: AgentView, last: UsageInfo | None) -> Breakdown:
+    """Instructions and tools of the last request; system prompts of the history itself are messages."""
+    if last is None:
+        return Breakdown()
+    system = int(last.usage.get("system", 0)) - _messages(view).system
+    return Breakdown(system=max(0, system), tools=int(last.usage.get("tools", 0)))
+
+
+def _messages(view: AgentView) -> Breakdown:
+    return sum_breakdowns(weighed.tokens for weighed in view.weighed())
