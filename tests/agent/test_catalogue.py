@@ -102,10 +102,60 @@ async def test_an_endpoint_that_cannot_be_used_says_why(
     assert reason in choice.why_not
 
 
+async def test_the_server_behind_openai_base_url_lists_its_models(server: int) -> None:
+    env = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server}/v1/", "OPENAI_API_KEY": "secret"}
+    choices = await list_models(env=env, endpoints={}, ports={})
+    assert [choice.name for choice in choices[:3]] == [
+        "openai-chat:big",
+        "openai-chat:odd",
+        "offline:extractive",
+    ]
+    big, odd = choices[:2]
+    assert (big.window, big.window_source, big.available, big.local) == (64_000, "server", True, True)
+    assert (odd.window, odd.window_source) == (None, "default")
+
+
+async def test_it_may_want_no_key(server: int) -> None:
+    env = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server}/v1"}
+    # The server of these tests wants another key than the one sent where none is needed.
+    choice = (await list_models(env=env, endpoints={}, ports={}))[0]
+    assert (choice.name, choice.available) == ("openai-chat:", False)
+    assert "lists no models" in choice.why_not
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_server_found_otherwise_is_not_listed_twice(server: int, host: str) -> None:
+    env = {"OPENAI_BASE_URL": f"http://{host}:{server}/v1", "OPENAI_API_KEY": "secret"}
+    names = set(by_name(await list_models(env=env, endpoints={}, ports={"vllm": server})))
+    assert "vllm:big" in names
+    assert "openai-chat:big" not in names
+    mine = Endpoint(name="mine", base_url=f"http://127.0.0.1:{server}")
+    names = set(by_name(await list_models(env=env, endpoints={"mine": mine}, ports={})))
+    assert not any(name.startswith("openai-chat:") for name in names)
+
+
+async def test_openai_itself_and_an_endpoint_of_that_name_are_not_asked(
+    server: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def listing(base_url: str, **_: object) -> None:
+        asked.append(base_url)
+
+    monkeypatch.setattr(catalogue.discovery, "listing", listing)
+    env = {"OPENAI_BASE_URL": "https://api.openai.com/v1", "OPENAI_API_KEY": "k"}
+    await list_models(env=env, endpoints={}, ports={})
+    mine = Endpoint(name="openai-chat", base_url="http://127.0.0.1:9/v1")
+    env = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server}/v1"}
+    await list_models(env=env, endpoints={"openai-chat": mine}, ports={})
+    assert asked == ["http://127.0.0.1:9/v1"]
+
+
 async def test_nothing_is_asked_when_discovery_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     async def never(*_: object, **__: object) -> None:
         raise AssertionError
 
     monkeypatch.setattr(catalogue.discovery, "listing", never)
     mine = Endpoint(name="mine", base_url="http://127.0.0.1:9/v1")
-    assert await list_models(env={}, endpoints={"mine": mine}, discover=False)
+    env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    assert await list_models(env=env, endpoints={"mine": mine}, discover=False)

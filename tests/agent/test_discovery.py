@@ -11,7 +11,15 @@ from typing import Any
 
 import pytest
 
-from tui_app.agent.discovery import LocalModel, NoAnswer, ask_listing, discover, is_loopback, listing
+from tui_app.agent.discovery import (
+    LocalModel,
+    NoAnswer,
+    ask_listing,
+    discover,
+    is_loopback,
+    listing,
+    same_server,
+)
 
 Routes = dict[str, Any]
 Serve = Callable[[Routes], "Server"]
@@ -176,10 +184,31 @@ async def test_a_bad_address_is_no_listing(url: str) -> None:
         ("http://192.168.1.5:8000/v1", False),
         ("https://localhost.example.com", False),
         ("", False),
+        ("http://[half", False),
     ],
 )
 def test_loopback(url: str, expected: bool) -> None:
     assert is_loopback(url) is expected
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("http://localhost:8000", True),
+        ("http://[::1]:8000/v1/", True),
+        ("http://127.0.0.1:8001/v1", False),
+        ("http://127.0.0.1:8000/other/v1", False),
+        ("http://192.168.1.5:8000/v1", False),
+        ("http://[half", False),
+        ("http://127.0.0.1:port", False),
+    ],
+)
+def test_same_server(other: str, expected: bool) -> None:
+    assert same_server("http://127.0.0.1:8000/v1", other) is expected
+
+
+def test_a_port_need_not_be_spelled_out() -> None:
+    assert same_server("https://api.openai.com/v1", "https://api.openai.com:443/v1/")
 
 
 async def test_who_is_not_there_did_not_answer() -> None:

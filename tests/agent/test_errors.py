@@ -2,6 +2,7 @@
 
 import re
 import socket
+import sqlite3
 
 import pytest
 from pydantic_ai.exceptions import (
@@ -42,6 +43,12 @@ def http(
 
 def caused(error: Exception, cause: BaseException) -> Exception:
     error.__cause__ = cause
+    return error
+
+
+def full_log() -> sqlite3.Error:
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
     return error
 
 
@@ -254,7 +261,21 @@ CASES = {
     "wrapped": (caused(RuntimeError("turn"), http(401)), "auth", False, "did not accept", "OPENAI_API_KEY"),
     "bug": (KeyError("parts"), "internal", False, "unexpected", "ctrl\\+o"),
     "silent bug": (ValueError(), "internal", False, "unexpected", "ctrl\\+o"),
-    "disk": (OSError(28, "No space left on device"), "internal", False, "unexpected", "ctrl\\+o"),
+    "disk": (OSError(28, "No space left on device"), "internal", False, "disk is full", "kept.*try again"),
+    "disk, log": (
+        caused(OSError("full"), full_log()),
+        "internal",
+        False,
+        "disk is full: the sessions file",
+        "Make room",
+    ),
+    "file is read-only": (
+        OSError(30, "Read-only file system"),
+        "internal",
+        False,
+        "cannot be used: Read-only",
+        "kept",
+    ),
 }
 
 

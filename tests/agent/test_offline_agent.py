@@ -80,11 +80,13 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def agent_over(project: Path, model: OfflineModel | None = None) -> Agent[object, str]:
+def agent_over(
+    project: Path, model: OfflineModel | None = None, talk: Talk | None = None
+) -> Agent[object, str]:
     workspace = Workspace(project)
     return Agent(
         model or OfflineModel(),
-        toolsets=[build_toolset(workspace, Talk())],
+        toolsets=[build_toolset(workspace, talk or Talk())],
         instructions=system_instructions(workspace.root),
     )
 
@@ -215,6 +217,41 @@ async def test_a_path_outside_is_refused_and_said(project: Path) -> None:
     text, _, _ = await ask(project, "read ../../etc/passwd")
     assert "outside the workspace" in text
     assert "root:" not in text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "sentence"),
+    [
+        ("read nope.py", "There is no file 'nope.py'. No file here has that name."),
+        ("show me notes/nope.py", "There is no file 'notes/nope.py'. No file here has that name."),
+        ("read ../../etc/passwd", "'../../etc/passwd' is outside the workspace. No file here has that name."),
+        ("read notes", "'notes' is a folder. No file here has that name."),
+        ("ls nowhere", "There is no folder 'nowhere'."),
+        ("what is in nope.py?", "There is no file 'nope.py'."),
+    ],
+)
+async def test_what_is_missing_is_said_in_a_sentence(project: Path, prompt: str, sentence: str) -> None:
+    text, _, _ = await ask(project, prompt)
+    assert text.removeprefix(INTRODUCTION).strip().startswith(sentence)
+    assert "{" not in text
+    assert "glob" not in text, "that is advice for a model"
+
+
+async def test_the_turn_under_way_is_no_find_in_the_conversation(project: Path) -> None:
+    prompt = "what is in nope.py?"
+    hits = (
+        HistoryHit(3, "user", "Rename nope.py to yes.py."),
+        HistoryHit(8, "user", prompt),
+        HistoryHit(9, "read_file", '{"error":"There is no file nope.py"}'),
+    )
+    agent = agent_over(project, talk=Talk(hits))
+    text = (await agent.run(prompt)).output
+    assert "#3 user: Rename nope.py to yes.py." in text
+    assert "#8" not in text
+    assert "#9" not in text
+    alone = (await agent_over(project, talk=Talk(hits[1:])).run(prompt)).output
+    assert "I found nothing for `nope.py`" in alone
+    assert "From this conversation" not in alone
 
 
 async def test_a_question_about_the_conversation_searches_it(project: Path) -> None:

@@ -12,7 +12,7 @@ from tui_app.agent import discovery
 from tui_app.agent.discovery import LocalModel, LocalServer
 from tui_app.agent.models import OFFLINE
 from tui_app.agent.offline.model import CONTEXT_WINDOW
-from tui_app.agent.providers import NO_KEY, why_not
+from tui_app.agent.providers import NO_KEY, OPENAI_URL, why_not
 from tui_app.settings import Endpoint
 
 SHORTLIST = (
@@ -22,6 +22,8 @@ SHORTLIST = (
     "groq:openai/gpt-oss-120b", "mistral:mistral-large-latest", "deepseek:deepseek-chat",
 )  # fmt: skip
 """A few current models per vendor; every other name works as well."""
+CHAT = "openai-chat"
+"""Prefix of models that are spoken to by OpenAI's chat protocol, which other makers' servers know best."""
 _ENDPOINT_S = 2.0
 
 
@@ -56,26 +58,49 @@ async def list_models(
 ) -> list[ModelChoice]:
     """List the models: the user's endpoints, local servers, offline, vendors with a key, then those without.
 
+    A server of the user's own behind ``OPENAI_BASE_URL`` counts as one of the endpoints.
+
     Args:
-        env: Where keys are looked up.
+        env: Where keys and addresses are looked up.
         endpoints: The user's own servers, by name.
         discover: Whether local servers and endpoints are asked; otherwise nothing is connected to.
         everything: Whether to list every name that pydantic-ai knows instead of a shortlist.
         ports: Loopback ports to ask, by server name.
     """
-    own: list[list[ModelChoice]] = []
+    own: list[ModelChoice] = []
     servers: list[LocalServer] = []
     if discover:
-        asked = asyncio.gather(*(_endpoint_choices(endpoint, env) for endpoint in endpoints.values()))
-        servers, own = await asyncio.gather(discovery.discover(ports=ports), asked)
+        own, servers = await _ask_servers(env, endpoints, ports)
     names = [name for name in known_model_names() if ":" in name] if everything else SHORTLIST
     vendors = [_vendor_choice(name, env) for name in names]
     return [
-        *(choice for choices in own for choice in choices),
+        *own,
         *(_local_choice(server, model) for server in servers for model in server.models),
         _OFFLINE_CHOICE,
         *sorted(vendors, key=lambda choice: not choice.available),
     ]
+
+
+async def _ask_servers(
+    env: Mapping[str, str], endpoints: Mapping[str, Endpoint], ports: Mapping[str, int]
+) -> tuple[list[ModelChoice], list[LocalServer]]:
+    """Ask every server at once: what the user's own list, and what was found on this machine."""
+    moved = _moved_openai(env, endpoints)
+    all_own = (*endpoints.values(), *moved)
+    asked = asyncio.gather(*(_endpoint_choices(endpoint, env) for endpoint in all_own))
+    servers, own = await asyncio.gather(discovery.discover(ports=ports), asked)
+    if moved and any(discovery.same_server(server.base_url, moved[0].base_url) for server in servers):
+        own.pop()
+    return [choice for choices in own for choice in choices], servers
+
+
+def _moved_openai(env: Mapping[str, str], endpoints: Mapping[str, Endpoint]) -> Sequence[Endpoint]:
+    """The server that ``OPENAI_BASE_URL`` names, unless that is OpenAI itself or an endpoint has it."""
+    url, key = env.get("OPENAI_BASE_URL", "").rstrip("/"), "OPENAI_API_KEY"
+    known = (OPENAI_URL, *(endpoint.base_url for endpoint in endpoints.values()))
+    if not url or CHAT in endpoints or any(discovery.same_server(url, each) for each in known):
+        return ()
+    return (Endpoint(name=CHAT, base_url=url, key_env=key if env.get(key) else ""),)
 
 
 _OFFLINE_CHOICE = ModelChoice(

@@ -120,11 +120,27 @@ async def ask_listing(
 
 def is_loopback(url: str) -> bool:
     """Whether an address names this machine."""
-    host = urlsplit(url).hostname or ""
     try:
+        host = urlsplit(url).hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def same_server(one: str, other: str) -> bool:
+    """Whether two addresses lead to the same server, with or without the protocol's ``/v1``."""
+    return _place(one) == _place(other)
+
+
+def _place(url: str) -> tuple[str, int | None, str]:
+    """Host, port and path of an address; this machine has many names."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return url, None, ""
+    host = "localhost" if is_loopback(url) else parts.hostname or ""
+    return host, port, parts.path.rstrip("/").removesuffix("/v1")
 
 
 @asynccontextmanager

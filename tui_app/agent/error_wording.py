@@ -1,4 +1,4 @@
-"""The sentences for what can go wrong with a model: what happened, and what to do next."""
+"""The sentences for what can go wrong in a turn: what happened, and what to do next."""
 
 import math
 import re
@@ -11,6 +11,7 @@ from tui_app.agent.key_names import key_variable
 from tui_app.context.error_text import chain, full_text, provider_message, url_of
 from tui_app.context.events import Error
 from tui_app.context.masking import MASK, mask_secrets
+from tui_app.context.storage_errors import StorageError
 
 OTHER_MODEL = "choose another model with /model"
 _SENTENCE = 200
@@ -46,12 +47,16 @@ def raw_detail(error: BaseException) -> str:
 
 
 def too_long(model: str, limit: int | None, requested: int | None) -> Error:
-    """The request does not fit the model's window."""
+    """The request does not fit the model's window; numbers are its reason only where they explain it."""
     sizes = f" ({requested:,} tokens)" if requested else ""
     window = f"the {limit:,} tokens {model} takes" if limit else f"what {model} takes"
+    message = f"The conversation{sizes} is longer than {window}."
+    if limit and requested and requested <= limit:
+        fits = f"{requested:,} of {limit:,} tokens would fit by the numbers known here"
+        message = f"The provider says the conversation is too long for {model}, although {fits}."
     return Error(
         kind="context_overflow",
-        message=f"The conversation{sizes} is longer than {window}.",
+        message=message,
         hint="Press ctrl+g to compact it, see /context for what is big, or take a larger model with /model.",
         limit=limit,
         requested=requested,
@@ -167,6 +172,11 @@ def unreachable(error: BaseException, model: str) -> Error:
         hint=f"{hint}, then send again; or {OTHER_MODEL}.",
         retryable=True,
     )
+
+
+def disk_trouble(told: StorageError) -> Error:
+    """The disk or the sessions file takes nothing more; no model has to do with it."""
+    return Error(kind="internal", message=plain(told.message), hint=told.hint)
 
 
 def is_network_text(text: str) -> bool:

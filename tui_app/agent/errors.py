@@ -30,6 +30,7 @@ from tui_app.context.events import Error
 from tui_app.context.limits import ContextTooLarge
 from tui_app.context.overflow import detect_overflow
 from tui_app.context.overflow_signals import RATE_LIMIT
+from tui_app.context.storage_errors import storage_error
 
 _Wording = Callable[[BaseException, str], Error]
 
@@ -53,7 +54,9 @@ def describe_error(error: BaseException, *, model: str) -> Error:
         The event to record: the sentence names no class of any library, and keys are masked throughout.
     """
     model = say.plain(model) or "the model"
-    described = _too_long(error, model) or _by_type(error, model) or _by_status(error, model)
+    described = (
+        _by_disk(error) or _too_long(error, model) or _by_type(error, model) or _by_status(error, model)
+    )
     if described is None and say.is_network_text(full_text(error)):
         described = say.unreachable(error, model)
     if described is None:
@@ -63,6 +66,11 @@ def describe_error(error: BaseException, *, model: str) -> Error:
             hint="Nothing is lost. The details (ctrl+o) tell more; send again to go on.",
         )
     return replace(described, detail=say.raw_detail(error))
+
+
+def _by_disk(error: BaseException) -> Error | None:
+    told = storage_error(error)
+    return None if told is None else say.disk_trouble(told)
 
 
 def _too_long(error: BaseException, model: str) -> Error | None:

@@ -1,13 +1,13 @@
 """The offline assistant's answers: quoted lines with where they stand, and nothing that was not found."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tui_app.agent.offline.passages import Passage, passages, ranked
 from tui_app.agent.offline.question import Question
-from tui_app.agent.offline.steps import has_history
-from tui_app.agent.offline.turn import INTRODUCTION, Turn
+from tui_app.agent.offline.steps import history_rows, named_files
+from tui_app.agent.offline.turn import INTRODUCTION, Found, Turn
 
 MAX_BLOCKS = 6
 _PER_FILE = 3
@@ -19,6 +19,7 @@ _QUOTE_CHARS = 2_000
 _LIST_ROWS = 100
 _HISTORY_CHARS = 4_000
 _DECORATION = re.compile(r"^\s*(?:[-=*_#~`<>|+]*|!?\[.*\]\(.*\)|<[^>]*>.*|\[!\[.*|```.*)\s*$")
+_ADVICE = re.compile(r"; (?:find|give|list|put|read|start|use) .*$")
 _KEY = re.compile(r"""\s*["']?(?:name|description|summary|about)["']?\s*[:=]""", re.IGNORECASE)
 
 
@@ -54,13 +55,16 @@ def _body(question: Question, turn: Turn) -> str:
         case "conversation" | "general":
             parts = [_history(turn), _best(question, turn, ranked(passages(turn.found), question.terms))]
             if not any(parts):
-                parts = [_heads(turn)]
-            return "\n\n".join(part for part in parts if part) or _nothing(question, turn)
+                parts = [_heads(turn) or _nothing(question, turn)]
+            missing = _trouble(found for found in turn.found if found.arg("path") in question.files)
+            return "\n\n".join(part for part in (missing, *parts) if part)
 
 
 def _listing(turn: Turn) -> str:
     if not turn.found:
         return _NO_TOOLS
+    if trouble := _trouble(turn.found[-1:]):
+        return trouble
     rows = turn.found[-1].text.splitlines()
     more = (
         f"\n\n{len(rows) - _LIST_ROWS:,} more rows are in the tool's result."
@@ -150,20 +154,18 @@ def _joined(lines: Sequence[Passage]) -> list[_Block]:
 
 
 def _history(turn: Turn) -> str:
-    if not has_history(turn.found):
-        return ""
-    texts = [found.text for found in turn.found if found.tool == "search_history" and found.ok]
-    rows = "\n".join(texts)[:_HISTORY_CHARS].splitlines()
-    return f"From this conversation:\n\n{_fenced(rows)}"
+    rows = "\n".join(history_rows(turn))[:_HISTORY_CHARS].splitlines()
+    return f"From this conversation:\n\n{_fenced(rows)}" if rows else ""
 
 
 _NO_TOOLS = "None of my tools for this is available here, so I could not look."
 
 
 def _nothing(question: Question, turn: Turn) -> str:
-    failures = [found.text.splitlines()[0] for found in turn.found if not found.ok and found.text]
-    if failures and question.kind == "read":
-        return failures[0]
+    trouble = _trouble(turn.found)
+    if trouble and question.kind == "read":
+        nowhere = any(found.tool == "glob" for found in turn.found) and not named_files(turn.found)
+        return f"{trouble} No file here has that name." if nowhere else trouble
     if not turn.found and not question.terms and not question.path.strip("."):
         return "Ask me about words that stand in this folder's files, or type `list files` or `read PATH`."
     if not turn.found:
@@ -173,6 +175,12 @@ def _nothing(question: Question, turn: Turn) -> str:
     looked = f" I looked {_listed(places)}." if places else ""
     wanted = _quoted(question.terms) if question.terms else "anything that says so"
     return f"I found nothing for {wanted}.{looked} Other words, or `read PATH`, may help."
+
+
+def _trouble(found: Iterable[Found]) -> str:
+    """The first thing that a tool could not do, without the advice to a model that stands behind it."""
+    said = next((each.text for each in found if not each.ok and each.text.strip()), "")
+    return _clean(_ADVICE.sub(".", said.strip().splitlines()[0])) if said else ""
 
 
 def _quoted(terms: Sequence[str]) -> str:

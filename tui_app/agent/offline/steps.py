@@ -45,6 +45,8 @@ _OPAQUE = (
     ".so",
     ".whl",
 )
+_HIT = re.compile(r"#(?P<seq>\d+) (?P<role>\S+): (?P<text>.+?)(?: …)?")
+"""One hit of a search of the conversation; a longer text is shown by its beginning."""
 _LEGAL = ("license", "licence", "copying", "notice", "changelog", "requirements")
 _PROSE = (".md", ".rst", ".txt", ".adoc", ".org")
 
@@ -115,7 +117,7 @@ def _conversation(question: Question, turn: Turn) -> list[Step]:
     if turn.rounds == 0:
         query = question.handle or " ".join(question.terms)
         return [Step("search_history", {"query": query})] if query else []
-    if turn.rounds == 1 and not question.handle and not has_history(turn.found):
+    if turn.rounds == 1 and not question.handle and not history_rows(turn):
         return list(_greps(question))
     return []
 
@@ -193,6 +195,15 @@ def telling_files(paths: list[str]) -> list[str]:
     return sorted(open_ones or readable, key=order)
 
 
-def has_history(found: Collection[Found]) -> bool:
-    """Whether a search of the conversation brought anything back."""
-    return any(each.tool == "search_history" and each.ok and each.text.startswith("#") for each in found)
+def history_rows(turn: Turn) -> list[str]:
+    """What was found in the conversation before the turn under way, whose own question always fits best."""
+    texts = [found.text for found in turn.found if found.tool == "search_history" and found.ok]
+    blocks = [block for text in texts if text.startswith("#") for block in text.split("\n\n")]
+    hits = [(block, _HIT.fullmatch(block)) for block in blocks]
+    asked = " ".join(turn.question.split())
+    own = [
+        int(hit["seq"]) for _, hit in hits if hit and hit["role"] == "user" and asked.startswith(hit["text"])
+    ]
+    begun = max(own, default=0)
+    earlier = [block for block, hit in hits if not (begun and hit and int(hit["seq"]) >= begun)]
+    return "\n\n".join(earlier).splitlines()

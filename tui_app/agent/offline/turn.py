@@ -93,7 +93,8 @@ def _found(messages: Sequence[ModelMessage]) -> list[Found]:
             elif isinstance(part, ToolReturnPart) and part.tool_call_id in calls:
                 args = _args(calls[part.tool_call_id])
                 ok = part.outcome == "success"
-                found.append(Found(part.tool_name, args, part.model_response_str(), ok))
+                text = part.model_response_str(wrap_if_error=False)
+                found.append(Found(part.tool_name, args, text, ok))
     return found
 
 
