@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tui_app.cli.failures import OK, USAGE, explain
+from tui_app.cli.exits import OK, USAGE
 from tui_app.cli.output import abandon_stdout, flush, prepare_streams, tell
 from tui_app.cli.parser import execute
 
@@ -35,6 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         abandon_stdout()
         return OK
     except Exception as error:  # whatever is left must end in a sentence, never in a traceback
+        # Imported now: a start that goes well has no use for what explains a failure.
+        from tui_app.cli.failures import explain
+
         text, code = explain(error, os.environ)
         tell(text)
     return code

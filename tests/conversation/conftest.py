@@ -1,10 +1,15 @@
 """Fixtures for conversations."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conversation.driving import Desk
+from tests.conversation.logged import opened
+from tui_app.context.events import Record, SessionStart
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.session.store import Store
 
 
 @pytest.fixture
@@ -14,3 +19,24 @@ def desk(plimsoll_home: Path, tmp_path: Path) -> Desk:
     cwd.mkdir()
     (cwd / "README.md").write_text("# Sea and sky\n\nThe sea is below, the sky is above.\n")
     return Desk(plimsoll_home, cwd)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A log of its own."""
+    store = Store(tmp_path / "sessions.db")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def records() -> list[Record]:
+    """What a history has published."""
+    return []
+
+
+@pytest.fixture
+def history(store: Store, records: list[Record], tmp_path: Path) -> SessionHistory:
+    """The history of a new session."""
+    session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
+    return opened(store, session, records, tmp_path)

@@ -10,6 +10,7 @@ import pytest
 from tests.conversation.driving import Desk, assert_valid, done, of, turn, until
 from tests.servers.behaviours import CutStream, HangBeforeHeaders, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.signals import Signal
 from tui_app.context.events import (
     AssistantDelta,
     AssistantMessage,
@@ -40,6 +41,19 @@ def unwritable(opened: OpenSession) -> Iterator[None]:
         yield
     finally:
         opened.store._db.execute("PRAGMA query_only = OFF")
+
+
+@contextmanager
+def full_disk(opened: OpenSession) -> Iterator[None]:
+    """No room for another page; what is written already stays readable."""
+    db = opened.store._db
+    pages = db.execute("PRAGMA page_count").fetchone()[0]
+    before = db.execute("PRAGMA max_page_count").fetchone()[0]
+    db.execute(f"PRAGMA max_page_count = {pages}")
+    try:
+        yield
+    finally:
+        db.execute(f"PRAGMA max_page_count = {before}")
 
 
 def answers(said: list[Payload]) -> list[tuple[str, bool]]:
@@ -169,3 +183,38 @@ async def test_defect_behind_a_background_compaction_is_logged(
             with pytest.raises(RuntimeError):
                 await watcher
         assert "a defect" in caplog.text
+
+
+async def test_full_disk_is_told_and_the_prompt_comes_back(desk: Desk, server: FakeOpenAI) -> None:
+    server.add(Text("Good again."))
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        with full_disk(opened):
+            records = await turn(conversation, LONG * 20)
+        (error,), (end,) = of(records, Error), of(records, TurnEnd)
+        assert isinstance(error, Error)
+        assert error.message == "The disk is full: the sessions file could not be written."
+        assert error.hint.startswith("Everything saved before is kept.")
+        assert "database or disk is full" in error.detail
+        assert isinstance(end, TurnEnd)
+        assert (end.outcome, end.prompt) == ("failed", LONG * 20)
+        assert not server.journal
+        assert answers(of(await turn(conversation, end.prompt), AssistantMessage)) == [("Good again.", False)]
+        assert_valid(conversation)
+
+
+async def test_answer_that_does_not_fit_on_the_disk_is_told(desk: Desk, server: FakeOpenAI) -> None:
+    release = Signal()
+    server.add(HangBeforeHeaders(release, LONG * 20))
+    async with desk.session() as opened:
+        conversation, watching = opened.conversation, opened.conversation.watch()
+        conversation.submit(Prompt("Tell me."))
+        await (await server.request(1)).paused.wait()
+        with full_disk(opened):
+            release.set()
+            record = await until(watching, lambda data: isinstance(data, Error))
+            end = await until(watching, lambda data: isinstance(data, TurnEnd))
+        assert isinstance(record.data, Error)
+        assert record.data.message.startswith("The disk is full")
+        assert isinstance(end.data, TurnEnd)
+        assert end.data.outcome == "failed"

@@ -18,6 +18,7 @@ from tui_app.context.events import (
     Notice,
     Payload,
     Record,
+    SessionRewind,
     TurnEnd,
 )
 from tui_app.context.items import is_summary
@@ -200,6 +201,32 @@ async def test_background_job_is_applied_when_the_turn_is_over(desk: Desk, fake_
         texts = [str(item.message) for item in conversation.history.items()]
         assert any("Fifth" in text for text in texts), "what was said meanwhile stays"
         assert "Short." in texts[-1]
+
+
+async def test_background_job_survives_a_prompt_that_failed_meanwhile(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    release = Signal()
+    async with filled(desk, fake_openai, turns=4, window=6_600) as opened:
+        conversation = opened.conversation
+        fake_openai.add(HangBeforeHeaders(release, text=NOTES), phrase=ASKS)
+        fake_openai.add(error(500, "down"))
+        watching = conversation.watch()
+        records = await turn(conversation, "Fifth")
+        assert of(records, CompactionStart)
+        assert of(records, SessionRewind)
+        assert conversation.compactor.state is State.RUNNING
+        release.set()
+        ended = await until(watching, lambda data: isinstance(data, CompactionComplete))
+        assert isinstance(ended.data, CompactionComplete)
+        assert (ended.data.outcome, ended.data.reason) == ("success", "")
+        assert is_summary(conversation.history.items()[0].message)
+        assert "Fifth" not in str([item.message for item in conversation.history.items()])
+        compacted = view_bytes(conversation)
+        await done(conversation, Restate(undo=True))
+        assert "Fifth" not in str([item.message for item in conversation.history.items()])
+        await done(conversation, Restate(undo=False))
+        assert view_bytes(conversation) == compacted
 
 
 async def test_clear_and_undo_drop_a_job_in_the_background(desk: Desk, fake_openai: FakeOpenAI) -> None:

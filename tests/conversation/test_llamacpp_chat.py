@@ -6,7 +6,7 @@ from tests.conversation import trained_words
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.llamacpp import LlamaServers
 from tests.servers.script import Call, Calls, Script
-from tui_app.context.events import CompactionComplete, Error, Record, ToolResult, TurnEnd
+from tui_app.context.events import CompactionComplete, Error, Record, ToolResult, TurnEnd, ViewRewrite
 from tui_app.context.items import is_summary
 
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky.\n## Done so far\nREADME.md was read."
@@ -63,7 +63,7 @@ async def test_results_larger_than_the_window(desk: Desk, llamacpp_server: Llama
             seen += await turn(opened.conversation, f"[read] Turn {number}: what is in it?")
             sizes.append(opened.conversation.usage.total)
     assert of(seen, Error) == []
-    assert len(succeeded(seen)) >= 3
+    assert len(succeeded(seen)) + len(of(seen, ViewRewrite)) >= 3
     assert max(sizes[1:]) < sizes[0] * 1.2, "the view grows no further"
 
 

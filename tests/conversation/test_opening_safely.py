@@ -1,7 +1,10 @@
 """Opening: all or nothing, nothing happens unseen, and log, list and screen name the same model."""
 
+import asyncio
 import json
 import logging
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,16 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCa
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import AssistantMessage, ModelChange, Record, ToolResult, UserMessage
+from tui_app.context.events import (
+    AssistantMessage,
+    Error,
+    ModelChange,
+    Record,
+    ToolResult,
+    TurnEnd,
+    UserMessage,
+)
+from tui_app.context.storage_errors import StorageError
 from tui_app.conversation import opening as opening_module
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.opening import OpenSession, open_session
@@ -75,6 +87,78 @@ async def test_no_empty_session_stays_where_its_folder_cannot_be_made(desk: Desk
     with pytest.raises(OSError):  # noqa: PT011 - which one depends on the system
         open_session(desk.opening(model=OFFLINE))
     assert sessions(desk) == []
+
+
+async def test_damaged_sessions_file_is_named(desk: Desk) -> None:
+    paths = desk.opening().paths
+    paths.ensure()
+    paths.database.write_text("no database " * 500)
+    with pytest.raises(StorageError, match="Not a readable Plimsoll database") as caught:
+        open_session(desk.opening(model=OFFLINE))
+    assert str(paths.database) in str(caught.value)
+
+
+async def test_history_that_is_damaged_is_named_as_well(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    """The file's head is whole, and the list of sessions too."""
+    session = await spoken(desk, fake_openai)
+    database = desk.opening().paths.database
+    with closing(sqlite3.connect(database)) as db:
+        page = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'events'").fetchone()[0]
+        size = db.execute("PRAGMA page_size").fetchone()[0]
+    content = bytearray(database.read_bytes())
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    database.write_bytes(content)
+    with pytest.raises(StorageError, match="Not a readable Plimsoll database"):
+        open_session(desk.opening(session=session))
+
+
+async def test_full_disk_at_the_start_is_called_that(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> str:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    monkeypatch.setattr(Store, "create", full)
+    with pytest.raises(StorageError, match=r"The disk is full.*Make room"):
+        open_session(desk.opening(model=OFFLINE))
+
+
+async def test_session_deleted_from_elsewhere_is_left_in_peace(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    session = await spoken(desk, fake_openai)
+    opened = open_session(desk.opening(session=session))
+    await opened.prepare()
+    watching = opened.conversation.watch()
+    elsewhere = Store(desk.opening().paths.database)
+    elsewhere.delete(session)
+    said = of(await turn(opened.conversation, "Are you there?"), Error, TurnEnd)
+    assert isinstance(error := said[0], Error)
+    assert (error.message, "/new" in error.hint) == (f"The session {session} was deleted meanwhile.", True)
+    assert isinstance(end := said[1], TurnEnd)
+    assert (end.outcome, end.prompt) == ("failed", "Are you there?")
+    await opened.close()
+    async with asyncio.timeout(10):
+        async for _ in watching:
+            pass
+    WriterLock(opened.folder.lock_file).release()
+    assert elsewhere.sessions() == []
+    elsewhere.close()
+
+
+async def test_whoever_watches_is_let_go_when_the_end_cannot_be_written(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = open_session(desk.opening(model=OFFLINE))
+    watching = opened.conversation.watch()
+
+    def full(*_: object, **__: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Store, "append", full)
+    with pytest.raises(sqlite3.OperationalError):
+        await opened.close()
+    async with asyncio.timeout(10):
+        async for _ in watching:
+            pass
 
 
 async def killed(desk: Desk, server: FakeOpenAI) -> str:

@@ -1,106 +1,26 @@
 """The agent view over a real log: counted after each step, committed whole or not, undone to the byte."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pydantic_ai.messages import (
     CompactionPart,
-    ModelMessage,
-    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
 )
-from pydantic_ai.usage import RequestUsage
 
-from tui_app.context.encodings import TextCounter
+from tests.conversation.logged import FIXED, WINDOW, answer, as_json, opened, result, say
 from tui_app.context.events import (
-    AssistantMessage,
     CheckpointCreated,
     CompactionComplete,
     GaugeChanged,
     Record,
-    SessionStart,
-    ToolResult,
-    UserMessage,
 )
 from tui_app.context.history import Proposal
 from tui_app.context.replacement import key_ranges
-from tui_app.context.tokens import TokenCounter
-from tui_app.context.usage import Breakdown, ContextWindow
-from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.session.store import Store
-from tui_app.session.workspace import SessionFolder
-
-WINDOW = ContextWindow(limit=8_000, source="setting", reserve=500)
-FIXED = Breakdown(system=100, tools=200)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store(tmp_path / "sessions.db")
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def records() -> list[Record]:
-    return []
-
-
-@pytest.fixture
-def history(store: Store, records: list[Record], tmp_path: Path) -> SessionHistory:
-    session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
-    return opened(store, session, records, tmp_path)
-
-
-def opened(store: Store, session: str, records: list[Record], path: Path) -> SessionHistory:
-    history = SessionHistory(
-        store=store,
-        session=session,
-        archive=Archive(SessionFolder(path / session)),
-        counter=TokenCounter(TextCounter(None)),
-        publish=records.append,
-        model="a:b",
-    )
-    history.load()
-    history.fix(WINDOW, FIXED, "a:b")
-    return history
-
-
-def say(history: SessionHistory, text: str) -> None:
-    message = ModelRequest(parts=[UserPromptPart(text)])
-    tokens = history.counter.message(message).nonzero()
-    history.append(UserMessage(text=text, tokens=tokens), message)
-
-
-def answer(history: SessionHistory, text: str, reported: tuple[int, int] = (0, 0), call: str = "") -> None:
-    calls = [ToolCallPart("ls", {}, tool_call_id=call)] if call else []
-    parts: list[TextPart | ToolCallPart] = [TextPart(text), *calls]
-    message = ModelResponse(
-        parts=parts, usage=RequestUsage(input_tokens=reported[0], output_tokens=reported[1])
-    )
-    payload = AssistantMessage(
-        text=text,
-        tokens=history.counter.message(message).nonzero(),
-        model="a:b",
-        call_ids=(call,) if call else (),
-        input_tokens=reported[0],
-        output_tokens=reported[1],
-    )
-    history.append(payload, message)
-
-
-def result(history: SessionHistory, call: str, text: str) -> None:
-    message = ModelRequest(parts=[ToolReturnPart("ls", text, tool_call_id=call)])
-    tokens = history.counter.message(message).nonzero()
-    history.append(ToolResult(tool_call_id=call, name="ls", text=text, tokens=tokens), message)
 
 
 def counted(history: SessionHistory) -> int:
@@ -119,7 +39,7 @@ def proposal(history: SessionHistory, keep: int, text: str = "The sea is salty."
         summary=text,
         removed=key_ranges(list(items), left),
     )
-    return Proposal(complete=complete, message=message, left=left, version=history.version)
+    return Proposal(complete=complete, message=message, left=left)
 
 
 def filled(history: SessionHistory) -> SessionHistory:
@@ -129,11 +49,6 @@ def filled(history: SessionHistory) -> SessionHistory:
         result(history, f"c{number}", "hit " * 50)
         answer(history, f"Answer {number}: " + "so. " * 60)
     return history
-
-
-def as_json(history: SessionHistory) -> list[bytes]:
-    messages: list[ModelMessage] = [item.message for item in history.items()]
-    return [ModelMessagesTypeAdapter.dump_json([message]) for message in messages]
 
 
 def test_usage_after_each_step(history: SessionHistory) -> None:
@@ -267,7 +182,7 @@ def test_newest_loads_only_the_end(history: SessionHistory, store: Store, tmp_pa
     answer(history, "Look.", call="open")
     again = opened(store, history.session, [], tmp_path)
     assert [type(message) for message in again.newest()] == [ModelResponse]
-    assert len(again._bodies) == 1
+    assert len(again._messages._held) == 1
 
 
 def test_gauge_is_shown_after_what_changes_it(history: SessionHistory, records: list[Record]) -> None:
@@ -283,7 +198,8 @@ def test_hidden_messages_are_not_kept_in_memory(history: SessionHistory) -> None
     filled(history)
     before = as_json(history)
     history.commit(proposal(history, keep=3))
-    assert set(history._bodies) == {head.seq for head in history.view.visible()}
-    assert len(history._bodies) == 4
+    held = history._messages._held
+    assert {seq for seq, _ in held} == {head.seq for head in history.view.visible()}
+    assert len(held) == 4
     history.restate(history.view.compactions[-1], undo=True)
     assert as_json(history) == before

@@ -1,6 +1,7 @@
 """Changing the model, with room and without."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -16,9 +17,10 @@ from tui_app.context.events import (
     Notice,
     Truncation,
     TurnEnd,
+    payload_from_json,
 )
 from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.work import Switch
+from tui_app.conversation.work import Compact, Switch
 
 ASKS = "Write the notes for this transcript"
 NOTES = "Title: Sea\nThe sea is salty."
@@ -34,6 +36,12 @@ def small() -> Iterator[FakeOpenAI]:
 
 @pytest.fixture
 async def opened(desk: Desk, fake_openai: FakeOpenAI, small: FakeOpenAI) -> AsyncIterator[OpenSession]:
+    async with talk(desk, fake_openai, small) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def talk(desk: Desk, fake_openai: FakeOpenAI, small: FakeOpenAI) -> AsyncIterator[OpenSession]:
     """A conversation of some 5,000 tokens with a model that holds 32,000; another one holds far less."""
     desk.server("local", fake_openai.base_url, window=32_000)
     desk.server("small", small.base_url, window=SMALL)
@@ -56,6 +64,37 @@ async def test_forecast_changes_nothing(opened: OpenSession) -> None:
     assert (view_bytes(conversation), conversation.usage) == (before, usage)
     with pytest.raises(ValueError, match="no model"):
         await conversation.forecast("nobody:nothing")
+
+
+async def test_forecast_promises_a_compaction_only_where_one_can_help(
+    opened: OpenSession, fake_openai: FakeOpenAI
+) -> None:
+    conversation = opened.conversation
+    forecast = await conversation.forecast("small:scripted")
+    assert forecast.can_compact
+    assert forecast.after_compaction <= forecast.window.effective
+    fake_openai.add(Text("I see.", usage=(0, 0)))
+    await turn(conversation, f"All of it: {LONG * 6}")
+    forecast = await conversation.forecast("small:scripted")
+    assert not forecast.can_compact
+    assert forecast.window.effective <= forecast.after_compaction < forecast.tokens
+    before, requests = view_bytes(conversation), len(fake_openai.journal)
+    await done(conversation, Switch("small:scripted", "compact"))
+    assert conversation.model == "local:scripted"
+    assert (view_bytes(conversation), len(fake_openai.journal)) == (before, requests)
+
+
+async def test_forecast_where_a_compaction_has_left_nothing_that_could_go(
+    opened: OpenSession, desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    conversation = opened.conversation
+    fake_openai.add(Text(f"Title: Sea\n{LONG}"), phrase=ASKS)
+    await done(conversation, Compact())
+    with FakeOpenAI() as tiny:
+        desk.server("tiny", tiny.base_url, window=2_400)
+        forecast = await conversation.forecast("tiny:scripted")
+    assert not forecast.can_compact
+    assert forecast.after_compaction == forecast.tokens > forecast.window.limit
 
 
 async def test_plain(opened: OpenSession, desk: Desk, small: FakeOpenAI) -> None:
@@ -130,6 +169,50 @@ async def test_anyway_cuts_each_request(opened: OpenSession, small: FakeOpenAI) 
     assert view_bytes(conversation).startswith(before), "the view keeps everything"
     questions = [str(message).count("Question ") for message in small.journal[0]["messages"]]
     assert sum(questions) == forecast.keeps_turns
+
+
+@pytest.fixture
+async def cut(desk: Desk, fake_openai: FakeOpenAI, small: FakeOpenAI) -> str:
+    """That conversation, closed, after its person chose to have each request cut."""
+    async with talk(desk, fake_openai, small) as opened:
+        await done(opened.conversation, Switch("small:scripted", "anyway"))
+        return opened.conversation.session
+
+
+async def test_anyway_is_kept_when_the_session_is_resumed(desk: Desk, cut: str, small: FakeOpenAI) -> None:
+    async with desk.session(session=cut, model="") as opened:
+        conversation, before = opened.conversation, view_bytes(opened.conversation)
+        small.add(Text("Still here.", usage=(0, 0)))
+        records = await turn(conversation, "Hi again")
+        assert of(records, CompactionStart, CompactionComplete, Error) == []
+        assert len(of(records, Truncation)) == 1
+        assert view_bytes(conversation).startswith(before)
+
+
+async def test_anyway_is_over_with_another_model_or_a_compaction(
+    desk: Desk, cut: str, small: FakeOpenAI
+) -> None:
+    async with desk.session(session=cut, model="local:scripted") as opened:
+        assert not tripped(opened)
+    async with desk.session(session=cut, model="") as opened:
+        await done(opened.conversation, Switch("small:scripted", "anyway"))
+        assert tripped(opened)
+        small.fallback = Text(NOTES)
+        await done(opened.conversation, Compact())
+        assert not tripped(opened)
+    async with desk.session(session=cut, model="") as opened:
+        assert not tripped(opened)
+
+
+def test_a_change_noted_without_the_choice_can_be_read() -> None:
+    record = payload_from_json(ModelChange.TYPE, {"old": "a", "new": "b", "limit": 3})
+    assert record == ModelChange(old="a", new="b", limit=3, cut=False)
+
+
+def tripped(opened: OpenSession) -> bool:
+    """Whether nothing is compacted by itself any more."""
+    compactor = opened.conversation.compactor
+    return compactor.breaker.tripped(compactor.policy)
 
 
 async def test_unknown_model_leaves_the_old_one(opened: OpenSession) -> None:

@@ -40,6 +40,17 @@ class Compactions:
             return None
         return await self.compactor.finish()
 
+    async def after_turn(self) -> None:
+        """Compact where the policy does that when a turn has ended."""
+        compactor = self.compactor
+        if not compactor.policy.due_at_turn_end(self.history.usage()) or not compactor.wanted("turn_end"):
+            return
+        try:
+            compactor.start("turn_end")
+        except CompactionRefused:
+            return  # with the next message it may help
+        await compactor.finish()
+
     def restate(self, *, undo: bool, compaction: int = 0) -> bool:
         """Undo the newest compaction that stands, or redo the one undone last.
 
@@ -62,6 +73,15 @@ class Compactions:
         # The view goes back to what it was before: a job made for the other view is of no use.
         self.cancel()
         self.history.restate(numbers[-1], undo=undo)
+        return True
+
+    def restore(self, rewrite: int) -> bool:
+        """Take back what a stage has rewritten; whether it still stood."""
+        if rewrite not in self.history.view.rewrites:
+            self.history.append(Notice(text="Nothing to take back: these messages are as they were."))
+            return False
+        self.cancel()
+        self.history.restore(rewrite)
         return True
 
     def floor(self) -> int:

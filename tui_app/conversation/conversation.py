@@ -11,10 +11,21 @@ from tui_app.context.events import QueueChanged, Record, SessionClear, SessionEn
 from tui_app.context.usage import ContextUsage
 from tui_app.conversation.bus import EventBus, Subscription
 from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.policy_change import PolicySwitch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.switching import LoadingCancelled, ModelSwitch, SwitchForecast
 from tui_app.conversation.turns import Turns
-from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch, Work, WorkQueue
+from tui_app.conversation.work import (
+    ChangePolicy,
+    Clear,
+    Compact,
+    Prompt,
+    Restate,
+    Restore,
+    Switch,
+    Work,
+    WorkQueue,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -27,6 +38,7 @@ class Conversation:
         turns: Runs prompts.
         compactions: Runs compactions.
         models: Loads and changes the model.
+        policies: Changes the policy.
         bus: Where events are published.
     """
 
@@ -37,12 +49,14 @@ class Conversation:
         turns: Turns,
         compactions: Compactions,
         models: ModelSwitch,
+        policies: PolicySwitch,
         bus: EventBus,
     ) -> None:
         self.history = history
         self._turns = turns
         self._compactions = compactions
         self._models = models
+        self._policies = policies
         self._bus = bus
         self._queue = WorkQueue()
         self._driver: asyncio.Task[None] | None = None
@@ -62,6 +76,11 @@ class Conversation:
     def model(self) -> str:
         """Name of the model that answers."""
         return self.history.model
+
+    @property
+    def policy(self) -> str:
+        """Name of the policy in force."""
+        return self._policies.current
 
     @property
     def usage(self) -> ContextUsage:
@@ -179,9 +198,13 @@ class Conversation:
                     await self._compactions.run("manual", focus)
             case Restate(undo, compaction):
                 self._compactions.restate(undo=undo, compaction=compaction)
+            case Restore(rewrite):
+                self._compactions.restore(rewrite)
             case Clear():
                 self._compactions.cancel()
                 self.history.append(SessionClear())
+            case ChangePolicy(policy):
+                self._policies.change(policy)
             case Switch():
                 await self._models.switch(work)
 
@@ -194,6 +217,8 @@ class Conversation:
             self._show_queue()
         self._compactions.follow_background()
         self._end(prompt, end)
+        if end.outcome == "done":
+            await self._compactions.after_turn()
 
     async def _answered(self, text: str) -> TurnEnd:
         try:

@@ -13,6 +13,7 @@ from tui_app.context.events import (
     CompactionComplete,
     CompactionUndone,
     Payload,
+    SessionEnd,
     SessionStart,
     SystemMessage,
     ToolResult,
@@ -22,7 +23,7 @@ from tui_app.context.tokens import TokenCounter
 from tui_app.session.agent_view import AgentView
 from tui_app.session.heads import head_of
 from tui_app.session.importers import Imported, ImportedEvent, SkippedLine, import_file
-from tui_app.session.importers.timeline import FIRST_SEQ
+from tui_app.session.importers.closing import FIRST_SEQ
 from tui_app.session.store import Store
 
 StoredEvent = tuple[Payload, str | None, float]
@@ -45,6 +46,7 @@ class ImportReport:
     """Requests and responses; the results of one response count as one request."""
     tool_calls: int
     tool_results: int
+    """Results that the file holds; calls without one got one that says so, and a note counts them."""
     tokens: int
     """Of all messages together, whether or not the context still holds them; summaries not included."""
     skipped: tuple[SkippedLine, ...]
@@ -99,7 +101,8 @@ def import_session(
     )
     session = store.create(start, time=now)
     try:
-        store.append_many(session, [*events, *taken_back])
+        # The end is written now, not when the transcript's was: an import is a use of the session.
+        store.append_many(session, [*events, *taken_back, (SessionEnd(), None, now)])
     except BaseException:
         store.delete(session)
         raise

@@ -1,5 +1,7 @@
 """Putting a conversation together: session, view, model, tools, governor."""
 
+import logging
+import sqlite3
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -19,12 +21,17 @@ from tui_app.context.events import SessionStart
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.learnt import LearntModels
 from tui_app.context.limits import Limits
-from tui_app.context.policy import PRESETS, Policy
+from tui_app.context.policy import Policy
+from tui_app.context.stages.relief import Surroundings
+from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.tokens import TokenCounter
 from tui_app.conversation.bus import EventBus
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.conversation import Conversation
+from tui_app.conversation.files_on_disk import FilesOnDisk
+from tui_app.conversation.policies import choose_policy
+from tui_app.conversation.policy_change import PolicySwitch, policy_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
@@ -32,9 +39,11 @@ from tui_app.conversation.switching import Carried, ModelSwitch
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SummaryWriters
 from tui_app.session.lock import WriterLock
-from tui_app.session.store import Store
+from tui_app.session.store import SessionDeleted, SessionNotFound, Store
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings import Settings, SettingsError, resolve_model
+from tui_app.settings import resolve_model
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -47,6 +56,7 @@ class OpenSession:
     lock: WriterLock
     writers: SummaryWriters
     turns: Turns
+    bus: EventBus
 
     async def prepare(self) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -66,7 +76,11 @@ class OpenSession:
             if self.store.info(session).messages == 0:
                 self.store.delete(session)
                 self.folder.remove()
+        except (SessionDeleted, SessionNotFound):
+            _log.info("the session was deleted meanwhile")
         finally:
+            # Also where the log took no end: whoever watches must not wait for more.
+            self.bus.close()
             self.lock.release()
             self.store.close()
 
@@ -80,11 +94,23 @@ def open_session(opening: Opening) -> OpenSession:
         SessionNotFound: if the id fits no session.
         SessionLocked: if another process writes it.
         SettingsError: if the policy is unknown.
-        sqlite3.DatabaseError: if the sessions file cannot be used.
+        StorageError: if the disk is full, or the sessions file cannot be used.
+        sqlite3.DatabaseError: if the sessions file cannot be used for another reason.
         OSError: if the session's folder cannot be made.
     """
+    try:
+        return _open(opening)
+    except StorageError:
+        raise
+    except (sqlite3.Error, OSError) as error:
+        if (told := storage_error(error, opening.paths.database)) is not None:
+            raise told from error
+        raise
+
+
+def _open(opening: Opening) -> OpenSession:
     settings, paths = opening.settings, opening.paths
-    policy = choose_policy(settings)
+    policy = choose_policy(settings, opening.policy)
     paths.ensure()
     with ExitStack() as undo:
         store = Store(paths.database)
@@ -92,8 +118,10 @@ def open_session(opening: Opening) -> OpenSession:
         model = opening.model or resolve_model(settings, opening.env)
         if opening.session:
             info = store.info(opening.session)
-            session, recorded = info.id, info.model
+            session = info.id
+            policy = policy_of(store, session, settings, opening.policy)
             model = opening.model or info.model or model
+            recorded = model if opening.passing else info.model
             folder = SessionFolder(paths.sessions_dir / session)
         else:
             start = SessionStart(cwd=str(opening.cwd), model=model, policy=policy.name)
@@ -139,7 +167,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         history=history,
         policy=policy,
         summariser=writers.choose,
-        fallback=writers.extractive(),
+        fallback=replace(writers.extractive(), cost_usd=None),
         timeout_s=opening.settings.summary_timeout_s,
         describe=lambda error: describe_error(error, model=history.model).message.rstrip("."),
     )
@@ -153,9 +181,10 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         turns=turns,
         compactions=compactions,
         models=ModelSwitch(history, shelf, text, compactions, carried, place.recorded),
+        policies=PolicySwitch(history, compactions, opening.settings),
         bus=bus,
     )
-    return OpenSession(conversation, place.store, place.folder, place.lock, writers, turns)
+    return OpenSession(conversation, place.store, place.folder, place.lock, writers, turns, bus)
 
 
 def _runner(
@@ -164,28 +193,20 @@ def _runner(
     """The agent with its tools and its governor, and what it adds to every request."""
     own = (place.folder.tool_outputs, place.folder.conversation_history)
     instructions = system_instructions(opening.cwd, *own)
-    tools = build_toolset(Workspace(opening.cwd, extra=own), SessionSearch(place.store, place.session))
+    workspace = Workspace(opening.cwd, extra=own)
+    files = FilesOnDisk(workspace)
+    tools = build_toolset(workspace, SessionSearch(place.store, place.session))
     recorder = Recorder(history)
     governor = ContextGovernor(
-        compactor.policy, history=history, compactor=compactor, counter=history.counter, limits=limits
+        compactor.policy,
+        history=history,
+        compactor=compactor,
+        counter=history.counter,
+        limits=limits,
+        surroundings=Surroundings(checksum=files.checksum, contains=files.contains),
     )
     agent: Agent[None, str] = Agent(
         None, instructions=instructions, toolsets=[tools], capabilities=[governor, recorder], retries=2
     )
     definitions = [tool.tool_def for tool in tools.tools.values()]
     return TurnRunner(agent, recorder), Carried(instructions, definitions)
-
-
-def choose_policy(settings: Settings) -> Policy:
-    """The policy a person has set, with their own thresholds.
-
-    Raises:
-        SettingsError: if there is no policy of that name.
-    """
-    if settings.policy not in PRESETS:
-        raise SettingsError(f"policy is {settings.policy!r}; allowed: {', '.join(sorted(PRESETS))}.")
-    return replace(
-        PRESETS[settings.policy],
-        background_threshold=settings.background_threshold,
-        blocking_threshold=settings.blocking_threshold,
-    )

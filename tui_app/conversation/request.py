@@ -20,3 +20,7 @@ class Opening:
     """Id of the session to go on with; empty begins a new one."""
     model: str = ""
     """Overrides the session's or the settings' model."""
+    policy: str = ""
+    """Overrides the policy chosen in the session, or the one that is set."""
+    passing: bool = False
+    """The model is for this opening alone: the session goes on with its own afterwards."""

@@ -1,14 +1,12 @@
 """The agent view of one session, read from and written to its log: what the governor works on."""
 
-import json
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
-from pydantic_core import PydanticSerializationError
+from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.events import (
     AssistantMessage,
@@ -18,34 +16,25 @@ from tui_app.context.events import (
     GaugeChanged,
     Payload,
     Record,
+    RewriteUndone,
 )
 from tui_app.context.history import Proposal
 from tui_app.context.items import Item
 from tui_app.context.measure import Tally
+from tui_app.context.stages.events import EVENTS, measured, new_messages, rewrite_event
+from tui_app.context.stages.rewrite import Rewrite, Stage
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.conversation.checkpointing import Archive, Sizes
+from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
 from tui_app.session.agent_view import MESSAGES, AgentView, weighed
 from tui_app.session.heads import Head, head_of
 from tui_app.session.store import Store
+from tui_app.session.workspace import TOOL_OUTPUTS
 
 _log = logging.getLogger(__name__)
 _LATER = 2**62
 """A log number behind all others, for an event that is only tried."""
-
-
-def storable(message: ModelMessage) -> tuple[str, ModelMessage]:
-    """A message as the log stores it, and as it is when it is read again.
-
-    Half surrogate pairs, which no JSON text can hold and providers refuse, become U+FFFD; any other message
-    comes back as the same object.
-    """
-    try:
-        return ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1], message
-    except PydanticSerializationError:
-        data = json.dumps(ModelMessagesTypeAdapter.dump_python([message], mode="json"), ensure_ascii=False)
-        text = data.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return text[1:-1], ModelMessagesTypeAdapter.validate_json(text)[0]
 
 
 @dataclass(slots=True)
@@ -68,9 +57,12 @@ class SessionHistory:
     _fixed: Breakdown = field(default_factory=Breakdown)
     _factor: float = 1.0
     _tally: Tally = field(default_factory=Tally)
-    _bodies: dict[int, ModelMessage] = field(default_factory=dict)
     _items: list[Item] | None = None
     _distrusted: bool = False
+    _messages: ViewMessages = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._messages = ViewMessages(self.store, self.session)
 
     def load(self) -> None:
         """Fold the log."""
@@ -84,8 +76,8 @@ class SessionHistory:
         heads = self.view.visible()
         answers = [place for place, head in enumerate(heads) if head.type == AssistantMessage.TYPE]
         tail = heads[answers[-1] :] if answers else []
-        self._load_bodies([head.seq for head in tail])
-        return [self._bodies[head.seq] for head in tail]
+        self._messages.load(tail)
+        return [self._messages.of(head) for head in tail]
 
     @property
     def version(self) -> int:
@@ -101,7 +93,7 @@ class SessionHistory:
         """The visible messages, loaded from the log when first needed."""
         if self._items is None:
             heads = self.view.visible()
-            self._load_bodies([head.seq for head in heads])
+            self._messages.load(heads)
             self._items = [self._item(head) for head in heads]
         return self._items
 
@@ -160,6 +152,42 @@ class SessionHistory:
         if record.seq and (payload.TYPE in MESSAGES or record.seq == self.view.version):
             self.show_gauge()
         return record
+
+    def spilled(self) -> Collection[str]:
+        """Names of the files that hold tool results."""
+        return [f"{TOOL_OUTPUTS}/{name}" for name in self.archive.folder.tool_output_names()]
+
+    def exempt(self, stage: Stage) -> frozenset[int]:
+        """What a stage must leave alone, because a person took its work back."""
+        kind = EVENTS[stage].TYPE
+        return frozenset(seq for type_, seq in self.view.restored if type_ == kind)
+
+    def rewrite(self, rewrite: Rewrite) -> None:
+        """Apply a stage's decision: files first, then one event, then the view.
+
+        Raises:
+            OSError: if a file or the log could not be written; the view is unchanged then.
+        """
+        for file in rewrite.files:
+            self.archive.folder.write_tool_output(file.name, file.text)
+        text, messages = storable_list(new_messages(rewrite))
+        event = rewrite_event(rewrite, [self.counter.message(message).nonzero() for message in messages])
+        before = self.usage()
+        event = measured(event, before, self._after(head_of(_LATER, 0.0, event)))
+        try:
+            record = self.store.append(self.session, event, text, time=time.time())
+        except sqlite3.Error as error:
+            raise OSError(str(error)) from error
+        self._messages.put_forms(record.seq, messages)
+        self._fold(head_of(record.seq, record.time, event), None)
+        self.publish(record)
+        self.show_gauge()
+
+    def restore(self, rewrite: int) -> Record:
+        """Give the messages of one rewrite their old form back; one event."""
+        before = self.usage().total
+        after = self._after(Head(seq=_LATER, type=RewriteUndone.TYPE, ref=rewrite))
+        return self.append(RewriteUndone(rewrite=rewrite, tokens_before=before, tokens_after=after))
 
     def commit(self, proposal: Proposal) -> CompactionComplete:
         """Apply a compaction: files first, then its events in one transaction, then the view.
@@ -225,7 +253,7 @@ class SessionHistory:
 
     def _fold(self, head: Head, message: ModelMessage | None) -> None:
         if message is not None:
-            self._bodies[head.seq] = message
+            self._messages.put(head, message)
         self.archive.note(head)
         if self.view.apply(head):
             self._rewritten()
@@ -236,18 +264,10 @@ class SessionHistory:
 
     def _rewritten(self) -> None:
         self._items = None
-        visible = {head.seq for head in self.view.visible()}
         # What is hidden is read from the log again should it come back.
-        self._bodies = {seq: body for seq, body in self._bodies.items() if seq in visible}
+        self._messages.keep(self.view.visible())
         self._tally.reset(self.view.weighed(), trusted_after=self.view.version)
 
     def _item(self, head: Head) -> Item:
         # A copy: a run writes its own ids into the messages it sends, and the log's must not change.
-        return Item(head.seq, replace(self._bodies[head.seq]), head.reported, head.model)
-
-    def _load_bodies(self, seqs: Sequence[int]) -> None:
-        missing = [seq for seq in seqs if seq not in self._bodies]
-        texts = [self.store.message(self.session, seq) or "null" for seq in missing]
-        if missing:
-            loaded = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]")
-            self._bodies.update(zip(missing, loaded, strict=True))
+        return Item(head.seq, replace(self._messages.of(head)), head.reported, head.model)

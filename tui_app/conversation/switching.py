@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import Model
@@ -12,6 +12,7 @@ from tui_app.agent.shelf import ModelShelf, why_unavailable
 from tui_app.context.encodings import TextCounter
 from tui_app.context.events import ModelChange, Notice
 from tui_app.context.items import Item, is_prompt
+from tui_app.context.planner import Plan, irreducible_floor, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.truncator import truncate
@@ -34,8 +35,10 @@ class SwitchForecast:
     tokens: int
     """Size of the conversation now."""
     fits: bool
+    can_compact: bool
+    """Whether a compaction could make it fit: more than what must stay has room beside the answer."""
     after_compaction: int
-    """Rough size after a compaction."""
+    """Rough size after a compaction; where none can help, what would stay at least."""
     summary_model: str
     can_truncate: bool
     """Whether cutting each request could make it fit."""
@@ -72,6 +75,7 @@ class ModelSwitch:
 
     async def prepare(self) -> None:
         """Load tokenizer and model and measure the view; a model that cannot be built is reported."""
+        self._remember_choice()
         try:
             await self._load(self.history.model)
         except Exception as error:  # an SDK may raise anything; the person is told and can choose another
@@ -138,8 +142,9 @@ class ModelSwitch:
             history.append(Notice(text=f"Stayed on {old}: the conversation does not fit {work.model}."))
             return
         history.model = work.model
-        self._record(window)
-        self.compactions.stop_automatic(stop=work.way == "anyway")
+        cut = work.way == "anyway"
+        self._record(window, cut=cut)
+        self.compactions.stop_automatic(stop=cut)
         self.measure()
         history.show_gauge()
 
@@ -149,12 +154,22 @@ class ModelSwitch:
         if model is not None and self.recorded != self.history.model:
             self._record(self.shelf.limits.window(model))
 
-    def _record(self, window: ContextWindow) -> None:
+    def _record(self, window: ContextWindow, *, cut: bool = False) -> None:
         """Let log and list name the present model."""
         history, old, self.recorded = self.history, self.recorded, self.history.model
         if old:
-            history.append(ModelChange(old=old, new=history.model, limit=window.limit))
+            history.append(ModelChange(old=old, new=history.model, limit=window.limit, cut=cut))
         history.store.set_model(history.session, history.model)
+
+    def _remember_choice(self) -> None:
+        """Go on cutting requests in a resumed session whose person chose that, until they compacted it."""
+        history = self.history
+        change = history.store.last_of(history.session, ModelChange.TYPE)
+        if change is None or not isinstance(change.data, ModelChange) or change.data.new != history.model:
+            return
+        compacted = any(number > change.seq for number in history.view.compactions)
+        if change.data.cut and not compacted:
+            self.compactions.stop_automatic(stop=True)
 
     async def _compacted(self, target: Model, window: ContextWindow) -> bool:
         """Make the conversation fit another window; when that fails everything is as it was."""
@@ -198,18 +213,34 @@ def forecast(
     items = [*history.items(), Item(0, ModelRequest(parts=[UserPromptPart("?")]))]
     safe = min(window.effective, int(window.limit * (1 - policy.safety_margin)))
     cut = truncate(items, safe - carried, lambda message: history.weigh(Item(0, message)).total)
-    recent = min(policy.recent_budget(window), usage.total)
+    after = _after_compaction(history, replace(usage, window=window), policy)
     return SwitchForecast(
         target=target,
         window=window,
         tokens=usage.total,
         fits=fits(usage, window),
-        after_compaction=min(usage.total, carried + recent + int(window.limit * 0.1)),
+        can_compact=after <= window.effective,
+        after_compaction=after,
         summary_model=history.model,
         can_truncate=cut.fits,
         drops=max(0, usage.total - cut.tokens - carried),
         keeps_turns=sum(is_prompt(item.message) for item in cut.items) - 1,
     )
+
+
+def _after_compaction(history: SessionHistory, usage: ContextUsage, policy: Policy) -> int:
+    """Tokens a compaction for the window of ``usage`` would leave, a summary of full length included."""
+
+    def weigh(item: Item) -> int:
+        return history.weigh(item).total
+
+    plan = plan_compaction(history.items(), usage, weigh, policy, trigger="model_switch")
+    if isinstance(plan, Plan):
+        added = plan.summary_budget + plan.prompts_budget + plan.facts_budget
+        return min(usage.total, plan.floor + added)
+    floor = irreducible_floor(history.items(), usage, weigh, policy)
+    # Below that size nothing is refused for want of room, but because nothing is left that could go.
+    return floor if floor >= usage.window.effective else usage.total
 
 
 def fits(usage: ContextUsage, window: ContextWindow) -> bool:

@@ -10,6 +10,7 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.turn import TurnRunner, open_calls
 from tui_app.context.events import Error, SessionRewind, TurnEnd, UserMessage
 from tui_app.context.items import Item, to_messages
+from tui_app.context.limits import most
 from tui_app.context.usage import ContextWindow
 from tui_app.conversation.session_history import SessionHistory
 
@@ -64,7 +65,7 @@ class Turns:
         """Refuse, before anything is sent, a prompt that cannot fit even alone."""
         usage = self.history.usage()
         needed = self.history.weigh(Item(0, request)).total + usage.parts.system + usage.parts.tools
-        if needed <= usage.window.effective:
+        if needed <= most(usage.window):
             return None
         return too_large(usage.window, needed)
 

@@ -47,6 +47,19 @@ class Restate:
 
 
 @dataclass(frozen=True, slots=True)
+class Restore:
+    """Give the messages that a stage has rewritten their old form back."""
+
+    rewrite: int
+    """Log number of the rewrite."""
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return f"take back #{self.rewrite}"
+
+
+@dataclass(frozen=True, slots=True)
 class Clear:
     """Empty the agent view."""
 
@@ -54,6 +67,18 @@ class Clear:
     def label(self) -> str:
         """What the queue shows."""
         return "/clear"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePolicy:
+    """Go on under another policy."""
+
+    policy: str
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return f"/policy {self.policy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +94,7 @@ class Switch:
         return f"/model {self.model}"
 
 
-Work = Prompt | Compact | Restate | Clear | Switch
+Work = Prompt | Compact | Restate | Restore | Clear | ChangePolicy | Switch
 
 
 @dataclass(slots=True)

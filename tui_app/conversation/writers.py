@@ -1,5 +1,6 @@
 """Choosing who writes a summary: the conversation's model, a cheaper one, or extraction without any."""
 
+import logging
 from dataclasses import dataclass, field
 
 from pydantic_ai.models import Model
@@ -12,11 +13,49 @@ from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import ListHistory
 from tui_app.context.masking import mask_secrets
 from tui_app.context.policy import OFF
-from tui_app.context.summary import ModelSummariser, Summariser
+from tui_app.context.summary import (
+    ModelSummariser,
+    Progress,
+    Summariser,
+    Summary,
+    SummaryFailed,
+    SummaryTask,
+)
 from tui_app.context.tokens import TokenCounter
 from tui_app.conversation.session_history import SessionHistory
 
+_log = logging.getLogger(__name__)
 _BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
+
+
+@dataclass(frozen=True, slots=True)
+class InTurn:
+    """A summariser in whose place another one writes when it fails."""
+
+    first: Summariser
+    second: Summariser
+
+    @property
+    def model_name(self) -> str:
+        """Name of the first."""
+        return self.first.model_name
+
+    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+        """Let the second write only where the first has failed; the cost is that of both.
+
+        Raises:
+            SummaryFailed: as the first did, if the second fails as well.
+        """
+        try:
+            return await self.first.summarise(task, progress)
+        except SummaryFailed as failed:
+            _log.info("%s wrote no summary", self.first.model_name, exc_info=failed)
+            try:
+                summary = await self.second.summarise(task, progress)
+            except SummaryFailed as again:
+                failed.spent += again.spent
+                raise failed from failed.__cause__
+            return summary.costing(failed.spent + summary.spent)
 
 
 @dataclass(slots=True)
@@ -43,21 +82,30 @@ class SummaryWriters:
             )
 
     def choose(self, trigger: Trigger) -> Summariser:
-        """The conversation's model where a person asked, else the one set for automatic summaries."""
-        own = self.history.model
-        name = own if trigger in _BY_HAND else self.automatic_model or own
-        if self.shelf.built(name) is None:
-            name = own
-        model = self.shelf.built(name)
-        if model is None or model.system == "offline":
-            return self.extractive()
-        if name not in self._writers:
-            self._writers[name] = self._writer(name, model)
-        return self._writers[name]
+        """The conversation's model where a person asked, else the one set for automatic summaries.
+
+        Where that one fails the conversation's own model tries, before anything is done without a model.
+        """
+        own = self._of(self.history.model)
+        if trigger in _BY_HAND or self.automatic_model in ("", self.history.model):
+            return own or self.extractive()
+        if self.shelf.built(self.automatic_model) is None:
+            return own or self.extractive()
+        automatic = self._of(self.automatic_model) or self.extractive()
+        return automatic if own is None else InTurn(automatic, own)
 
     def extractive(self) -> ExtractiveSummariser:
         """The one that always works."""
         return ExtractiveSummariser(self.text.count)
+
+    def _of(self, name: str) -> ModelSummariser | None:
+        """The summariser that asks a model; None where it was not built or is no model at all."""
+        model = self.shelf.built(name)
+        if model is None or model.system == "offline":
+            return None
+        if name not in self._writers or self._writers[name].model is not model:
+            self._writers[name] = self._writer(name, model)
+        return self._writers[name]
 
     def _writer(self, name: str, model: Model) -> ModelSummariser:
         limits = self.shelf.limits

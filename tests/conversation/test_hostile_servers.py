@@ -1,0 +1,191 @@
+"""Servers that spoil a summary over the wire: the conversation is as it was, and goes on."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.conversation.driving import Desk, assert_valid, done, of, turn, view_bytes
+from tests.servers.behaviours import (
+    Behaviour,
+    CutStream,
+    Empty,
+    HangBeforeHeaders,
+    ReasoningOnly,
+    Text,
+    error,
+    too_long,
+    tool,
+)
+from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.events import CompactionComplete, CompactionStart, TurnEnd
+from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.work import Compact
+
+ASKS = "At most about"
+"""Stands in every request for a summary, also in those that update one."""
+LONG = "The sea is below and the sky is above, as everybody knows. " * 40
+NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
+
+
+@dataclass(frozen=True)
+class Spoilt:
+    """What a server does, what is said about it, and how often it may be asked in one attempt."""
+
+    behaviour: Behaviour
+    reason: str
+    most_requests: int = 1
+
+
+SPOILT = {
+    "empty": Spoilt(Empty(), "wrote no text"),
+    "white space": Spoilt(Empty(" \n "), "the model"),
+    "reasoning only": Spoilt(ReasoningOnly(), "wrote no text"),
+    "tool call": Spoilt(tool("run_command", command="rm -rf /"), "wrote no text"),
+    "cut at its length": Spoilt(Text(NOTES, finish_reason="length"), "cut off at its length limit"),
+    "filtered": Spoilt(Text(NOTES, finish_reason="content_filter"), "filter"),
+    "cut connection": Spoilt(CutStream(NOTES, after=4), ""),
+    "obeyed": Spoilt(Text("OK"), "something else than a summary"),
+    "too long": Spoilt(too_long(10, 40_000), "even a small part", 8),
+    "413": Spoilt(error(413, "Request Entity Too Large"), "even a small part", 8),
+    "429": Spoilt(error(429, "Rate limit reached", code="rate_limit_exceeded"), "", 3),
+    "500": Spoilt(error(500, "down"), "", 3),
+}
+
+
+@pytest.fixture
+def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    return fake_openai
+
+
+async def fill(opened: OpenSession, server: FakeOpenAI, turns: int) -> list[str]:
+    """Have some turns; how they ended."""
+    outcomes: list[str] = []
+    for number in range(turns):
+        server.add(Text(f"Answer {number}. {LONG}", usage=(0, 0)))
+        records = await turn(opened.conversation, f"Question {number}? {LONG}")
+        outcomes += [end.outcome for end in of(records, TurnEnd) if isinstance(end, TurnEnd)]
+    return outcomes
+
+
+def last_of(opened: OpenSession) -> CompactionComplete:
+    records = [record for record, _ in opened.store.records(opened.conversation.session)]
+    complete = of(records, CompactionComplete)[-1]
+    assert isinstance(complete, CompactionComplete)
+    return complete
+
+
+def summaries(server: FakeOpenAI) -> int:
+    """How often a summary was asked for."""
+    return sum(ASKS in exchange.text() for exchange in server.exchanges)
+
+
+@pytest.mark.parametrize("name", SPOILT)
+async def test_by_hand_nothing_changes_and_the_next_turn_works(
+    desk: Desk, server: FakeOpenAI, name: str
+) -> None:
+    spoilt = SPOILT[name]
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        await fill(opened, server, 4)
+        before, usage = view_bytes(conversation), conversation.usage
+        server.add(*[spoilt.behaviour] * 9, phrase=ASKS)
+        await done(conversation, Compact())
+        complete = last_of(opened)
+        assert complete.outcome == "failed"
+        assert complete.reason
+        assert spoilt.reason in complete.reason, complete.reason
+        assert "Traceback" not in complete.reason
+        assert view_bytes(conversation) == before
+        assert conversation.usage == usage
+        assert 1 <= summaries(server) <= spoilt.most_requests
+        asked = summaries(server)
+        server.add(Text("It goes on.", usage=(0, 0)))
+        [end] = of(await turn(conversation, "Next"), TurnEnd)
+        assert isinstance(end, TurnEnd)
+        assert end.outcome == "done"
+        assert summaries(server) == asked, "a turn asks for no summary again"
+        assert_valid(conversation)
+
+
+@pytest.mark.parametrize("name", ["empty", "cut at its length", "cut connection", "429", "413", "obeyed"])
+async def test_by_itself_extraction_takes_over_and_the_turn_goes_on(
+    desk: Desk, fake_openai: FakeOpenAI, name: str
+) -> None:
+    spoilt = SPOILT[name]
+    desk.server("local", fake_openai.base_url, window=6_600)
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        fake_openai.add(*[spoilt.behaviour] * 40, phrase=ASKS)
+        turns = await fill(opened, fake_openai, 6)
+        await conversation.settle()
+        records = [record for record, _ in opened.store.records(conversation.session)]
+        starts, ends = of(records, CompactionStart), of(records, CompactionComplete)
+        assert len(starts) == len(ends) >= 1
+        for each in ends:
+            assert isinstance(each, CompactionComplete)
+            assert (each.outcome, each.performed_by) == ("success", "heuristic")
+        assert summaries(fake_openai) <= spoilt.most_requests * len(starts)
+        assert turns == ["done"] * 6
+        assert_valid(conversation)
+
+
+async def test_a_server_that_hangs_is_given_up_after_the_set_time(desk: Desk, server: FakeOpenAI) -> None:
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        await fill(opened, server, 4)
+        before = view_bytes(conversation)
+        conversation.compactor.timeout_s = 0.0
+        server.add(HangBeforeHeaders(), phrase=ASKS)
+        await done(conversation, Compact())
+        assert last_of(opened).reason == "the model did not finish within 0 s"
+        assert view_bytes(conversation) == before
+
+
+async def test_summary_requests_carry_their_marker_and_turns_do_not(desk: Desk, server: FakeOpenAI) -> None:
+    async with desk.session() as opened:
+        await fill(opened, server, 4)
+        server.add(Text(NOTES), phrase=ASKS)
+        await done(opened.conversation, Compact())
+        marks = [exchange.headers.get("x-interaction-type") for exchange in server.exchanges]
+        assert marks == [None] * 4 + ["conversation-compaction"]
+
+
+async def test_a_model_for_summaries_that_fails_is_stood_in_for_by_the_conversations_own(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    with FakeOpenAI(fallback=error(401, "Wrong key")) as cheap:
+        desk.server("cheap", cheap.base_url, window=32_000)
+        desk.server("local", fake_openai.base_url, window=6_600)
+        fake_openai.add(*(Text(NOTES, usage=(500, 20)) for _ in range(9)), phrase=ASKS)
+        async with desk.session(summarization_model="cheap:scripted") as opened:
+            await fill(opened, fake_openai, 5)
+            await opened.conversation.settle()
+            complete = last_of(opened)
+        assert (complete.outcome, complete.performed_by) == ("success", "model")
+        assert complete.model == "local:scripted"
+        assert complete.input_tokens % 500 == 0 < complete.input_tokens
+        assert len(cheap.journal) >= 1
+
+
+async def test_by_hand_the_model_for_summaries_is_not_asked(desk: Desk, server: FakeOpenAI) -> None:
+    with FakeOpenAI(fallback=Text(NOTES)) as cheap:
+        desk.server("cheap", cheap.base_url, window=32_000)
+        async with desk.session(summarization_model="cheap:scripted") as opened:
+            await fill(opened, server, 4)
+            server.add(Text(NOTES), phrase=ASKS)
+            await done(opened.conversation, Compact())
+            assert last_of(opened).model == "local:scripted"
+        assert cheap.journal == []
+
+
+async def test_when_both_models_fail_it_is_extracted(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    with FakeOpenAI(fallback=Empty()) as cheap:
+        desk.server("cheap", cheap.base_url, window=32_000)
+        desk.server("local", fake_openai.base_url, window=6_600)
+        fake_openai.add(*(Empty() for _ in range(9)), phrase=ASKS)
+        async with desk.session(summarization_model="cheap:scripted") as opened:
+            await fill(opened, fake_openai, 5)
+            await opened.conversation.settle()
+            complete = last_of(opened)
+        assert (complete.outcome, complete.performed_by) == ("success", "heuristic")

@@ -1,0 +1,133 @@
+"""Reversible stages in a conversation: what the model is shown, what the log keeps, and taking it back."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conversation.driving import Desk, assert_valid, done, of, turn
+from tests.conversation.logged import answer, as_json, opened, result, say
+from tests.servers.behaviours import Text, tool
+from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.events import (
+    CompactionStart,
+    Payload,
+    Record,
+    RewriteUndone,
+    ToolArchived,
+    ToolNormalised,
+    ToolOffloaded,
+    ToolResult,
+    ToolTrimmed,
+    ViewRewrite,
+)
+from tui_app.context.items import to_messages
+from tui_app.context.policy import PLIMSOLL
+from tui_app.context.stages.relief import Relief, Surroundings
+from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.work import Restore
+from tui_app.session.store import Store
+from tui_app.session.workspace import SessionFolder
+
+LINES = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(3_000))
+
+
+def view(opened: OpenSession) -> list[object]:
+    """What the next request is built from, without the marks of the run that wrote it."""
+    return [message.parts for message in to_messages(opened.conversation.history.items())]
+
+
+def stored(opened: OpenSession, kind: type[Payload]) -> list[Payload]:
+    return of([record for record, _ in opened.store.records(opened.conversation.session)], kind)
+
+
+async def read_all(desk: Desk, server: FakeOpenAI, opened: OpenSession, times: int) -> None:
+    """Have the model read the long file again and again."""
+    for number in range(times):
+        server.add(tool("read_file", path="log.txt", start=1 + number), Text(f"Read {number}.", usage=(0, 0)))
+        await turn(opened.conversation, f"Read from line {1 + number}.")
+
+
+def arrived(history: SessionHistory, text: str) -> None:
+    """A result comes in, and the stages look at it as before a request."""
+    say(history, "Look.")
+    answer(history, "", call="c1")
+    result(history, "c1", text)
+    Relief(policy=PLIMSOLL, history=history, count=history.counter.text, around=Surroundings()).arrivals()
+
+
+def test_a_large_result_is_in_a_file_before_the_model_sees_it(
+    history: SessionHistory, records: list[Record], tmp_path: Path
+) -> None:
+    arrived(history, LINES)
+    (record,) = [record for record in records if isinstance(record.data, ViewRewrite)]
+    event = record.data
+    assert isinstance(event, ToolOffloaded)
+    assert event.tokens_removed == event.tokens_before - event.tokens_after > 20_000
+    (name,) = history.spilled()
+    file = tmp_path / history.session / name
+    assert file.read_text() == LINES
+    assert file.stat().st_mode & 0o777 == 0o600
+    shown = str(history.items()[-1].message.parts[0])
+    assert name in shown
+    assert len(shown) < 3_000
+    kept = history.store.record(history.session, history.items()[-1].key)
+    assert kept is not None
+    assert isinstance(kept.data, ToolResult)
+    assert kept.data.text == LINES, "the log keeps what the tool returned"
+
+
+def test_a_long_result_is_cut_once_and_is_the_same_when_read_again(
+    history: SessionHistory, records: list[Record], store: Store, tmp_path: Path
+) -> None:
+    arrived(history, LINES[:60_000])
+    (record,) = [record for record in records if isinstance(record.data, ToolNormalised)]
+    before = as_json(history)
+    again = opened(store, history.session, [], tmp_path)
+    assert as_json(again) == before
+    assert again.usage() == history.usage()
+    Relief(policy=PLIMSOLL, history=again, count=again.counter.text, around=Surroundings()).arrivals()
+    assert again.view.rewrites == [record.seq], "what is cut is not cut again"
+    again.restore(record.seq)
+    assert LINES[:60_000] == again.items()[-1].message.parts[0].content  # type: ignore[union-attr]
+    Relief(policy=PLIMSOLL, history=again, count=again.counter.text, around=Surroundings()).arrivals()
+    assert again.view.rewrites == [], "what was taken back is left alone"
+    assert as_json(opened(store, history.session, [], tmp_path)) == as_json(again)
+
+
+def test_a_stage_whose_file_cannot_be_written_changes_nothing(
+    history: SessionHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_args: object, **_more: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(SessionFolder, "write_tool_output", full)
+    arrived(history, "x " * 150_000)
+    assert history.view.rewrites == []
+    assert "x x x" in str(history.items()[-1].message.parts[0])
+
+
+async def test_old_results_make_room_before_anything_is_summarised(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    (desk.cwd / "log.txt").write_text(LINES[:9_000])
+    desk.server("local", fake_openai.base_url, window=40_000)
+    async with desk.session() as open_:
+        await read_all(desk, fake_openai, open_, 15)
+        archived = stored(open_, ToolArchived)
+        assert archived or stored(open_, ToolTrimmed)
+        assert stored(open_, CompactionStart) == [], "what can be taken back comes first"
+        assert_valid(open_.conversation)
+        digests = [m for m in fake_openai.journal[-1]["messages"] if "[Compaction tool digest]" in str(m)]
+        assert len(digests) == len(archived)
+        events = stored(open_, ViewRewrite)
+        assert len(events) < 8, "rewrites come in batches, not with every request"
+        session, before = open_.conversation.session, view(open_)
+    async with desk.session(session=session) as open_:
+        assert view(open_) == before
+        newest, full = open_.conversation.history.view.rewrites[-1], open_.conversation.usage.total
+        await done(open_.conversation, Restore(newest))
+        assert open_.conversation.usage.total > full
+        await done(open_.conversation, Restore(newest))
+        assert len(stored(open_, RewriteUndone)) == 1, "there is nothing to take back twice"
+        assert_valid(open_.conversation)

@@ -1,0 +1,78 @@
+"""The messages behind the heads of a view, read from the log when they are first needed."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+from pydantic_core import PydanticSerializationError
+
+from tui_app.session.heads import Head
+from tui_app.session.store import Store
+
+Place = tuple[int, int]
+"""Number of an event, and which of its messages."""
+_ONLY = -1
+"""Place of the message in an event that carries just one."""
+
+
+def storable(message: ModelMessage) -> tuple[str, ModelMessage]:
+    """A message as the log stores it, and as it is when it is read again.
+
+    Half surrogate pairs, which no JSON text can hold and providers refuse, become U+FFFD; any other message
+    comes back as the same object.
+    """
+    try:
+        return ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1], message
+    except PydanticSerializationError:
+        data = json.dumps(ModelMessagesTypeAdapter.dump_python([message], mode="json"), ensure_ascii=False)
+        text = data.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text[1:-1], ModelMessagesTypeAdapter.validate_json(text)[0]
+
+
+def storable_list(messages: Sequence[ModelMessage]) -> tuple[str, list[ModelMessage]]:
+    """Several messages as one JSON list, and as they are when they are read again."""
+    pairs = [storable(message) for message in messages]
+    return f"[{','.join(text for text, _ in pairs)}]", [message for _, message in pairs]
+
+
+@dataclass(slots=True)
+class ViewMessages:
+    """Keeps the messages of one session's view, in the form that the view shows."""
+
+    store: Store
+    session: str
+    _held: dict[Place, ModelMessage] = field(default_factory=dict)
+
+    def of(self, head: Head) -> ModelMessage:
+        """The message of a head; it must be loaded."""
+        return self._held[_place(head)]
+
+    def put(self, head: Head, message: ModelMessage) -> None:
+        """Keep a message that has just been written."""
+        self._held[_place(head)] = message
+
+    def put_forms(self, rewrite: int, messages: Iterable[ModelMessage]) -> None:
+        """Keep the messages of a rewrite that has just been written."""
+        self._held.update({(rewrite, place): message for place, message in enumerate(messages)})
+
+    def keep(self, heads: Iterable[Head]) -> None:
+        """Forget all messages but these."""
+        wanted = set(map(_place, heads))
+        self._held = {place: message for place, message in self._held.items() if place in wanted}
+
+    def load(self, heads: Iterable[Head]) -> None:
+        """Read what is missing from the log."""
+        missing = [place for place in map(_place, heads) if place not in self._held]
+        alone = [seq for seq, place in missing if place == _ONLY]
+        if alone:
+            texts = [self.store.message(self.session, seq) or "null" for seq in alone]
+            loaded = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]")
+            self._held.update({(seq, _ONLY): message for seq, message in zip(alone, loaded, strict=True)})
+        for rewrite in dict.fromkeys(seq for seq, place in missing if place != _ONLY):
+            text = self.store.message(self.session, rewrite) or "[]"
+            self.put_forms(rewrite, ModelMessagesTypeAdapter.validate_json(text))
+
+
+def _place(head: Head) -> Place:
+    return head.form if head.form[0] else (head.seq, _ONLY)
