@@ -35,7 +35,7 @@ class Probe:
             self._path.write_text(json.dumps(self._rows))
 
     def _look(self, app: PlimsollApp) -> tuple[bool, bool]:
-        state = app.chat.session.state if app.chat.is_mounted else None
+        state = app.chat.session.state if app.chat.is_ready else None
         return (False, False) if state is None else (state.turn, state.background is not None)
 
 

@@ -1,0 +1,1 @@
+"""How good a compaction is, measured without a judge: ``python -m tests.quality --help``."""

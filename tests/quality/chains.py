@@ -1,0 +1,85 @@
+"""Several compactions one after the other: what is left of the first part after the last of them."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+
+from tests.quality.contexts import Context
+from tests.quality.governed import Governed, context_of
+from tui_app.context.compactor import CompactionRefused
+from tui_app.context.encodings import TextCounter
+from tui_app.context.items import to_messages
+from tui_app.context.limits import ContextTooLarge
+from tui_app.context.policy import Policy
+
+STEP = 3_000
+"""Tokens a played history grows by between two requests."""
+
+
+async def chained(before: Sequence[ModelMessage], times: int, window: int, text: TextCounter) -> Context:
+    """Play a history in so many portions and compact after each one.
+
+    Args:
+        before: The history.
+        times: Portions, and compactions.
+        window: Tokens of the model's window.
+        text: Counts tokens.
+
+    Returns:
+        What is in view after the last compaction.
+    """
+    governed = Governed(text, window)
+    view: list[ModelMessage] = []
+    for portion in portions(before, times, governed.size):
+        done = len(governed.compactions)
+        await governed.send([*view, *portion])
+        try:
+            view = await governed.compact() if len(governed.compactions) == done else _view(governed)
+        except CompactionRefused:
+            view = _view(governed)
+    return context_of(view, governed, f"ours, {times} compactions")
+
+
+async def played(
+    before: Sequence[ModelMessage], window: int, text: TextCounter, policy: Policy, step: int = STEP
+) -> Context:
+    """Play a history as it happened: it grows by so many tokens, and the policy does what it does.
+
+    Args:
+        before: The history.
+        window: Tokens of the model's window.
+        text: Counts tokens.
+        policy: How the window is governed.
+        step: Tokens between two requests.
+
+    Returns:
+        What is in view at the end.
+    """
+    governed = Governed(text, window, policy)
+    view: list[ModelMessage] = []
+    for portion in portions(before, max(1, governed.size(before) // step), governed.size):
+        # A request that cannot fit whatever is left out is not sent; the view goes on.
+        with suppress(ContextTooLarge):
+            await governed.send([*view, *portion])
+        await governed.compactor.finish()
+        view = _view(governed)
+    return context_of(view, governed, "ours, played")
+
+
+def _view(governed: Governed) -> list[ModelMessage]:
+    return to_messages(governed.history.items())
+
+
+def portions(
+    messages: Sequence[ModelMessage], times: int, size: Callable[[Sequence[ModelMessage]], int]
+) -> list[Sequence[ModelMessage]]:
+    """Cut into parts of about equal size, in front of responses: every portion ends with a request."""
+    total, due = 0, size(messages) / times
+    cuts = [0]
+    for index, message in enumerate(messages):
+        ready = isinstance(message, ModelResponse) and index and isinstance(messages[index - 1], ModelRequest)
+        if ready and len(cuts) < times and total >= due * len(cuts):
+            cuts.append(index)
+        total += size([message])
+    return [messages[start:end] for start, end in zip(cuts, [*cuts[1:], len(messages)], strict=True)]

@@ -1,0 +1,104 @@
+"""The contexts that are compared: what a model would be given instead of the whole history."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic_ai.messages import BaseToolReturnPart, ModelMessage
+
+from tests.quality.text import message_text, names_in, text_of
+
+HIDDEN = "[old output hidden]"
+KEPT_OUTPUTS = 10
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is kept of one history."""
+
+    name: str
+    text: str
+    """Everything the model would read."""
+    tokens: int
+    written: str = ""
+    """The part of it that somebody wrote, where there is one."""
+    written_tokens: int = 0
+    ours: bool = False
+    """Whether the written part has the form of our summaries, so that its claims can be checked."""
+
+
+def raw_tail(before: Sequence[ModelMessage], budget: int, count: Count, name: str = "raw tail") -> Context:
+    """The newest text."""
+    text = _last(text_of(before), budget, count)
+    return Context(name, text, count(text))
+
+
+def head_and_tail(before: Sequence[ModelMessage], budget: int, count: Count) -> Context:
+    """Half from the beginning, half from the end."""
+    whole = text_of(before)
+    text = f"{_first(whole, budget // 2, count)}\n{_last(whole, budget // 2, count)}"
+    return Context("head + tail", text, count(text))
+
+
+def masked(before: Sequence[ModelMessage], count: Count, kept: int = KEPT_OUTPUTS) -> Context:
+    """Everything, but of the tool outputs only the last few."""
+    left = kept
+    messages: list[ModelMessage] = []
+    for message in reversed(before):
+        parts = []
+        for part in reversed(message.parts):
+            output = isinstance(part, BaseToolReturnPart)
+            parts.append(replace(part, content=HIDDEN) if output and left <= 0 else part)
+            left -= output
+        messages.append(replace(message, parts=parts[::-1]))
+    text = text_of(messages[::-1])
+    return Context(f"old outputs masked (last {kept} kept)", text, count(text))
+
+
+def ledger(before: Sequence[ModelMessage], budget: int, count: Count) -> Context:
+    """Nothing but the most frequent names."""
+    text = name_list(frequency_of(before), budget, count)
+    return Context("bare list of names", text, count(text), text, count(text))
+
+
+def frequency_of(before: Sequence[ModelMessage]) -> Counter[str]:
+    """Messages each name occurs in."""
+    frequency: Counter[str] = Counter()
+    for message in before:
+        frequency.update(sorted(names_in(message_text(message, labels=False))))
+    return frequency
+
+
+def name_list(frequency: Counter[str], budget: int, count: Count) -> str:
+    """As many of the most frequent names as fit, one a line."""
+    names = [name for name, _ in frequency.most_common()]
+    low, high = 0, len(names)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count("\n".join(names[:middle])) <= budget else (low, middle - 1)
+    return "\n".join(names[:low])
+
+
+def product(summary: str, tail: Sequence[ModelMessage], count: Count) -> Context:
+    """What the other product really put in place of the history."""
+    text = "\n".join(filter(None, [summary, text_of(tail)]))
+    return Context("the product's own summary", text, count(text), summary, count(summary))
+
+
+def _last(text: str, budget: int, count: Count) -> str:
+    start = len(text) - _characters(len(text), budget, lambda size: count(text[len(text) - size :]))
+    return text[start:]
+
+
+def _first(text: str, budget: int, count: Count) -> str:
+    return text[: _characters(len(text), budget, lambda size: count(text[:size]))]
+
+
+def _characters(most: int, budget: int, cost: Callable[[int], int]) -> int:
+    """How many characters cost at most the budget."""
+    low, high = 0, min(most, budget * 12)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if cost(middle) <= budget else (low, middle - 1)
+    return low

@@ -1,0 +1,97 @@
+"""Our own result: what a model is sent when the governor had to compact, with no model to ask."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pydantic_ai import Agent
+from pydantic_ai.messages import CompactionPart, ModelMessage, ModelResponse, TextPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.usage import RequestUsage
+
+from tests.quality.contexts import Context
+from tests.quality.text import text_of
+from tui_app.context.compactor import Compactor
+from tui_app.context.encodings import TextCounter
+from tui_app.context.events import CompactionComplete, Payload
+from tui_app.context.extractive import extractive_summary
+from tui_app.context.governor import ContextGovernor
+from tui_app.context.heuristic import ExtractiveSummariser
+from tui_app.context.history import ListHistory
+from tui_app.context.items import Item, to_messages
+from tui_app.context.learnt import LearntModels
+from tui_app.context.limits import Limits
+from tui_app.context.policy import NO_STAGES, PLIMSOLL, Policy
+from tui_app.context.replacement import WAY_BACK
+from tui_app.context.tokens import TokenCounter
+
+COMPACTION_ALONE = replace(PLIMSOLL, stages=NO_STAGES)
+"""The default policy without the stages that hide old outputs first: what is summarised is all there was."""
+
+
+class Governed:
+    """A conversation under a policy in a window of so many tokens, without any model."""
+
+    def __init__(self, text: TextCounter, window: int, policy: Policy = COMPACTION_ALONE) -> None:
+        self.counter = TokenCounter(text)
+        self.events: list[Payload] = []
+        self.sent: list[ModelMessage] = []
+        self.history = ListHistory(self.counter, self.events.append)
+        writer = ExtractiveSummariser(text.count)
+        self.compactor = Compactor(self.history, policy, lambda _trigger: writer)
+        limits = Limits(LearntModels(None), setting=window)
+        governor = ContextGovernor(
+            policy, history=self.history, compactor=self.compactor, counter=self.counter, limits=limits
+        )
+        model = FunctionModel(self._answer, model_name="offline", profile=ModelProfile())
+        self._agent = Agent(model, capabilities=[governor])
+
+    async def send(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+        """Send a history that ends with a request; returns what the model was given."""
+        await self._agent.run(None, message_history=list(messages))
+        return self.sent
+
+    async def compact(self) -> list[ModelMessage]:
+        """Compact what the last request left in view, and return the view."""
+        if await self.compactor.finish() is None:
+            self.compactor.start("headless")
+            await self.compactor.finish()
+        return to_messages(self.history.items())
+
+    @property
+    def compactions(self) -> list[CompactionComplete]:
+        """Compactions so far that were applied."""
+        done = [event for event in self.events if isinstance(event, CompactionComplete)]
+        return [event for event in done if event.outcome == "success"]
+
+    def size(self, messages: Sequence[ModelMessage]) -> int:
+        """Tokens of messages."""
+        return sum(self.counter.message(message).total for message in messages)
+
+    def _answer(self, messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        self.sent = list(messages)
+        # What the model would report by itself is a guess, and the governor would learn from it.
+        usage = RequestUsage(input_tokens=self.size(messages), output_tokens=1)
+        return ModelResponse(parts=[TextPart("ok")], usage=usage)
+
+
+def written_in(messages: Sequence[ModelMessage]) -> str:
+    """The text of our summary in a view; empty when there is none."""
+    parts = [part for message in messages for part in message.parts if isinstance(part, CompactionPart)]
+    return "\n".join((part.content or "").replace(WAY_BACK, "") for part in parts)
+
+
+def context_of(sent: Sequence[ModelMessage], governed: Governed, name: str = "ours") -> Context:
+    """A request of ours as a context to be scored."""
+    written = written_in(sent)
+    return Context(
+        name, text_of(sent), governed.size(sent), written, governed.counter.text(written), ours=True
+    )
+
+
+def bare_summary(before: Sequence[ModelMessage], budget: int, text: TextCounter) -> Context:
+    """Our summary alone, without anything beside it."""
+    items = [Item(key, message) for key, message in enumerate(before, 1)]
+    written = extractive_summary(items, budget_tokens=budget, count=text.count)
+    size = text.count(written)
+    return Context("our summary alone", written, size, written, size, ours=True)

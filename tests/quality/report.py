@@ -1,0 +1,102 @@
+"""The report as text: tables of numbers, with nothing of the sessions in it."""
+
+from collections.abc import Iterable, Sequence
+
+from tests.quality.measuring import Measured
+from tests.quality.safety import CHECKS
+from tests.quality.scores import Scores, average
+
+COLUMNS = {
+    "size": "size",
+    "written": "written",
+    "files": "files needed",
+    "identifiers": "identifiers needed",
+    "hard": "hard",
+    "density": "density",
+    "touched": "files touched",
+    "verbs": "right verb",
+    "false_claims": "false claims",
+    "rules": "rules verbatim",
+    "first": "first request",
+    "latest": "latest request",
+    "corrections": "corrections",
+    "open_errors": "open errors",
+    "solved_listed": "solved listed",
+    "invented": "invented",
+}
+_CHAIN = ("size", "written", "touched", "verbs", "false_claims", "rules", "first", "latest", "open_errors")
+
+
+def render(measured: Measured, *, window: int, command: str) -> str:
+    """The whole report as Markdown."""
+    real = sum(case.real for case, _ in measured.cases)
+    count = len(measured.cases)
+    blocks = [
+        f"`{command}`",
+        f"{count} histories, {real} of them cut where another product really compacted, the others where "
+        "the\nwindow would be full. Means over the histories in which a column has an object.",
+        f"### What is sent in a window of {window:,} tokens",
+        _table("kept context", measured.window.items(), tuple(COLUMNS)),
+        *_budgets(measured),
+        "### Several compactions in a row",
+        _table("compactions", ((str(times), rows) for times, rows in measured.chains.items()), _CHAIN),
+        "### Played as it happened",
+        _table("policy", measured.played.items(), tuple(COLUMNS)),
+        "### Checks",
+        _checks(measured),
+        "### Speed and repetition",
+        _speed(measured),
+        "### Every history",
+        _cases(measured),
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _budgets(measured: Measured) -> Iterable[str]:
+    for budget, rows in measured.budgets.items():
+        yield f"### The same {budget:,} tokens spent in different ways"
+        yield _table("kept context", rows.items(), tuple(COLUMNS))
+
+
+def _table(head: str, rows: Iterable[tuple[str, Sequence[Scores]]], columns: Sequence[str]) -> str:
+    lines = [
+        f"| {head} | " + " | ".join(COLUMNS[name] for name in columns) + " |",
+        "|---" * (len(columns) + 1) + "|",
+    ]
+    for name, scores in rows:
+        means = average(scores)
+        lines.append(f"| {name} | " + " | ".join(number(means[column]) for column in columns) + " |")
+    return "\n".join(lines)
+
+
+def number(value: float | None) -> str:
+    """Two digits behind the point; a dash where there is no object."""
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _checks(measured: Measured) -> str:
+    lines = ["| check | passed |", "|---|---|"]
+    for name, meaning in CHECKS.items():
+        passed = measured.checks.get(name, [])
+        lines.append(f"| {name} {meaning} | {sum(passed)} of {len(passed)} |")
+    return "\n".join(lines)
+
+
+def _speed(measured: Measured) -> str:
+    times = ", ".join(f"{seconds:.1f} s for {size:,} tokens" for size, seconds in measured.seconds.items())
+    same = sum(measured.same_bytes)
+    return f"Summary and facts: {times}. The same bytes twice: {same} of {len(measured.same_bytes)}."
+
+
+def _cases(measured: Measured) -> str:
+    """One row a history, without its name: what the sessions are about is nobody's business."""
+    columns = tuple(COLUMNS)
+    lines = [
+        "| history | tokens | cut | " + " | ".join(COLUMNS[name] for name in columns) + " |",
+        "|---" * (len(columns) + 3) + "|",
+    ]
+    for place, (case, scores) in enumerate(measured.cases, 1):
+        cells = " | ".join(number(getattr(scores, name)) for name in columns)
+        cut = "real" if case.real else "made"
+        lines.append(f"| {place}, {case.format} | {case.tokens:,} | {cut} | {cells} |")
+    return "\n".join(lines)

@@ -1,0 +1,159 @@
+"""Messages as plain text, and the names and sentences in it. Shares no code with what it judges."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic_ai.messages import (
+    BaseToolCallPart,
+    BaseToolReturnPart,
+    CompactionPart,
+    ModelMessage,
+    ModelResponse,
+    RetryPromptPart,
+    TextPart,
+    UserPromptPart,
+)
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+ENDINGS = words(
+    "py js ts tsx jsx mjs cjs go rs java kt c h cc cpp hpp cs rb php swift sh bash ps1 md mdx txt json jsonl "
+    "yaml yml toml ini cfg lock xml html css scss vue svelte sql proto tf bicep gradle env csv ipynb lua "
+    "pony mod sum log plist svg tcss"
+)
+_FILE = re.compile(r"[\w@.+~-]*[\w@+~-]\.([A-Za-z]{1,6})(?![\w])")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,80}")
+_SHAPE = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]")
+_BLOCK = re.compile(r"<([a-z]+(?:[-_][a-z]+)+)>.*?</\1>", re.DOTALL)
+_FENCE = re.compile(r"^\s*(```|~~~).*?^\s*\1", re.DOTALL | re.MULTILINE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_BULLET = re.compile(r"^(?:[-*+•>#\s]+|\d{1,2}[.)]\s+)+")
+_SPACE = re.compile(r"\s+")
+_STEERS = re.compile(r"(?i)\b(?:must|never|do ?n['’]t|dont|always|only|instead|use|not)\b")
+_REQUEST = re.compile(r"(?i)(?:and |also |so |ok,? |please )*(?:can|could|would|will) you\b")
+_CORRECTS = re.compile(
+    r"(?i)^(?:no[,. ]|nope|actually|wait[, ]|sorry[, ]|correction)|\binstead\b|\bi meant\b"
+)
+_DECLINED = re.compile(r"(?s)the user said:(.+)$")
+_PROGRAM_TEXT = ("[Request interrupted", "This session is being continued", "Caveat:")
+
+
+def flat(text: str) -> str:
+    """With every run of white space as one space."""
+    return _SPACE.sub(" ", text).strip()
+
+
+def files_in(text: str) -> set[str]:
+    """Names of files, without their folders."""
+    return {match[0] for match in _FILE.finditer(text) if _is_file(match)}
+
+
+def identifiers_in(text: str) -> set[str]:
+    """Names of code: with an underscore inside or a hump; not those that are the name of a file."""
+    return {name for name in _IDENTIFIER.findall(_FILE.sub(_not_a_file, text)) if _SHAPE.search(name)}
+
+
+def _not_a_file(match: re.Match[str]) -> str:
+    return " " if _is_file(match) else match[0]
+
+
+def _is_file(match: re.Match[str]) -> bool:
+    """By its ending; ``console.log`` and ``cmd.Env`` are code."""
+    shouted = match[0].isupper() and match[1].lower() in ENDINGS
+    return (match[1] in ENDINGS or shouted) and match[0] not in {"console.log", "process.env"}
+
+
+def names_in(text: str) -> set[str]:
+    """Names of files and of code."""
+    return files_in(text) | identifiers_in(text)
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Every text inside a value, nested ones too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from leaves(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from leaves(inner)
+
+
+def result_of(part: BaseToolReturnPart | RetryPromptPart) -> str:
+    """What a tool answered, as text."""
+    return part.content if isinstance(part.content, str) else json.dumps(part.content, default=str)
+
+
+def message_text(message: ModelMessage, *, labels: bool = True) -> str:
+    """One message; every argument of a call on a line of its own, behind the names of tool and argument."""
+    lines: list[str] = []
+    for part in message.parts:
+        match part:
+            case UserPromptPart():
+                pieces = [part.content] if isinstance(part.content, str) else part.content or ()
+                lines += [piece for piece in pieces if isinstance(piece, str)]
+            case TextPart() | CompactionPart():
+                lines.append(part.content or "")
+            case BaseToolCallPart():
+                args = part.args_as_dict()
+                label = f"{part.tool_name} {{}}: " if labels else ""
+                lines += [label.format(name) + text for name in args for text in leaves(args[name])]
+            case BaseToolReturnPart() | RetryPromptPart():
+                lines.append(result_of(part))
+    return "\n".join(lines)
+
+
+def text_of(messages: Iterable[ModelMessage]) -> str:
+    """Many messages."""
+    return "\n".join(map(message_text, messages))
+
+
+def typed_in(messages: Iterable[ModelMessage]) -> list[str]:
+    """What a person typed, in order, without what programs put around it."""
+    typed: list[str] = []
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, UserPromptPart):
+                pieces = [part.content] if isinstance(part.content, str) else part.content or ()
+                text = "\n".join(piece for piece in pieces if isinstance(piece, str))
+                own = _BLOCK.sub("", text).strip()
+                if own and not own.startswith(_PROGRAM_TEXT):
+                    typed.append(own)
+            elif isinstance(part, BaseToolReturnPart) and part.outcome == "denied":
+                typed += [said.strip() for said in _DECLINED.findall(result_of(part))]
+    return typed
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences of prose: code in fences and lines of logs are left out."""
+    found: list[str] = []
+    for piece in _SENTENCE.split(_FENCE.sub("\n", text)):
+        sentence = flat(_BULLET.sub("", piece))
+        letters = sum(char.isalpha() or char == " " for char in sentence)
+        if len(sentence.split()) >= 3 and len(sentence) <= 500 and letters >= 0.75 * len(sentence):
+            found.append(sentence)
+    return found
+
+
+def steering(typed: Sequence[str]) -> list[str]:
+    """Sentences of the user that say what must or must not be done; questions only where they ask for it."""
+    found = (sentence for text in typed for sentence in sentences(text) if _STEERS.search(sentence))
+    return list(dict.fromkeys(s for s in found if not s.endswith("?") or _REQUEST.match(s)))
+
+
+def correcting(typed: Sequence[str]) -> list[str]:
+    """Sentences with which the user takes something back."""
+    return list(dict.fromkeys(s for text in typed[1:] for s in sentences(text) if _CORRECTS.search(s)))
+
+
+def spoken_in(messages: Iterable[ModelMessage], limit: int) -> str:
+    """Words and tool inputs of the first so many responses."""
+    responses = [message for message in messages if isinstance(message, ModelResponse)]
+    return "\n".join(message_text(message, labels=False) for message in responses[:limit])

@@ -1,0 +1,157 @@
+"""What really happened in a history: the ground truth that kept contexts are held against.
+
+Worked out from the tool calls alone, by code that shares nothing with the extractors of the product.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pydantic_ai.messages import (
+    BaseToolCallPart,
+    BaseToolReturnPart,
+    ModelMessage,
+    ModelResponse,
+    RetryPromptPart,
+)
+
+from tests.quality.cases import AFTER, Case
+from tests.quality.deeds import Call, deeds_of, is_shell, shell_line
+from tests.quality.text import (
+    correcting,
+    files_in,
+    flat,
+    identifiers_in,
+    message_text,
+    names_in,
+    result_of,
+    spoken_in,
+    steering,
+    text_of,
+    typed_in,
+    words,
+)
+
+_EXIT = re.compile(r"(?i)(?:exit(?:ed with)? (?:code|status)|return code)[:\s]*([1-9]\d{0,2})\b")
+_ERROR = re.compile(
+    r"(?m)^.*(?:[A-Za-z]*(?:Error|Exception)\b|\berror\b ?[:\[(]|\bFAIL(?:ED)?\b|\bfatal:|\bpanic:|CONFLICT"
+    r"|not found|No such file|cannot |failed).*$"
+)
+_LOOKS = words(
+    "ls cat head tail grep rg egrep find sed awk wc tree pwd echo which file stat cd jq sort view less diff"
+)
+_DECORATION = re.compile(r"\s*(?:2>&1|2>/dev/null|\|\s*(?:tail|head|cat)\b[^|;&]*)\s*$")
+_FILTER = re.compile(r"\|\s*(?:e?grep|rg|awk|sed|wc|sort|jq)\b[^&;]*$")
+"""Behind these nobody can tell from the exit code whether the command itself worked."""
+_CD = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;)\s*")
+
+
+@dataclass(slots=True)
+class Failure:
+    """The newest failure of one command."""
+
+    command: str
+    line: str
+    solved: bool
+
+
+@dataclass(slots=True)
+class Truth:
+    """Everything the scores need to know about a case."""
+
+    needed_files: set[str] = field(default_factory=set)
+    needed_identifiers: set[str] = field(default_factory=set)
+    rare: set[str] = field(default_factory=set)
+    """Names in at most four messages."""
+    frequency: Counter[str] = field(default_factory=Counter)
+    """Messages each name occurs in."""
+    touched: dict[str, list[str]] = field(default_factory=dict)
+    """Changed files with what was done to them, in order."""
+    read: set[str] = field(default_factory=set)
+    rules: list[str] = field(default_factory=list)
+    corrections: list[str] = field(default_factory=list)
+    first: str = ""
+    latest: str = ""
+    failures: list[Failure] = field(default_factory=list)
+    source: str = ""
+
+
+def truth_of(case: Case) -> Truth:
+    """Work out the truth of a case."""
+    truth = Truth(source=text_of(case.before))
+    for message in case.before:
+        truth.frequency.update(names_in(message_text(message, labels=False)))
+    future = spoken_in(case.after, AFTER)
+    truth.needed_files = files_in(future) & truth.frequency.keys()
+    truth.needed_identifiers = identifiers_in(future) & truth.frequency.keys()
+    truth.rare = {name for name, messages in truth.frequency.items() if messages <= 4}
+    calls = list(calls_in(case.before))
+    for call in calls:
+        for path, verb in deeds_of(call):
+            if verb == "read":
+                truth.read.add(path)
+            else:
+                truth.touched.setdefault(path, []).append(verb)
+    typed = typed_in(case.before)
+    truth.rules, truth.corrections = steering(typed), correcting(typed)
+    asked = [text for text in typed if not re.fullmatch(r"/[\w:-]+", text)]
+    truth.first, truth.latest = (asked[0], typed[-1]) if asked else ("", "")
+    truth.failures = list(_failures(calls))
+    return truth
+
+
+def calls_in(messages: Sequence[ModelMessage]) -> Iterator[Call]:
+    """The calls of a history with their results, in the order of the results."""
+    open_calls: dict[str, BaseToolCallPart] = {}
+    for message in messages:
+        for part in message.parts:
+            if isinstance(message, ModelResponse) and isinstance(part, BaseToolCallPart):
+                open_calls[part.tool_call_id] = part
+            elif isinstance(part, BaseToolReturnPart | RetryPromptPart):
+                asked = open_calls.pop(part.tool_call_id, None)
+                if asked is not None:
+                    outcome = "failed" if isinstance(part, RetryPromptPart) else part.outcome
+                    yield Call(asked.tool_name, asked.args_as_dict(), result_of(part), outcome)
+
+
+def _failures(calls: Sequence[Call]) -> Iterator[Failure]:
+    """Newest failures of commands that do something, with whether the same succeeded afterwards."""
+    open_now: dict[str, Failure] = {}
+    for call in calls:
+        if not is_shell(call) or call.outcome in {"denied", "interrupted"}:
+            continue
+        command = plain_command(shell_line(call))
+        if not command or _FILTER.search(command) or command.split()[0].rsplit("/", 1)[-1] in _LOOKS:
+            continue
+        bad = call.outcome == "failed" or _EXIT.search(call.result[:200] + call.result[-200:])
+        if not bad and "|" in shell_line(call) and _ERROR.search(call.result):
+            # The end of a pipe says nothing about its beginning, and what is shown speaks of errors.
+            continue
+        if bad and (line := _error_line(call.result)):
+            open_now[command] = Failure(command, line, solved=False)
+        elif not bad:
+            for failure in open_now.values():
+                failure.solved = failure.solved or same_work(failure.command, command)
+    yield from open_now.values()
+
+
+def _error_line(result: str) -> str:
+    lines = [flat(match[0]) for match in _ERROR.finditer(result)]
+    return lines[0] if lines else ""
+
+
+def plain_command(command: str) -> str:
+    """A command without the folder it changes to and what only shortens its output."""
+    text = command.strip().split("<<")[0]
+    while match := _CD.match(text):
+        text = text[match.end() :]
+    while match := _DECORATION.search(text):
+        text = text[: match.start()]
+    return flat(text)
+
+
+def same_work(failed: str, later: str) -> bool:
+    """Whether a success of ``later`` means that what failed works: the same, around it, or all of it."""
+    parts = [flat(part) for part in later.split("&&")]
+    return failed in (later, *parts) or failed.startswith(later + " ")
