@@ -171,6 +171,8 @@ async def draw(session: str, drive: Callable[[Pilot[int]], Awaitable[None]]) -> 
         async def prepared(opened: OpenSession) -> None:
             await opened.prepare()
 
+        while not app.chat.is_ready:
+            await pilot.pause(0.05)
         await app.chat.session.link.ask(prepared)
         await pilot.pause()
         await drive(pilot)
@@ -183,7 +185,7 @@ async def draw(session: str, drive: Callable[[Pilot[int]], Awaitable[None]]) -> 
 
 async def shown(pilot: Pilot[int]) -> None:
     """Wait until a screen stands above the chat; its own cursor must not blink into the picture."""
-    while pilot.app.screen is pilot.app.screen_stack[1]:
+    while pilot.app.screen is pilot.app.chat:
         await pilot.pause(0.05)
     for field in pilot.app.screen.query(Input):
         field.cursor_blink = False

@@ -6,6 +6,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+from docs.tables import fill  # noqa: E402
 from tui_app.ui.commands import COMMANDS  # noqa: E402
 from tui_app.ui.keys import KEYS, Scope  # noqa: E402
 
@@ -51,14 +52,7 @@ def filled(page: str) -> str:
     Raises:
         ValueError: if a mark is missing.
     """
-    for name, table in (("keys", keys_table()), ("commands", commands_table())):
-        start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        before, _, rest = page.partition(start)
-        _, found, after = rest.partition(end)
-        if not found:
-            raise ValueError(f"{PAGE.name} has no {start} … {end}")
-        page = f"{before}{start}\n{table}\n{end}{after}"
-    return page
+    return fill(page, {"keys": keys_table(), "commands": commands_table()})
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ from tests.docs.pages import (
 )
 from tui_app.agent.discovery import USUAL_PORTS
 from tui_app.cli.output import print_json
-from tui_app.cli.parser import COMMANDS, screen_parser
+from tui_app.cli.parser import screen_parser
+from tui_app.cli.table import COMMANDS
 from tui_app.context.events import PAYLOADS, Record, TurnEnd
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.usage import CATEGORIES, ContextWindow
