@@ -5,12 +5,14 @@ import os
 import stat
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.keys import KEY_NAME_REPLACEMENTS
 from textual.theme import BUILTIN_THEMES
 
 from tui_app.context.policy import PLIMSOLL, MessageLimit
@@ -214,6 +216,8 @@ class TestRefusals:
             ),
             ("keymap = 3", ["keymap", "3", "a table"]),
             ('[keymap]\n"chat.compact" = ""', ["keymap.chat.compact", "''", "ctrl+k"]),
+            ('[keymap]\n"chat.compact" = "nonsense_key"', ["keymap.chat.compact", "nonsense_key", "ctrl+k"]),
+            ('[keymap]\n"chat.compact" = "f9,cmd+k"', ["keymap.chat.compact", "cmd+k", "ctrl+k"]),
             (
                 '[keymap]\n"chat.compct" = "f9"',
                 ["keymap.chat.compct", "unknown action", "did you mean chat.compact?", "prompt.send"],
@@ -278,6 +282,19 @@ class TestRefusals:
     )
     def test_keys_that_may_be_shared_or_change_hands(self, paths: Paths, keymap: dict[str, str]) -> None:
         assert load_settings(paths, {}, {"keymap": keymap}).keymap == keymap
+
+    @pytest.mark.parametrize(
+        ("sign", "name"),
+        [("/", "slash"), ("\\", "backslash"), ("@", "at"), ("-", "minus"), ("+", "plus"), ("_", "underscore"),
+         (";", "semicolon"), (".", "full_stop"), ("~", "tilde")],
+    )  # fmt: skip
+    def test_a_sign_and_its_name_are_one_key(self, paths: Paths, sign: str, name: str) -> None:
+        unicode_name = unicodedata.name(sign).lower().replace(" ", "_").replace("-", "_")
+        assert KEY_NAME_REPLACEMENTS.get(unicode_name, unicode_name) == name
+        assert load_settings(paths, {}, {"keymap": {"chat.top": name}}).keymap == {"chat.top": name}
+        both = {"chat.top": name, "chat.bottom": sign}
+        with pytest.raises(SettingsError, match="is a key of"):
+            load_settings(paths, {}, {"keymap": both})
 
     def test_environment(self, paths: Paths) -> None:
         assert "PLIMSOLL_MOUSE is 'maybe'" in refusal(paths, env={"PLIMSOLL_MOUSE": "maybe"})

@@ -4,6 +4,7 @@ Both stand here again because settings are read before the screen and must not l
 the screen's own tables.
 """
 
+import string
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,6 +42,20 @@ ACTION_KEYS: Mapping[str, str] = {
     "app.quit": "ctrl+q",
 }
 """Keys of each action when nobody has set others, separated by commas."""
+_MODIFIERS = "ctrl|shift|alt|super|hyper|meta"
+_SHORT_NAMES = {
+    "solidus": "slash",
+    "reverse_solidus": "backslash",
+    "commercial_at": "at",
+    "hyphen_minus": "minus",
+    "plus_sign": "plus",
+    "low_line": "underscore",
+}
+"""Signs that Textual names otherwise than Unicode."""
+_NAMED_KEYS = (
+    "enter", "escape", "tab", "space", "backspace", "delete", "insert", "home", "end", "pageup", "pagedown",
+    "up", "down", "left", "right",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +93,15 @@ def _split(keys: str) -> list[str]:
     return [_long_form(key) for key in keys.split(",")]
 
 
+def key_pattern() -> str:
+    """A pattern of one key's name: a sign or its name, a named key, ``f1`` to ``f24``, with modifiers."""
+    signs = (_long_form(sign) for sign in string.punctuation)
+    return rf"(?:(?:{_MODIFIERS})\+)*(?:[^\s,]|f(?:[1-9]|1\d|2[0-4])|{'|'.join((*_NAMED_KEYS, *signs))})"
+
+
 def _long_form(key: str) -> str:
     """A sign by its name, so that ``?`` and ``question_mark`` are the same key."""
     if len(key) != 1 or key.isalnum():
         return key
-    return unicodedata.name(key, key).lower().replace("-", "_").replace(" ", "_")
+    name = unicodedata.name(key, key).lower().replace("-", "_").replace(" ", "_")
+    return _SHORT_NAMES.get(name, name)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from tui_app.settings_names import ACTION_KEYS, THEMES
+from tui_app.settings_names import ACTION_KEYS, THEMES, key_pattern
 from tui_app.settings_policies import OWN_POLICIES, POLICY, SHARE
 from tui_app.settings_rules import Address, Choice, Flag, Group, Number, Rule, Table, Text
 
@@ -17,7 +17,8 @@ TAKEN_NAMES = (
 
 _MODEL = Text(r"([\w.-]+:\S.*)?", "provider:name, such as openai:gpt-5-mini or offline:extractive")
 _WINDOW = Number(256, 100_000_000, "a whole number of tokens, at least 256", whole=True)
-_KEYS = Text(r"[^\s,]+(,[^\s,]+)*", "keys such as ctrl+k, or several as ctrl+k,f5")
+_KEY = key_pattern()
+_KEYS = Text(rf"{_KEY}(,{_KEY})*", "keys such as ctrl+k, or several as ctrl+k,f5")
 _ENDPOINT = Group(
     {
         "protocol": Choice(PROTOCOLS),
