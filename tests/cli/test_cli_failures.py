@@ -2,13 +2,15 @@
 
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import tui_app.__main__ as program
 from tests.cli.conftest import Plimsoll
+from tui_app.cli import program
 from tui_app.cli.failures import explain
 from tui_app.paths import Paths
 
@@ -133,3 +135,19 @@ def test_database_errors_and_files_are_named() -> None:
     )
     text, _ = explain(PermissionError(13, "Permission denied", "/etc/shadow"), env)
     assert text == "/etc/shadow: Permission denied."
+
+
+def test_ctrl_c_while_the_program_still_loads() -> None:
+    """A module of the command line that interrupts while it is imported stands for a key at that moment."""
+    code = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'tui_app.cli.parser':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from tui_app.__main__ import main\n"
+        "sys.exit(main(['--version']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
