@@ -13,6 +13,7 @@ from tui_app.cli import (
     models,
     run,
     schema,
+    serve,
     sessions,
 )
 from tui_app.cli.command import Command
@@ -30,6 +31,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             models.COMMAND,
             doctor.COMMAND,
             schema.COMMAND,
+            serve.COMMAND,
             config.COMMAND,
         )
     }

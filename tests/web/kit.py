@@ -1,0 +1,72 @@
+"""``plimsoll serve`` as a process of its own, and its screens over the web socket."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_CONTROLS = re.compile(rb"\x1b\[[0-9;:?<>=]*[A-Za-z]")
+
+
+def free_port() -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def plain(data: bytes) -> str:
+    """What was drawn, without the control sequences."""
+    return _CONTROLS.sub(b"", data).decode(errors="replace")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that listens."""
+
+    address: str
+    """As it was printed, with the token."""
+    process: asyncio.subprocess.Process
+
+    @property
+    def base(self) -> str:
+        """The address without its token."""
+        return self.address.partition("?")[0]
+
+    def screens(self) -> list[psutil.Process]:
+        """The programs of open pages."""
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        return [each for each in children if "tui_app" in each.cmdline()]
+
+    async def end(self) -> int:
+        """Interrupt it; its exit code."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGINT)
+        return await self.process.wait()
+
+
+@asynccontextmanager
+async def serving(folder: Path, *arguments: str) -> AsyncIterator[Served]:
+    """Start the server on a free port and wait until it listens."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tui_app", "serve", str(folder), "--port", str(free_port()), *arguments,
+        stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        address = (await process.stdout.readline()).decode().strip()
+        assert address.startswith("http://127.0.0.1:"), address
+        yield Served(address, process)
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGINT)
+        await process.communicate()

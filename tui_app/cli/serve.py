@@ -1,0 +1,83 @@
+"""``plimsoll serve``: the screen in a browser, on this machine unless asked otherwise."""
+
+import argparse
+
+from tui_app.cli.command import Command, Program, add_model, add_policy
+from tui_app.cli.exits import CommandFailed, WrongUsage
+from tui_app.cli.output import flush, say, tell
+
+HOST, PORT = "127.0.0.1", 8420
+MISSING = "The web server is not installed. Install it with: pip install 'plimsoll-tui[serve]'"
+OPEN_TO_ALL = "Without a token, whoever can reach {} could use your files: --no-token is for loopback only."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "path", metavar="PATH", nargs="?", help="folder to work in (default: the current one)"
+    )
+    add_model(parser)
+    add_policy(parser)
+    parser.add_argument(
+        "--continue", dest="latest", action="store_true", help="go on with the last session of this folder"
+    )
+    parser.add_argument("--host", default=HOST, help=f"address to listen on (default: {HOST})")
+    parser.add_argument("--port", type=_port, default=PORT, help=f"port to listen on (default: {PORT})")
+    parser.add_argument(
+        "--no-token", action="store_true", help="let every program of this machine in; loopback only"
+    )
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    """Serve until ctrl+c."""
+    program.settings(policy=args.policy)
+    folder = program.folder(args.path)
+    try:
+        from tui_app.web.access import Gate, is_loopback, new_token
+        from tui_app.web.server import command_line, serve
+    except ImportError as error:
+        raise CommandFailed(MISSING) from error
+    if args.no_token and not is_loopback(args.host):
+        raise WrongUsage(OPEN_TO_ALL.format(args.host))
+    gate = Gate(host=args.host, port=args.port, token="" if args.no_token else new_token())
+
+    def ready() -> None:
+        say(gate.address)
+        flush()
+        tell("Open this address in a browser; ctrl+c ends it. Each page is a window of its own.")
+
+    async def work() -> int:
+        try:
+            await serve(gate, command_line(_arguments(args, str(folder))), ready)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise CommandFailed(
+                f"Cannot listen on {args.host}:{args.port}: {reason}. Choose another with --port."
+            ) from error
+        return 0
+
+    from tui_app.cli.signals import run_until_signal
+
+    return run_until_signal(work())
+
+
+def _arguments(args: argparse.Namespace, folder: str) -> list[str]:
+    """What the screen of each page is started with."""
+    flags = [("--model", args.model), ("--policy", args.policy)]
+    given = [word for flag, value in flags if value for word in (flag, value)]
+    return [folder, *given, *(["--continue"] if args.latest else [])]
+
+
+def _port(text: str) -> int:
+    if text.isdecimal() and 0 < int(text) < 65_536:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no port; allowed: 1 to 65535")
+
+
+COMMAND = Command(
+    name="serve",
+    usage="[PATH]",
+    summary="Show the screen in a browser on this machine.",
+    configure=configure,
+    execute=execute,
+)

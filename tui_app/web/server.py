@@ -1,0 +1,112 @@
+"""Serves the screen to browsers: one program for each page that is open."""
+
+import asyncio
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+from textual_serve.server import Server
+
+from tui_app.web.access import Answer, Gate
+from tui_app.web.page import SAFETY, SCRIPT, SOCKET, STATIC, STYLE, page
+
+REFUSALS = {
+    Answer.WRONG_HOST: "Plimsoll is not served under this name. Use the address that plimsoll serve printed.",
+    Answer.WRONG_ORIGIN: "Another page tried to reach Plimsoll; that is refused.",
+    Answer.NO_TOKEN: "The address lacks its token. Use the whole address that plimsoll serve printed.",
+}
+FONT_SIZES = range(6, 49)
+"""Pixels a page may ask for with ``?fontsize=``."""
+_USUAL_SIZE = 16
+COOKIE_S = 30 * 24 * 3600
+"""A browser stays signed in so long, in seconds; a new start of the server makes a new token."""
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """How the program of one page is started, with the interpreter that runs this one.
+
+    Args:
+        arguments: Those of ``plimsoll`` itself, for example a folder and a model.
+    """
+    return shlex.join([sys.executable, "-m", "tui_app", *arguments])
+
+
+def build(gate: Gate, command: str) -> web.Application:
+    """Put the web application together.
+
+    Args:
+        gate: Who may use it.
+        command: Shell command that starts the screen of one page.
+    """
+    screens = Server(command, host=gate.host, port=gate.port, title="Plimsoll")
+
+    async def index(request: web.Request) -> web.Response:
+        text = page(request.headers["Host"], _font_size(request.query.get("fontsize", "")))
+        return web.Response(text=text, content_type="text/html")
+
+    async def style(_request: web.Request) -> web.Response:
+        return web.Response(text=STYLE, content_type="text/css")
+
+    async def script(_request: web.Request) -> web.Response:
+        return web.Response(text=SCRIPT, content_type="text/javascript")
+
+    application = web.Application(middlewares=[_guard(gate)])
+    application.on_response_prepare.append(_protect)
+    application.add_routes(
+        [
+            web.get("/", index),
+            web.get("/plimsoll.css", style),
+            web.get("/plimsoll.js", script),
+            web.get(SOCKET, screens.handle_websocket),
+            web.get("/download/{key}", screens.handle_download),
+            web.static(STATIC, screens.statics_path),
+        ]
+    )
+    return application
+
+
+async def serve(gate: Gate, command: str, ready: Callable[[], None]) -> None:
+    """Serve until cancelled; then the programs of all open pages are ended.
+
+    Args:
+        gate: Who may use it, and the address to listen on.
+        command: Shell command that starts the screen of one page.
+        ready: Called once the server listens.
+
+    Raises:
+        OSError: if the address cannot be listened on.
+    """
+    runner = web.AppRunner(build(gate, command), access_log=None, shutdown_timeout=5.0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, gate.host, gate.port).start()
+        ready()
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+def _guard(gate: Gate) -> Middleware:
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        answer = gate.judge(request.headers, request.query, request.cookies)
+        if answer is Answer.SIGN_IN:
+            inside = web.Response(status=302, headers={"Location": "/"})
+            inside.set_cookie(gate.cookie, gate.token, max_age=COOKIE_S, httponly=True, samesite="Lax")
+            return inside
+        if answer is Answer.SERVE:
+            return await handler(request)
+        return web.Response(status=403, text=REFUSALS[answer])
+
+    return guard
+
+
+async def _protect(_request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(SAFETY)
+
+
+def _font_size(wanted: str) -> int:
+    size = int(wanted) if wanted.isdecimal() and len(wanted) < 4 else _USUAL_SIZE
+    return size if size in FONT_SIZES else _USUAL_SIZE
