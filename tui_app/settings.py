@@ -78,6 +78,10 @@ class Settings:
     """Colours; everything they say is also said in words."""
     mouse: bool = True
     """Whether the mouse is taken from the terminal."""
+    terminal_title: bool = True
+    """Whether the terminal's window is named after the session."""
+    bell_after_s: float = 0.0
+    """Seconds after which the end of a turn rings the bell; 0 never."""
     timeline: bool = True
     """Whether the timeline is open at start, where there is room for it."""
     keymap: Mapping[str, str] = field(default_factory=dict)

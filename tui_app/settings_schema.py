@@ -46,6 +46,8 @@ RULES: Mapping[str, Rule] = {
     "animations": Flag(),
     "color": Flag(),
     "mouse": Flag(),
+    "terminal_title": Flag(),
+    "bell_after_s": Number(0.0, 86_400.0, "seconds; 0 never"),
     "timeline": Flag(),
     "keymap": Group(dict.fromkeys(ACTION_KEYS, _KEYS), called="action"),
     "endpoints": Table(

@@ -82,6 +82,11 @@ class Child:
         return depth
 
     @property
+    def title_depth(self) -> int:
+        """How many titles the terminal keeps for later."""
+        return self.output.count(b"\x1b[22;2t") - self.output.count(b"\x1b[23;2t")
+
+    @property
     def cooked(self) -> bool:
         """Whether the line discipline is what it was before the program ran."""
         return bool(termios.tcgetattr(self._slave) == self._flags)

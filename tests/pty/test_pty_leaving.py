@@ -41,6 +41,7 @@ def assert_restored(terminal: Terminal) -> None:
     """The shell behind the program finds its terminal as it left it."""
     assert terminal.on == set()
     assert terminal.keyboard_depth == 0
+    assert terminal.title_depth == 0
     assert terminal.cooked
 
 
@@ -67,6 +68,7 @@ def test_the_checks_see_a_running_program(machine: Machine) -> None:
     terminal.wait_for("No key found")
     assert terminal.on >= {1049, 2004, 25, *MOUSE}
     assert not terminal.cooked
+    assert terminal.title_depth == 1
     assert len(machine.left()) == 1
 
 

@@ -18,6 +18,7 @@ from textual.worker import Worker, WorkerState
 
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
+from tui_app.ui.outside import Outside
 from tui_app.ui.screens.chat import ChatScreen
 from tui_app.ui.themes import DARK, LIGHT
 
@@ -42,6 +43,13 @@ class PlimsollApp(App[int]):
     def __init__(self, launch: Launch) -> None:
         super().__init__()
         self.launch = launch
+        settings = launch.settings
+        self.outside = Outside(
+            launch.env,
+            title=settings.terminal_title and not settings.plain,
+            bell_after_s=settings.bell_after_s,
+            ring=self.bell,
+        )
         self.chat = ChatScreen(launch, launch.session)
         """The chat screen, whatever stands above it."""
         self.quit_asked = float("-inf")

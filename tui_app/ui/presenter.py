@@ -17,6 +17,7 @@ from tui_app.session.heads import Head, head_of
 from tui_app.session.preview import Preview
 from tui_app.session.user_view import UserView
 from tui_app.ui.chat_state import ChatState, advance
+from tui_app.ui.outside import Outside
 from tui_app.ui.widgets.chat_pane import ChatPane
 
 
@@ -25,15 +26,16 @@ class Presenter:
 
     Args:
         pane: Holds the widgets.
+        outside: What is said outside the screen.
     """
 
-    def __init__(self, pane: ChatPane) -> None:
+    def __init__(self, pane: ChatPane, outside: Outside) -> None:
         self.state = ChatState()
         self.view = UserView()
         self.agent_view = AgentView()
         self.last = 0
         """Log number of the newest event shown."""
-        self._pane = pane
+        self._pane, self._outside = pane, outside
         self._transcript = pane.transcript
         self._timeline = pane.timeline
 
@@ -81,6 +83,7 @@ class Presenter:
         """Make a state the current one."""
         self.state = state
         self._pane.show(state)
+        self._outside.show(state, time.monotonic())
 
     def give_back(self, text: str) -> None:
         """Put a prompt that was not sent back in the editor."""

@@ -8,9 +8,12 @@ import termios
 import tty
 from threading import Thread
 from time import monotonic
+from typing import Any
 
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
+from tui_app.ui.outside import Announcing
 from tui_app.ui.paste_filter import PasteFilter
 
 _READ = 1 << 16
@@ -23,6 +26,24 @@ class PasteSafeDriver(LinuxDriver):
     Textual's parser takes an escape inside a bracketed paste for the beginning of a key and what follows
     for keys, so that a pasted line end would send the prompt.
     """
+
+    def __init__(
+        self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._outside = app.outside if isinstance(app, Announcing) else None
+
+    def start_application_mode(self) -> None:
+        """Take the terminal, its title included."""
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        if self._outside is not None:
+            self._outside.attach(self.write)
+
+    def stop_application_mode(self) -> None:
+        """Give it back as it was."""
+        if self._outside is not None:
+            self.write(self._outside.farewell())
+        super().stop_application_mode()
 
     def run_input_thread(self) -> None:
         """Read keys until the driver stops."""

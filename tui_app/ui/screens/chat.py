@@ -86,7 +86,9 @@ class ChatScreen(Screen[None]):
 
         if not self.is_attached:
             return  # left while it loaded: nobody would close the session
-        self._session = ChatSession(self._launch, self._wanted, Presenter(self.pane), self._bodies)
+        self._session = ChatSession(
+            self._launch, self._wanted, Presenter(self.pane, self.app.outside), self._bodies
+        )
         if self._draft:
             self.pane.prompt.editor.give_back(self._draft)
         self.post_message(self.Ready())

@@ -1,0 +1,112 @@
+"""What is said outside the screen: title, progress, bell."""
+
+from dataclasses import replace
+
+import pytest
+
+from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.ui.chat_state import ChatState
+from tui_app.ui.outside import KEEP_TITLE, NO_PROGRESS, TITLE_BACK, Outside, shows_progress, window_title
+
+GHOSTTY = {"TERM_PROGRAM": "ghostty"}
+IDLE = ChatState(
+    title="Tide notes",
+    usage=ContextUsage(parts=Breakdown(user=91_500), window=ContextWindow(limit=128_000, source="server"), messages=9),
+)
+BUSY = replace(IDLE, turn=True, turn_started=100.0)
+
+
+class Terminal:
+    def __init__(self, env: dict[str, str], **more: object) -> None:
+        self.written: list[str] = []
+        self.bells = 0
+        settings = {"title": True, "bell_after_s": 0.0, **more}
+        self.outside = Outside(env, ring=self.ring, **settings)  # type: ignore[arg-type]
+
+    def ring(self) -> None:
+        self.bells += 1
+
+    def attach(self) -> None:
+        self.outside.attach(self.written.append)
+
+    def after(self, state: ChatState, now: float = 100.0) -> list[str]:
+        """What is written for one more state."""
+        self.written.clear()
+        self.outside.show(state, now)
+        return list(self.written)
+
+
+@pytest.mark.parametrize(
+    ("state", "title"),
+    [
+        (IDLE, "⊖ 71% Tide notes"),
+        (BUSY, "⊖ 71% … Tide notes"),
+        (ChatState(), "⊖"),
+        (replace(IDLE, title="a\x1b]0;evil\x07b\nc"), "⊖ 71% ab c"),
+    ],
+)
+def test_title(state: ChatState, title: str) -> None:
+    assert window_title(state) == title
+
+
+def test_a_long_title_is_cut() -> None:
+    assert len(window_title(replace(IDLE, title="tide " * 100))) < 80
+
+
+def test_only_what_changes_is_written() -> None:
+    terminal = Terminal(GHOSTTY)
+    terminal.attach()
+    assert terminal.written == [KEEP_TITLE]
+    assert terminal.after(IDLE) == ["\x1b]2;⊖ 71% Tide notes\x07", NO_PROGRESS]
+    assert terminal.after(replace(IDLE, streamed=5)) == []
+    assert terminal.after(BUSY) == ["\x1b]2;⊖ 71% … Tide notes\x07", "\x1b]9;4;3;0\x07"]
+    assert terminal.after(replace(BUSY, background=0.5)) == ["\x1b]9;4;1;50\x07"]
+    assert terminal.outside.farewell() == TITLE_BACK + NO_PROGRESS
+
+
+def test_what_was_known_before_the_terminal_is_said_then() -> None:
+    terminal = Terminal({})
+    assert terminal.after(IDLE) == []
+    terminal.attach()
+    assert terminal.written == [KEEP_TITLE, "\x1b]2;⊖ 71% Tide notes\x07"]
+
+
+def test_nothing_is_written_that_was_not_asked_for() -> None:
+    terminal = Terminal({}, title=False)
+    terminal.attach()
+    assert terminal.written == []
+    assert terminal.after(BUSY) == []
+    assert terminal.outside.farewell() == ""
+
+
+@pytest.mark.parametrize(("took", "bells"), [(29.9, 0), (30.0, 1), (300.0, 1)])
+def test_the_bell_rings_once_after_a_long_turn(took: float, bells: int) -> None:
+    terminal = Terminal({}, bell_after_s=30.0)
+    terminal.after(BUSY)
+    terminal.after(replace(IDLE, turn_started=100.0), 100.0 + took)
+    terminal.after(replace(IDLE, turn_started=100.0), 100.0 + took + 60)
+    assert terminal.bells == bells
+
+
+def test_no_bell_unless_asked_for() -> None:
+    terminal = Terminal({})
+    terminal.after(BUSY)
+    terminal.after(IDLE, 10_000.0)
+    assert terminal.bells == 0
+
+
+@pytest.mark.parametrize(
+    ("env", "known"),
+    [
+        (GHOSTTY, True),
+        ({"TERM_PROGRAM": "WezTerm"}, True),
+        ({"WT_SESSION": "1"}, True),
+        ({"ConEmuANSI": "ON"}, True),
+        ({"ConEmuANSI": "OFF"}, False),
+        ({"TERM_PROGRAM": "iTerm.app"}, False),
+        ({**GHOSTTY, "TMUX": "/tmp/tmux-0/default"}, False),
+        ({}, False),
+    ],
+)
+def test_progress_only_where_it_is_known(env: dict[str, str], known: bool) -> None:
+    assert shows_progress(env) is known
