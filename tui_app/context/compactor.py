@@ -21,6 +21,7 @@ from tui_app.context.fallbacks import writers_for
 from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, refuse_gain
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
+from tui_app.context.job import Job
 from tui_app.context.planner import Plan, Refusal, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.replacement import WAY_BACK
@@ -39,23 +40,6 @@ class State(StrEnum):
 
 class CompactionRefused(Exception):
     """There is nothing to compact, or a job is already running; the message says which."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """A running or finished job."""
-
-    blank: CompactionComplete
-    """How it ends unless it succeeds, with everything known at its start."""
-    started: float
-    """Monotonic seconds."""
-    replaces: frozenset[int]
-    """Keys of the part of the view it replaces, with what stays in between."""
-    task: "asyncio.Task[Proposal | str]"
-
-    def ended(self, complete: CompactionComplete) -> CompactionComplete:
-        """Put the time it took into its last event."""
-        return replace(complete, duration_s=round(monotonic() - self.started, 3))
 
 
 @dataclass(slots=True)
@@ -182,7 +166,7 @@ class Compactor:
 
     async def settled(self) -> None:
         """Wait until the current job, if any, has nothing more to do but be applied."""
-        if self._job is not None:
+        if self._job is not None and not self._job.task.done():
             await asyncio.wait([self._job.task])
 
     def apply_ready(self) -> CompactionComplete | None:
@@ -221,18 +205,23 @@ class Compactor:
         if job is None:
             return None
         self._job = None
-        job.task.cancel()
-        job.task.add_done_callback(_swallow)
+        job.stop()
         limit = self.history.usage().window.limit
         self.breaker.stopped(job.blank.tokens_before, limit, awaited=awaited)
         reason = UNLESS_TOO_LARGE if awaited else ""
         return self._settle(job.ended(replace(job.blank, outcome="cancelled", reason=reason)))
 
+    def strand(self) -> None:
+        """Give up a job of another event loop, as ``run_sync`` in a thread leaves one behind."""
+        if self._job is not None and self._job.stranded:
+            self.cancel()
+
     async def aclose(self) -> None:
         """Stop the current job and wait until it has let go of its connection."""
+        self.strand()
         job = self._job
         self.cancel()
-        if job is not None:
+        if job is not None and not job.task.done():
             await asyncio.wait([job.task])
 
     def _writing(self, plan: Plan, blank: CompactionComplete) -> Writing:
@@ -280,9 +269,3 @@ class Compactor:
     def _settle(self, complete: CompactionComplete) -> CompactionComplete:
         self.history.report(complete)
         return complete
-
-
-def _swallow(task: "asyncio.Task[Proposal | str]") -> None:
-    """Fetch the outcome of a cancelled job, so that asyncio does not complain about it."""
-    if not task.cancelled():
-        task.exception()

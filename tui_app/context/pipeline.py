@@ -65,7 +65,11 @@ class Pipeline:
         self.history.sync(request.messages)
         self._fix(request)
         self.relief.arrivals()
-        await self.relief.make_room()
+        if self.compactor is not None:
+            self.compactor.apply_ready()
+        if self.compactor is None or self.compactor.state is State.IDLE:
+            # A summary that is being written would be of another view.
+            await self.relief.make_room()
         await self._relieve()
         self._persist(ctx, version)
         return self._outgoing(request)
@@ -133,10 +137,9 @@ class Pipeline:
         return self.counter.carried(instructions, tools)
 
     async def _relieve(self) -> None:
-        """Apply what is ready, start what is due, and wait where the window is nearly full."""
+        """Start what is due, and wait where the window is nearly full."""
         if self.compactor is None:
             return
-        self.compactor.apply_ready()
         match self.policy.pressure(self.history.usage()):
             case "background":
                 self._start(self.compactor, "background")

@@ -66,6 +66,8 @@ class Conversations:
         encoding = _encoding(ctx)
         known, pipeline = self._resting.pop(ctx.conversation_id or "", (None, None))
         if pipeline is not None and known == encoding:
+            if pipeline.compactor is not None:
+                pipeline.compactor.strand()
             return pipeline
         if pipeline is not None:
             _stop(pipeline)

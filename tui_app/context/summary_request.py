@@ -27,6 +27,7 @@ from tui_app.context.summary_prompt import INSTRUCTIONS, unwrapped, why_no_notes
 INTERACTION = "conversation-compaction"
 """Marks summary requests in headers and spans, so that usage can be told apart from turns."""
 HEADER = "X-Interaction-Type"
+_METADATA = {"interaction": INTERACTION}
 _CUT_OFF = "the model's answer was cut off"
 _TOO_LONG = "the model's answer was cut off at its length limit"
 _FILTERED = "the provider's filter stopped the model's answer"
@@ -77,7 +78,7 @@ class NotesRequest:
         """
         with capture_run_messages() as messages:
             try:
-                text = await self._stream(prompt, max_tokens, heard)
+                text = await self._answer(prompt, max_tokens, heard)
             except ContentFilterError as error:
                 raise SummaryFailed(_FILTERED) from error
             except UnexpectedModelBehavior as error:
@@ -93,8 +94,26 @@ class NotesRequest:
             raise SummaryFailed(reason)
         return notes
 
-    async def _stream(self, prompt: str, max_tokens: int, heard: Callable[[int], None]) -> str:
-        agent: Agent[None, str] = Agent(
+    async def _answer(self, prompt: str, max_tokens: int, heard: Callable[[int], None]) -> str:
+        agent = self._agent(max_tokens)
+        # Two, because a request that is refused as too long may be made again.
+        limits = UsageLimits(request_limit=2)
+        run = agent.run_stream_events(prompt, usage_limits=limits, metadata=_METADATA)
+        written = 0
+        try:
+            async with run as events:
+                async for event in events:
+                    if isinstance(event, AgentRunResultEvent):
+                        return str(event.result.output)
+                    written += self.count(_streamed(event))
+                    heard(written)
+        except NotImplementedError:
+            # A model of somebody's own that cannot stream.
+            return (await agent.run(prompt, usage_limits=limits, metadata=_METADATA)).output
+        raise SummaryFailed(_CUT_OFF)
+
+    def _agent(self, max_tokens: int) -> Agent[None, str]:
+        return Agent(
             self.model,
             name=INTERACTION,
             output_type=str,
@@ -103,17 +122,6 @@ class NotesRequest:
             retries=0,
             model_settings=ModelSettings(max_tokens=max_tokens, extra_headers=self._headers()),
         )
-        # Two, because a request that is refused as too long may be made again.
-        limits = UsageLimits(request_limit=2)
-        run = agent.run_stream_events(prompt, usage_limits=limits, metadata={"interaction": INTERACTION})
-        written = 0
-        async with run as events:
-            async for event in events:
-                if isinstance(event, AgentRunResultEvent):
-                    return str(event.result.output)
-                written += self.count(_streamed(event))
-                heard(written)
-        raise SummaryFailed(_CUT_OFF)
 
     def _headers(self) -> dict[str, str]:
         """The marker beside the headers that the model's own settings ask for, which it would replace."""

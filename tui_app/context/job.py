@@ -1,0 +1,52 @@
+"""A compaction under way: what is known of it, and the task that writes."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from time import monotonic
+
+from tui_app.context.events import CompactionComplete
+from tui_app.context.history import Proposal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A running or finished job."""
+
+    blank: CompactionComplete
+    """How it ends unless it succeeds, with everything known at its start."""
+    started: float
+    """Monotonic seconds."""
+    replaces: frozenset[int]
+    """Keys of the part of the view it replaces, with what stays in between."""
+    task: "asyncio.Task[Proposal | str]"
+
+    @property
+    def stranded(self) -> bool:
+        """Whether it still runs in an event loop that is not the present one: nobody here can wait for it."""
+        return not self.task.done() and not self._is_here()
+
+    def ended(self, complete: CompactionComplete) -> CompactionComplete:
+        """Put the time it took into its last event."""
+        return replace(complete, duration_s=round(monotonic() - self.started, 3))
+
+    def stop(self) -> None:
+        """Cancel the task, also one whose event loop runs in another thread or not at all any more."""
+        self.task.add_done_callback(_swallow)
+        if self._is_here():
+            self.task.cancel()
+            return
+        with suppress(RuntimeError):  # a loop that was closed has dropped its tasks
+            self.task.get_loop().call_soon_threadsafe(self.task.cancel)
+
+    def _is_here(self) -> bool:
+        try:
+            return self.task.get_loop() is asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+
+
+def _swallow(task: "asyncio.Task[Proposal | str]") -> None:
+    """Fetch the outcome of a cancelled job, so that asyncio does not complain about it."""
+    if not task.cancelled():
+        task.exception()
