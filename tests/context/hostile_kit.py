@@ -195,7 +195,7 @@ def arena(history: History, provider: Provider, heard: Heard, folder: Path | Non
         mask=mask_secrets,
     )
     compactor = Compactor(history, PLIMSOLL, lambda _trigger: writer)
-    compactor.fallback = ExtractiveSummariser(count, cost_usd=None)
+    compactor.fallback = ExtractiveSummariser(count)
     return Arena(history, provider, compactor, heard, folder)
 
 

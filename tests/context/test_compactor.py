@@ -17,6 +17,7 @@ from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.repair import sendable
+from tui_app.context.spending import Ledger
 from tui_app.context.summary import SummaryFailed, SummaryTask
 from tui_app.context.usage import Breakdown, ContextWindow
 from tui_app.context.window import resolve_window
@@ -148,7 +149,9 @@ async def test_a_message_that_comes_back_into_what_is_replaced_discards_the_resu
 async def test_a_cancelled_job_tells_no_more_of_its_progress() -> None:
     @dataclass
     class Stubborn(Writer):
-        async def summarise(self, task: SummaryTask, progress: object) -> NoReturn:  # type: ignore[override]
+        async def summarise(  # type: ignore[override]
+            self, task: SummaryTask, progress: object, ledger: Ledger
+        ) -> NoReturn:
             self.started.set()
             try:
                 await asyncio.Event().wait()

@@ -26,6 +26,7 @@ from tui_app.context.planner import Plan, Refusal, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.replacement import WAY_BACK
 from tui_app.context.sizes import sizes_of
+from tui_app.context.spending import Ledger
 from tui_app.context.summary import Summariser
 from tui_app.context.writing import Writing
 
@@ -105,10 +106,12 @@ class Compactor:
             tokens_before=plan.tokens_before,
             messages_before=plan.messages_before,
         )
-        task = asyncio.create_task(self._writing(plan, blank).run(writers), name=f"compaction-{blank.job}")
+        ledger = Ledger()
+        writing = self._writing(plan, blank, ledger)
+        task = asyncio.create_task(writing.run(writers), name=f"compaction-{blank.job}")
         left = frozenset(item.key for item in plan.split.old)
         replaces = between(self.history.items(), left)
-        self._job = Job(blank=blank, started=monotonic(), replaces=replaces, task=task)
+        self._job = Job(blank=blank, started=monotonic(), replaces=replaces, task=task, ledger=ledger)
         self.history.report(
             CompactionStart(
                 job=blank.job,
@@ -224,7 +227,7 @@ class Compactor:
         if job is not None and not job.task.done():
             await asyncio.wait([job.task])
 
-    def _writing(self, plan: Plan, blank: CompactionComplete) -> Writing:
+    def _writing(self, plan: Plan, blank: CompactionComplete, ledger: Ledger) -> Writing:
         def progress(part: int, parts: int, written: int) -> None:
             if self._job is not None and self._job.blank is blank:
                 self.history.report(
@@ -239,6 +242,7 @@ class Compactor:
             describe=self.describe,
             way_back=self.way_back,
             progress=progress,
+            ledger=ledger,
         )
 
     def _tokens(self, item: Item) -> int:

@@ -7,6 +7,10 @@ from time import monotonic
 
 from tui_app.context.events import CompactionComplete
 from tui_app.context.history import Proposal
+from tui_app.context.spending import Ledger
+
+WITHOUT_MODEL = frozenset({"heuristic", "marker"})
+"""Whoever writes a summary that costs nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +24,7 @@ class Job:
     replaces: frozenset[int]
     """Keys of the part of the view it replaces, with what stays in between."""
     task: "asyncio.Task[Proposal | str]"
+    ledger: Ledger
 
     @property
     def stranded(self) -> bool:
@@ -27,8 +32,15 @@ class Job:
         return not self.task.done() and not self._is_here()
 
     def ended(self, complete: CompactionComplete) -> CompactionComplete:
-        """Put the time it took into its last event."""
-        return replace(complete, duration_s=round(monotonic() - self.started, 3))
+        """Put what it took into its last event, however it ends: time, tokens and money."""
+        spent, free = self.ledger.total, complete.performed_by in WITHOUT_MODEL
+        return replace(
+            complete,
+            duration_s=round(monotonic() - self.started, 3),
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            cost_usd=0.0 if free and not self.ledger.requests else spent.cost_usd,
+        )
 
     def stop(self) -> None:
         """Cancel the task, also one whose event loop runs in another thread or not at all any more."""

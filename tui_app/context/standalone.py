@@ -3,7 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -110,8 +110,7 @@ class Conversations:
             model = self.summary_model or pipeline.model
             return extractive if model is None else writers.of(model)
 
-        fallback = replace(extractive, cost_usd=None)
-        pipeline.compactor = Compactor(history, self.policy, choose, fallback=fallback, way_back="")
+        pipeline.compactor = Compactor(history, self.policy, choose, fallback=extractive, way_back="")
         return pipeline
 
 

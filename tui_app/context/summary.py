@@ -15,7 +15,7 @@ from tui_app.context.languages import language_of
 from tui_app.context.limits import ContextTooLarge
 from tui_app.context.overflow import detect_overflow
 from tui_app.context.render import clip, prompts_of
-from tui_app.context.spending import Spent
+from tui_app.context.spending import Ledger
 from tui_app.context.summary_prompt import (
     INSTRUCTIONS,
     split_parts,
@@ -75,23 +75,6 @@ class Summary:
     title: str = ""
     performed_by: str = "model"
     model: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
-
-    @property
-    def spent(self) -> Spent:
-        """What it has cost."""
-        return Spent(input_tokens=self.input_tokens, output_tokens=self.output_tokens, cost_usd=self.cost_usd)
-
-    def costing(self, spent: Spent) -> "Summary":
-        """The same summary at another cost."""
-        return replace(
-            self,
-            input_tokens=spent.input_tokens,
-            output_tokens=spent.output_tokens,
-            cost_usd=spent.cost_usd,
-        )
 
 
 class Summariser(Protocol):
@@ -102,8 +85,13 @@ class Summariser(Protocol):
         """Name shown to the person while it works."""
         ...
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         """Write the summary.
+
+        Args:
+            task: What to summarise.
+            progress: Told how far it is.
+            ledger: Told what it costs, while it does.
 
         Raises:
             SummaryFailed: if nothing usable came back.
@@ -144,10 +132,8 @@ class ModelSummariser:
     capabilities: Sequence[AbstractCapability[Any]] = ()
     mask: Callable[[str], str] = str
     _notes: _Notes = field(default_factory=_Notes)
-    _spent: Spent = field(default_factory=Spent)
-    """What has been paid for and not been told to anybody yet."""
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         """Write the summary; see :class:`Summariser`."""
         task = replace(
             task,
@@ -155,26 +141,20 @@ class ModelSummariser:
             focus=self.mask(task.focus),
             budget_tokens=min(task.budget_tokens, _LONGEST_NOTES),
         )
-        try:
-            title, text = split_title(self.mask(await self._shrinking(task, progress)))
-        except SummaryFailed as failed:
-            failed.spent = self._take_spent()
-            raise
-        except Exception as error:
-            raise SummaryFailed(spent=self._take_spent()) from error
-        return Summary(text=text, title=title, model=self.model_name).costing(self._take_spent())
+        title, text = split_title(self.mask(await self._shrinking(task, progress, ledger)))
+        return Summary(text=text, title=title, model=self.model_name)
 
-    async def _shrinking(self, task: SummaryTask, progress: Progress) -> str:
+    async def _shrinking(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> str:
         """Read everything, in smaller parts each time that the model refuses one as too long."""
         for attempt in range(_SHRINK_TRIES):
             try:
-                return await self._in_parts(task, progress, 2**attempt)
+                return await self._in_parts(task, progress, ledger, 2**attempt)
             except Exception as error:
                 if not isinstance(error, ContextTooLarge) and detect_overflow(error) is None:
                     raise
         raise SummaryFailed("even a small part of the conversation is too long for the model")
 
-    async def _in_parts(self, task: SummaryTask, progress: Progress, shrink: int) -> str:
+    async def _in_parts(self, task: SummaryTask, progress: Progress, ledger: Ledger, shrink: int) -> str:
         room = self.input_budget() - self._overhead(task)
         budget = max(_MINIMUM_PART, room // shrink)
         # In a thread: a long history takes a second, and a streaming answer shares this loop.
@@ -183,7 +163,8 @@ class ModelSummariser:
             raise SummaryFailed("there is nothing to summarise")
         notes = self._notes.behind((task.previous, task.focus), parts)
         for index in range(len(notes.read), len(parts)):
-            text = await self._read(task, notes.text, parts, index, language, progress)
+            request = NotesRequest(self.model, self.capabilities, self.count, ledger)
+            text = await self._read(task, notes.text, parts, index, language, progress, request)
             notes = replace(notes, read=(*notes.read, _digest(parts[index])), text=text)
             self._notes = notes
         self._notes = _Notes()
@@ -203,6 +184,7 @@ class ModelSummariser:
         index: int,
         language: str,
         progress: Progress,
+        request: NotesRequest,
     ) -> str:
         """Have one part read into the notes."""
         longest = max(_MINIMUM_PART, self.input_budget() // 4) * 3
@@ -214,11 +196,10 @@ class ModelSummariser:
             language=language,
         )
         progress(index + 1, len(parts), 0)
-        text = await NotesRequest(self.model, self.capabilities, self.count).ask(
+        text = await request.ask(
             prompt,
             max_tokens=self._max_tokens(task),
             heard=lambda written: progress(index + 1, len(parts), written),
-            spend=self._spend,
         )
         if self.count(text) > self._answer(task) * _WORDY:
             raise SummaryFailed("the model wrote far more than it was asked for")
@@ -242,13 +223,6 @@ class ModelSummariser:
         """Tokens the answer may take; what every window keeps free for one is for unexpected thinking."""
         answer = min(_LONGEST_ANSWER, self._answer(task) + answer_reserve(self.input_budget()))
         return answer + self._thinking()
-
-    def _spend(self, spent: Spent) -> None:
-        self._spent += spent
-
-    def _take_spent(self) -> Spent:
-        spent, self._spent = self._spent, Spent()
-        return spent
 
 
 def _digest(part: str) -> bytes:

@@ -1,5 +1,6 @@
 """One request for notes: a fresh agent without tools, its answer as it streams in, and whether it is one."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
-from tui_app.context.spending import Spent, spent_on
+from tui_app.context.spending import Ledger, spent_on
 from tui_app.context.summary_prompt import INSTRUCTIONS, unwrapped, why_no_notes
 
 INTERACTION = "conversation-compaction"
@@ -38,14 +39,7 @@ class SummaryFailed(Exception):
     """No usable summary was written.
 
     The message says why in one sentence; where it is empty, the cause says so.
-
-    Attributes:
-        spent: What the attempt has cost all the same, as far as it was not told before.
     """
-
-    def __init__(self, reason: str = "", spent: Spent | None = None) -> None:
-        super().__init__(reason)
-        self.spent = spent or Spent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,36 +49,43 @@ class NotesRequest:
     model: Model
     capabilities: Sequence[AbstractCapability[Any]]
     count: Callable[[str], int]
+    ledger: Ledger
+    """Told what each request costs, however it ends."""
 
-    async def ask(
-        self,
-        prompt: str,
-        *,
-        max_tokens: int,
-        heard: Callable[[int], None],
-        spend: Callable[[Spent], None],
-    ) -> str:
+    async def ask(self, prompt: str, *, max_tokens: int, heard: Callable[[int], None]) -> str:
         """Ask once.
 
         Args:
             prompt: The transcript as data, and the task.
             max_tokens: Tokens the answer may take, thinking included.
             heard: Told the tokens of text received so far.
-            spend: Told what the request has cost, however it ends.
 
         Raises:
             SummaryFailed: if the answer is empty, was cut off, or is something else than notes.
             Exception: whatever the request itself raises.
         """
+        received, stopped = 0, False
+
+        def hear(written: int) -> None:
+            nonlocal received
+            received = written
+            self.ledger.hear(written)
+            heard(written)
+
+        self.ledger.ask(self.model, self.count(INSTRUCTIONS) + self.count(prompt))
         with capture_run_messages() as messages:
             try:
-                text = await self._answer(prompt, max_tokens, heard)
+                text = await self._answer(prompt, max_tokens, hear)
+            except asyncio.CancelledError:
+                stopped = True
+                raise
             except ContentFilterError as error:
                 raise SummaryFailed(_FILTERED) from error
             except UnexpectedModelBehavior as error:
                 raise SummaryFailed(_ended(messages) or "the model wrote no text") from error
             finally:
-                spend(spent_on(messages))
+                answered = stopped or received > 0 or any(map(_says_something, messages))
+                self.ledger.settle(spent_on(messages), answered=answered)
         if reason := _ended(messages):
             raise SummaryFailed(reason)
         notes = unwrapped(text)
@@ -137,6 +138,10 @@ def thinks(model: Model) -> bool:
         profile = model.profile
         return bool(profile.get("thinking_always_enabled") or profile.get("thinking_enabled_by_default"))
     return False
+
+
+def _says_something(message: ModelMessage) -> bool:
+    return isinstance(message, ModelResponse) and bool(message.parts)
 
 
 def _ended(messages: Sequence[ModelMessage]) -> str:

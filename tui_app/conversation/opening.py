@@ -4,7 +4,7 @@ import logging
 import sqlite3
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic_ai import Agent
 
@@ -167,7 +167,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         history=history,
         policy=policy,
         summariser=writers.choose,
-        fallback=replace(writers.extractive(), cost_usd=None),
+        fallback=writers.extractive(),
         timeout_s=opening.settings.summary_timeout_s,
         describe=lambda error: describe_error(error, model=history.model).message.rstrip("."),
     )

@@ -124,13 +124,16 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
         case ToolResult() if state.turn:
             return replace(state, status=_unless_compacting(state, _waiting(state)))
         case AssistantMessage(cost_usd=cost):
-            spent = state.spent if cost is None else (state.spent or 0.0) + cost
-            return replace(state, spent=spent, unlogged=0)
+            return replace(state, spent=_added(state.spent, cost), unlogged=0)
         case TurnEnd(outcome=outcome):
             status = (state.stopped or STOPPED) if outcome == "cancelled" else Status()
             return replace(state, turn=False, unlogged=0, status=_unless_compacting(state, status))
         case _:
             return None
+
+
+def _added(spent: float | None, cost: float | None) -> float | None:
+    return spent if cost is None else (spent or 0.0) + cost
 
 
 def _waiting(state: ChatState) -> Status:
@@ -169,6 +172,7 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
 
 
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
+    state = replace(state, spent=_added(state.spent, done.cost_usd or None))
     text, notes = _outcome(done)
     outcome = Status(kind="message", text=text, notes=notes)
     if done.outcome in ("failed", "discarded"):
