@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.capabilities import Instrumentation
 from pydantic_ai.exceptions import ModelHTTPError
-from pydantic_ai.messages import BinaryContent, ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import DeltaToolCall
 from pydantic_ai.models.instrumented import InstrumentationSettings
@@ -22,13 +30,15 @@ from tests.context.histories import as_items, long_conversation
 from tests.context.hostile_kit import breaking
 from tests.context.tracing import Tracer
 from tui_app.context.fact_extractors.carried import SECTIONS
+from tui_app.context.items import Item
 from tui_app.context.limits import ContextTooLarge
 from tui_app.context.masking import mask_secrets
+from tui_app.context.noting import MOST_PARTS
 from tui_app.context.spending import Ledger, Spent
 from tui_app.context.summary import ModelSummariser, SummaryFailed, SummaryTask
 from tui_app.context.summary_prompt import (
     INSTRUCTIONS,
-    split_parts,
+    split_blocks,
     split_title,
     summary_prompt,
     unwrapped,
@@ -116,6 +126,91 @@ async def test_a_retry_after_the_history_has_grown_goes_on_behind_the_same_parts
     await made.summarise(grown, quiet, Ledger())
     assert provider.summary_requests.count(first) == provider.summary_requests.count(second) == 1
     assert "prompt 23" in "".join(provider.summary_requests[-2:])
+
+
+def read_by(provider: Provider, number: int) -> str:
+    """The stretch of the transcript in a request."""
+    return provider.summary_requests[number].partition("<transcript>")[2].partition("</transcript>")[0]
+
+
+async def test_what_was_read_before_a_part_was_too_long_is_not_read_again() -> None:
+    provider = Provider(2_000)
+    provider.deltas = lambda number: [f"- Notes {number}."]
+
+    def refuse_the_third(part: int, _parts: int, _written: int) -> None:
+        if part == 3 and len(provider.summary_requests) == 2:
+            provider.summary_failures = [too_long(1_000, 1_700)]
+
+    ledger = Ledger()
+    await writer(provider, 1_744).summarise(TASK, refuse_the_third, ledger)
+    _, _, third, smaller = (read_by(provider, number) for number in range(4))
+    assert third.strip().startswith(smaller.strip()[:40])
+    assert len(smaller) < len(third)
+    assert sum("prompt 0:" in request for request in provider.summary_requests) == 1
+    assert ledger.requests == len(provider.summary_requests)
+
+
+def results(count: int, size: int) -> tuple[Item, ...]:
+    """Tool results of so many characters each, behind a rule."""
+    messages: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Never touch legacy/schema.sql.")])]
+    for number in range(count):
+        messages.append(ModelResponse(parts=[ToolCallPart("read", {"path": f"f{number}.py"}, f"c{number}")]))
+        text = f"line {number} " + "x y z " * (size // 6)
+        messages.append(ModelRequest(parts=[ToolReturnPart("read", text, f"c{number}")]))
+    return tuple(as_items(messages))
+
+
+async def test_a_long_history_at_a_small_window_is_shown_with_shorter_results() -> None:
+    provider = Provider(2_000)
+    provider.deltas = lambda number: [f"- Notes {number}."]
+    steps: list[tuple[int, int, int]] = []
+    task = SummaryTask(items=results(40, 2_000), budget_tokens=200)
+    await writer(provider, 1_744).summarise(task, lambda *step: steps.append(step), Ledger())
+    assert len(provider.summary_requests) <= MOST_PARTS
+    assert "line 0 " in provider.summary_requests[0]
+    assert {parts for _, parts, _ in steps} == {len(provider.summary_requests)}
+    asked = [part for part, _, written in steps if not written]
+    assert asked == list(range(1, len(provider.summary_requests) + 1))
+
+
+async def test_what_even_then_is_too_much_is_left_to_extraction_and_said() -> None:
+    provider = Provider(2_000)
+    provider.deltas = lambda number: [f"- Notes {number}."]
+    made, task = writer(provider, 1_744), SummaryTask(items=results(400, 2_000), budget_tokens=200)
+    summary = await made.summarise(task, quiet, Ledger())
+    assert len(provider.summary_requests) == MOST_PARTS
+    assert "legacy/schema.sql" in provider.summary_requests[0], "the notes it begins with"
+    assert "line 399 " in provider.summary_requests[-1]
+    assert re.search(r"\(The oldest \d+ messages were too many to read", summary.text)
+
+
+async def test_a_retry_above_the_cap_goes_on_too() -> None:
+    provider = Provider(2_000)
+    provider.deltas = lambda number: [f"- Notes {number}."] if number != 9 else [""]
+    made, task = writer(provider, 1_744), SummaryTask(items=results(400, 2_000), budget_tokens=200)
+    with pytest.raises(SummaryFailed):
+        await made.summarise(task, quiet, Ledger())
+    steps: list[tuple[int, int, int]] = []
+    summary = await made.summarise(task, lambda *step: steps.append(step), Ledger())
+    assert steps[0][:2] == (9, MOST_PARTS)
+    assert len(provider.summary_requests) == MOST_PARTS + 1
+    assert "The oldest" in summary.text
+
+
+async def test_notes_in_any_script_leave_room_for_the_next_part() -> None:
+    """A character of many scripts is a token or more."""
+
+    def dense(text: str) -> int:
+        return sum(1 if character.isascii() else 4 for character in text) // 4
+
+    provider = Provider(None)
+    made = ModelSummariser(model=provider, model_name="scripted", input_budget=lambda: 1_744, count=dense)
+    provider.deltas = lambda _number: ["- " + "記" * 700]
+    task = SummaryTask(items=TASK.items, previous="記" * 5_000, budget_tokens=400)
+    await made.summarise(task, quiet, Ledger())
+    assert len(provider.summary_requests) > 2
+    sizes = [dense(INSTRUCTIONS) + dense(request) for request in provider.summary_requests]
+    assert max(sizes) <= 1_744
 
 
 async def test_another_history_is_read_from_its_beginning() -> None:
@@ -386,8 +481,6 @@ async def test_cancelling_ends_the_request() -> None:
 
 
 async def test_prices_are_added_up_where_they_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pydantic_ai.messages import ModelResponse
-
     class Price:
         total_price = Decimal("0.25")
 
@@ -498,7 +591,11 @@ def test_what_only_looks_unusual_is_a_summary(answer: str) -> None:
 
 @given(st.lists(st.text(max_size=400), max_size=12), st.integers(1, 60))
 def test_parts_hold_everything_and_fit(blocks: list[str], budget: int) -> None:
-    parts = split_parts(blocks, budget, uneven)
+    portions = list(split_blocks(blocks, budget, uneven))
+    parts = [text for text, _, _ in portions]
+    ends = [(whole, begun) for _, whole, begun in portions]
+    assert ends == sorted(ends)
+    assert not ends or ends[-1] == (len(blocks), 0)
     assert "".join(parts).replace("\n\n", "") == "".join(blocks).replace("\n\n", "") or any(
         "\n" in block for block in blocks
     )

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
+from functools import partial
 from typing import Any, Protocol
 
 from pydantic_ai.capabilities import AbstractCapability
@@ -13,17 +13,16 @@ from tui_app.context.fact_extractors.typed import typed_text
 from tui_app.context.items import Item
 from tui_app.context.languages import language_of
 from tui_app.context.limits import ContextTooLarge
+from tui_app.context.noting import CONDENSED, Material, Notes, agenda
 from tui_app.context.overflow import detect_overflow
-from tui_app.context.render import clip, prompts_of
+from tui_app.context.render import fitted, prompts_of
 from tui_app.context.spending import Ledger
 from tui_app.context.summary_prompt import (
     INSTRUCTIONS,
-    split_parts,
     split_title,
     summary_prompt,
 )
 from tui_app.context.summary_request import INTERACTION, NotesRequest, SummaryFailed, thinks
-from tui_app.context.transcript import transcript
 from tui_app.context.window import answer_reserve
 
 __all__ = [
@@ -99,22 +98,6 @@ class Summariser(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Notes:
-    """How far the reading of a history has come."""
-
-    about: tuple[str, str] = ("", "")
-    """What was noted before it, and the focus."""
-    read: tuple[bytes, ...] = ()
-    """Marks of the parts that have been read."""
-    text: str = ""
-
-    def behind(self, about: tuple[str, str], parts: Sequence[str]) -> "_Notes":
-        """These notes, if they are about the beginning of just these parts; else none yet."""
-        same = self.about == about and self.read == tuple(map(_digest, parts[: len(self.read)]))
-        return self if same else _Notes(about, (), about[0])
-
-
 @dataclass(slots=True)
 class ModelSummariser:
     """Summaries by a model: an agent without tools, the transcript as delimited data.
@@ -131,7 +114,7 @@ class ModelSummariser:
     count: Callable[[str], int]
     capabilities: Sequence[AbstractCapability[Any]] = ()
     mask: Callable[[str], str] = str
-    _notes: _Notes = field(default_factory=_Notes)
+    _notes: Notes = field(default_factory=Notes)
 
     async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         """Write the summary; see :class:`Summariser`."""
@@ -141,75 +124,78 @@ class ModelSummariser:
             focus=self.mask(task.focus),
             budget_tokens=min(task.budget_tokens, _LONGEST_NOTES),
         )
-        title, text = split_title(self.mask(await self._shrinking(task, progress, ledger)))
+        # In a thread: a long history takes a second, and a streaming answer shares this loop.
+        material = await asyncio.to_thread(Material, task.items, self.mask)
+        request = NotesRequest(self.model, self.capabilities, self.count, ledger)
+        title, text = split_title(self.mask(await self._shrinking(task, material, request, progress)))
         return Summary(text=text, title=title, model=self.model_name)
 
-    async def _shrinking(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> str:
-        """Read everything, in smaller parts each time that the model refuses one as too long."""
+    async def _shrinking(
+        self, task: SummaryTask, material: Material, request: NotesRequest, progress: Progress
+    ) -> str:
+        """Read everything, in smaller parts from where the model has refused one as too long."""
         for attempt in range(_SHRINK_TRIES):
             try:
-                return await self._in_parts(task, progress, ledger, 2**attempt)
+                return await self._in_parts(task, material, request, progress, 2**attempt)
             except Exception as error:
                 if not isinstance(error, ContextTooLarge) and detect_overflow(error) is None:
                     raise
         raise SummaryFailed("even a small part of the conversation is too long for the model")
 
-    async def _in_parts(self, task: SummaryTask, progress: Progress, ledger: Ledger, shrink: int) -> str:
+    async def _in_parts(
+        self, task: SummaryTask, material: Material, request: NotesRequest, progress: Progress, shrink: int
+    ) -> str:
         room = self.input_budget() - self._overhead(task)
-        budget = max(_MINIMUM_PART, room // shrink)
-        # In a thread: a long history takes a second, and a streaming answer shares this loop.
-        parts, language = await asyncio.to_thread(self._parts, task, budget)
-        if not parts:
+        budget, about = max(_MINIMUM_PART, room // shrink), (task.previous, task.focus)
+        to_read = await asyncio.to_thread(
+            agenda, material, self._notes, about, budget, self.count, task.budget_tokens
+        )
+        if not material.items:
             raise SummaryFailed("there is nothing to summarise")
-        notes = self._notes.behind((task.previous, task.focus), parts)
-        for index in range(len(notes.read), len(parts)):
-            request = NotesRequest(self.model, self.capabilities, self.count, ledger)
-            text = await self._read(task, notes.text, parts, index, language, progress, request)
-            notes = replace(notes, read=(*notes.read, _digest(parts[index])), text=text)
-            self._notes = notes
-        self._notes = _Notes()
-        return notes.text
-
-    def _parts(self, task: SummaryTask, budget: int) -> tuple[list[str], str]:
-        """The transcript without secrets, in portions of at most so many tokens, and the user's language."""
-        lines = transcript(task.items, self.mask)
-        said = [typed_text(text) for _, text in prompts_of(task.items)]
-        return split_parts(lines, budget, self.count), language_of(said)
+        language = language_of([typed_text(text) for _, text in prompts_of(task.items)])
+        number, parts = to_read.notes.parts, to_read.notes.parts + len(to_read.parts)
+        self._notes = to_read.notes
+        for part in to_read.parts:
+            number += 1
+            report = partial(progress, number, parts)
+            text = await self._read(task, part.text, language, request, report)
+            self._notes = material.behind(replace(to_read, notes=self._notes), part, text)
+        notes, self._notes = self._notes, Notes()
+        said = CONDENSED.format(count=notes.condensed)
+        return f"{notes.text}\n\n{said}" if notes.condensed else notes.text
 
     async def _read(
         self,
         task: SummaryTask,
-        notes: str,
-        parts: Sequence[str],
-        index: int,
+        part: str,
         language: str,
-        progress: Progress,
         request: NotesRequest,
+        report: Callable[[int], None],
     ) -> str:
         """Have one part read into the notes."""
-        longest = max(_MINIMUM_PART, self.input_budget() // 4) * 3
         prompt = summary_prompt(
-            clip(notes, longest),
-            parts[index],
+            fitted(self._notes.text, self._notes_room(task), self.count),
+            part,
             focus=task.focus,
             budget_tokens=task.budget_tokens,
             language=language,
         )
-        progress(index + 1, len(parts), 0)
-        text = await request.ask(
-            prompt,
-            max_tokens=self._max_tokens(task),
-            heard=lambda written: progress(index + 1, len(parts), written),
-        )
+        report(0)
+        text = await request.ask(prompt, max_tokens=self._max_tokens(task), heard=report)
         if self.count(text) > self._answer(task) * _WORDY:
             raise SummaryFailed("the model wrote far more than it was asked for")
         return text
 
     def _overhead(self, task: SummaryTask) -> int:
         """Tokens of a request beside the transcript: task, notes so far, and room for the new ones."""
-        notes = max(self.count(task.previous), task.budget_tokens)
+        notes = self._notes_room(task)
         told = self.count(INSTRUCTIONS) + self.count(task.focus)
         return told + notes + self._answer(task) + self._thinking() + _FRAMING
+
+    def _notes_room(self, task: SummaryTask) -> int:
+        """Tokens of the notes so far that a request may hold beside the next part; models are wordy."""
+        wanted = max(self.count(task.previous), task.budget_tokens * 3 // 2)
+        return min(wanted, max(_MINIMUM_PART, self.input_budget() // 4))
 
     def _answer(self, task: SummaryTask) -> int:
         """Tokens the notes may take: room for a model that is wordy."""
@@ -223,7 +209,3 @@ class ModelSummariser:
         """Tokens the answer may take; what every window keeps free for one is for unexpected thinking."""
         answer = min(_LONGEST_ANSWER, self._answer(task) + answer_reserve(self.input_budget()))
         return answer + self._thinking()
-
-
-def _digest(part: str) -> bytes:
-    return blake2b(part.encode("utf-8", "surrogatepass"), digest_size=16).digest()
