@@ -147,10 +147,10 @@ def write_call(history: SessionHistory, recorder: Recorder, call: Call, call_id:
 async def compact(history: SessionHistory) -> None:
     """Compact with the program's own compactor."""
 
-    def author(trigger: Trigger) -> Author:
-        return Author()
+    def author(trigger: Trigger) -> tuple[Author, ...]:
+        return (Author(),)
 
-    compactor = Compactor(history=history, policy=PLIMSOLL, summariser=author)
+    compactor = Compactor(history=history, policy=PLIMSOLL, summarisers=author)
     with mock.patch("tui_app.context.compactor.monotonic", side_effect=[0.0, 4.1]):
         compactor.start("manual")
         complete = await compactor.finish()

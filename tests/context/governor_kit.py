@@ -178,7 +178,7 @@ def rig(provider: Provider, policy: Policy = PLIMSOLL, *, fallback: Any = None) 
         input_budget=lambda: limits.window(provider).effective,
         count=TextCounter("o200k_base").count,
     )
-    compactor = Compactor(history, policy, lambda _trigger: writer, fallback=fallback)
+    compactor = Compactor(history, policy, lambda _trigger: (writer,), fallback=fallback)
     governor = ContextGovernor(policy, history=history, compactor=compactor, counter=counter, limits=limits)
     return Rig(provider, heard, history, compactor, limits, governor)
 

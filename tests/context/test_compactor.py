@@ -42,7 +42,7 @@ def bench(turns: int = 20, *, window: int = 20_000, writer: Writer | None = None
     history = ListHistory(plain_counter(), heard)
     history.sync(long_conversation(turns))
     history.fix(resolve_window(setting=window), Breakdown(), "m")
-    return Bench(heard, history, writer, Compactor(history, PLIMSOLL, lambda _trigger: writer))
+    return Bench(heard, history, writer, Compactor(history, PLIMSOLL, lambda _trigger: (writer,)))
 
 
 async def test_the_states_of_a_job() -> None:
@@ -205,7 +205,7 @@ async def test_files_that_cannot_be_written_fail_the_job() -> None:
     full = FullDisk(plain_counter(), at.heard)
     full.sync(long_conversation(20))
     full.fix(resolve_window(setting=20_000), Breakdown(), "m")
-    compactor = Compactor(full, PLIMSOLL, lambda _trigger: at.writer)
+    compactor = Compactor(full, PLIMSOLL, lambda _trigger: (at.writer,))
     compactor.start("manual")
     complete = await compactor.finish()
     assert complete is not None

@@ -204,7 +204,7 @@ class Parrot:
 def test_compaction_keeps_what_must_stay(history: list[ModelMessage], window: int, trigger: str) -> None:
     view = viewed(history, window)
     before = [item.message for item in view.items()]
-    compactor = Compactor(view, PLIMSOLL, lambda _trigger: Parrot("Notes."))
+    compactor = Compactor(view, PLIMSOLL, lambda _trigger: (Parrot("Notes."),))
 
     async def compact() -> str:
         try:

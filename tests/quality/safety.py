@@ -125,7 +125,7 @@ async def _unchanged_by_failure(before: Sequence[ModelMessage], window: int, tex
     governed = Governed(text, window)
     governed.history.sync(list(before))
     view = _parts([item.message for item in governed.history.items()])
-    compactor = Compactor(governed.history, PLIMSOLL, lambda _trigger: _Failing())
+    compactor = Compactor(governed.history, PLIMSOLL, lambda _trigger: (_Failing(),))
     try:
         compactor.start("headless")
     except CompactionRefused:

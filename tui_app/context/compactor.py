@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from time import monotonic
@@ -49,8 +49,8 @@ class Compactor:
 
     history: History
     policy: Policy
-    summariser: Callable[[Trigger], Summariser]
-    """Who writes the summary: manual ones may use another model than automatic ones."""
+    summarisers: Callable[[Trigger], Sequence[Summariser]]
+    """Who writes the summary, best first: manual ones may use another model than automatic ones."""
     fallback: Summariser | None = None
     """Writes the summary of an automatic compaction when the model fails."""
     timeout_s: float = 120.0
@@ -63,6 +63,8 @@ class Compactor:
     _job: Job | None = None
     _count: int = 0
     _waiting: int = 0
+    _writer: str = ""
+    """Who is writing just now."""
 
     @property
     def state(self) -> State:
@@ -95,7 +97,7 @@ class Compactor:
             raise CompactionRefused("A compaction is already running.")
         plan = self.preview(trigger, focus)
         self._count += 1
-        writers = writers_for(self.policy, trigger, self.summariser, self.fallback)
+        writers = writers_for(self.policy, trigger, self.summarisers, self.fallback)
         blank = CompactionComplete(
             job=f"{self.history.version}-{self._count}",
             outcome="failed",
@@ -106,7 +108,7 @@ class Compactor:
             tokens_before=plan.tokens_before,
             messages_before=plan.messages_before,
         )
-        ledger = Ledger()
+        ledger, self._writer = Ledger(), blank.model
         writing = self._writing(plan, blank, ledger)
         task = asyncio.create_task(writing.run(writers), name=f"compaction-{blank.job}")
         left = frozenset(item.key for item in plan.split.old)
@@ -160,7 +162,8 @@ class Compactor:
         """
         job = self._job
         if job is not None and job.blank.trigger == "background" and not job.task.done():
-            self.history.report(CompactionAwaited(job=job.blank.job, trigger=trigger))
+            awaited = CompactionAwaited(job=job.blank.job, trigger=trigger, model=self._writer)
+            self.history.report(awaited)
         self._waiting += 1
         try:
             return await self.finish()
@@ -212,7 +215,8 @@ class Compactor:
         limit = self.history.usage().window.limit
         self.breaker.stopped(job.blank.tokens_before, limit, awaited=awaited)
         reason = UNLESS_TOO_LARGE if awaited else ""
-        return self._settle(job.ended(replace(job.blank, outcome="cancelled", reason=reason)))
+        stopped = replace(job.blank, outcome="cancelled", reason=reason, model=self._writer)
+        return self._settle(job.ended(stopped))
 
     def strand(self) -> None:
         """Give up a job of another event loop, as ``run_sync`` in a thread leaves one behind."""
@@ -228,10 +232,13 @@ class Compactor:
             await asyncio.wait([job.task])
 
     def _writing(self, plan: Plan, blank: CompactionComplete, ledger: Ledger) -> Writing:
-        def progress(part: int, parts: int, written: int) -> None:
+        def progress(writer: str, part: int, parts: int, written: int) -> None:
             if self._job is not None and self._job.blank is blank:
+                self._writer = writer
                 self.history.report(
-                    CompactionProgress(job=blank.job, part=part, parts=parts, tokens_written=written)
+                    CompactionProgress(
+                        job=blank.job, part=part, parts=parts, tokens_written=written, model=writer
+                    )
                 )
 
         return Writing(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,9 +106,9 @@ class Conversations:
         pipeline = Pipeline(self.policy, history, None, counter, self.limits, around)
         writers = _Writers(self.limits, text)
 
-        def choose(_trigger: Trigger) -> Summariser:
+        def choose(_trigger: Trigger) -> Sequence[Summariser]:
             model = self.summary_model or pipeline.model
-            return extractive if model is None else writers.of(model)
+            return (extractive,) if model is None else (writers.of(model),)
 
         pipeline.compactor = Compactor(history, self.policy, choose, fallback=extractive, way_back="")
         return pipeline

@@ -33,7 +33,8 @@ class Writing:
     """Seconds a model may take for each part it reads."""
     describe: Callable[[BaseException], str]
     way_back: str
-    progress: Progress
+    progress: Callable[[str, int, int, int], None]
+    """Told who writes, and then what ``Progress`` is."""
     ledger: Ledger
     """Takes down what all attempts cost."""
 
@@ -57,7 +58,8 @@ class Writing:
     async def _try(self, writer: Summariser) -> Proposal | str:
         try:
             summary = await self._checked(await self._summarise(writer))
-            proposal = await propose(self.history, self.plan, summary, self.blank, way_back=self.way_back)
+            blank = replace(self.blank, model=writer.model_name)
+            proposal = await propose(self.history, self.plan, summary, blank, way_back=self.way_back)
         except SummaryFailed as failed:
             return str(failed)
         except Exception as error:
@@ -70,7 +72,7 @@ class Writing:
         try:
             async with asyncio.timeout(seconds) as limit:
                 task = summary_task(self.plan)
-                summary = await writer.summarise(task, self._renewing(limit), self.ledger)
+                summary = await writer.summarise(task, self._renewing(writer, limit), self.ledger)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -79,7 +81,7 @@ class Writing:
             raise SummaryFailed("the model answered nothing")
         return summary
 
-    def _renewing(self, limit: asyncio.Timeout) -> Progress:
+    def _renewing(self, writer: Summariser, limit: asyncio.Timeout) -> Progress:
         """Report progress, and give each new part the whole time: a long history takes many."""
         reached = 1
 
@@ -88,7 +90,7 @@ class Writing:
             if part > reached and limit.when() is not None:
                 reached = part
                 limit.reschedule(asyncio.get_running_loop().time() + self.timeout_s)
-            self.progress(part, parts, written)
+            self.progress(writer.model_name, part, parts, written)
 
         return progress
 

@@ -166,7 +166,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     compactor = Compactor(
         history=history,
         policy=policy,
-        summariser=writers.choose,
+        summarisers=writers.choose,
         fallback=writers.extractive(),
         timeout_s=opening.settings.summary_timeout_s,
         describe=lambda error: describe_error(error, model=history.model).message.rstrip("."),

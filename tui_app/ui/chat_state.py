@@ -157,11 +157,12 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
                 size=payload.tokens_before,
             )
             return replace(state, compacting=True, status=status)
-        case CompactionAwaited(trigger=trigger):
-            status = Status(kind="compacting", started=now, trigger=trigger, model=state.model)
+        case CompactionAwaited(trigger=trigger, model=model):
+            status = Status(kind="compacting", started=now, trigger=trigger, model=model)
             return replace(state, compacting=True, background=None, status=status)
         case CompactionProgress(part=part, parts=parts) if state.compacting:
-            status = replace(state.status, part=part, parts=parts, tokens=payload.tokens_written)
+            written, model = payload.tokens_written, payload.model
+            status = replace(state.status, part=part, parts=parts, tokens=written, model=model)
             return replace(state, status=status)
         case CompactionProgress(part=part, parts=parts):
             return replace(state, background=(part - 1) / max(1, parts))
