@@ -26,7 +26,7 @@ from pydantic_ai.usage import UsageLimits
 from tests.context.governor_kit import NOTES, Delta, Heard, Provider
 from tests.context.validity import complaints, system_prompts
 from tui_app.context import PRESETS, ContextGovernor
-from tui_app.context.events import CompactionComplete, CompactionStart, UsageInfo
+from tui_app.context.events import CompactionComplete, CompactionStart, Truncation, UsageInfo
 from tui_app.context.summary_prompt import INSTRUCTIONS
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
@@ -131,6 +131,25 @@ async def test_agents_as_tools_share_a_governor(heard: Heard) -> None:
     history = await ask(captain, 20)
     assert "success" in heard.outcomes
     assert len(summaries(history)) == 1
+
+
+async def test_parallel_results_that_are_too_much_together_are_cut_for_one_request(heard: Heard) -> None:
+    """Nothing can be put in a file here: three results of 60 % of the window each."""
+    sent: list[Sequence[ModelMessage]] = []
+
+    def three(messages: Sequence[ModelMessage]) -> ModelResponse:
+        sent.append(messages)
+        if isinstance(messages[-1].parts[-1], ToolReturnPart):
+            return ModelResponse([TextPart("read")])
+        return ModelResponse([ToolCallPart("read", {"n": number}, f"c{number}") for number in range(3)])
+
+    agent: Agent[None, str] = Agent(model(three), capabilities=[ContextGovernor(listener=heard)])
+    agent.tool_plain(lambda n: f"file {n} " + "abc " * 1_200, name="read")
+    result = await agent.run("Read all three.")
+    assert Provider(None).real(sent[-1]) <= 2_000
+    assert len(heard.of(Truncation)) == 1
+    whole = [part for part in result.all_messages()[2].parts if isinstance(part, ToolReturnPart)]
+    assert [len(str(part.content)) for part in whole] == [4_807] * 3
 
 
 async def test_a_run_that_waits_for_an_approval_goes_on_where_it_was(heard: Heard) -> None:
@@ -252,18 +271,25 @@ async def test_each_run_may_have_an_event_loop_of_its_own(heard: Heard) -> None:
     class NeverInTheBackground(Provider):
         async def stream(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Delta]:
             if heard.of(CompactionStart)[-1].trigger == "background":
+                self.asked.set()
                 await asyncio.Event().wait()
             async for delta in super().stream(messages, info):
                 yield delta
 
-    agent = Agent(NeverInTheBackground(2_000), capabilities=[ContextGovernor(listener=heard)])
+    provider = NeverInTheBackground(2_000)
+    agent = Agent(provider, capabilities=[ContextGovernor(listener=heard)])
     history: list[ModelMessage] = []
     loops: list[asyncio.AbstractEventLoop] = []
 
+    async def run() -> None:
+        provider.asked = asyncio.Event()
+        history[:] = (await agent.run("Why that? " * 40, message_history=history)).all_messages()
+        if len(heard.of(CompactionStart)) > len(heard.outcomes):
+            await provider.asked.wait()
+
     def turn() -> None:
         loops.append(asyncio.new_event_loop())
-        run = agent.run("Why that? " * 40, message_history=history)
-        history[:] = loops[-1].run_until_complete(run).all_messages()
+        loops[-1].run_until_complete(run())
 
     while "success" not in heard.outcomes:
         await asyncio.to_thread(in_a_thread, turn)

@@ -86,12 +86,12 @@ class NotesRequest:
             finally:
                 answered = stopped or received > 0 or any(map(_says_something, messages))
                 self.ledger.settle(spent_on(messages), answered=answered)
-        if reason := _ended(messages):
-            raise SummaryFailed(reason)
         notes = unwrapped(text)
-        if not notes:
-            raise SummaryFailed("the model answered nothing")
-        if reason := why_no_notes(notes):
+        if (
+            reason := _ended(messages)
+            or ("" if notes else "the model answered nothing")
+            or why_no_notes(notes)
+        ):
             raise SummaryFailed(reason)
         return notes
 
