@@ -86,14 +86,7 @@ class NotesRequest:
             finally:
                 answered = stopped or received > 0 or any(map(_says_something, messages))
                 self.ledger.settle(spent_on(messages), answered=answered)
-        notes = unwrapped(text)
-        if (
-            reason := _ended(messages)
-            or ("" if notes else "the model answered nothing")
-            or why_no_notes(notes)
-        ):
-            raise SummaryFailed(reason)
-        return notes
+        return _checked(text, messages)
 
     async def _answer(self, prompt: str, max_tokens: int, heard: Callable[[int], None]) -> str:
         agent = self._agent(max_tokens)
@@ -138,6 +131,19 @@ def thinks(model: Model) -> bool:
         profile = model.profile
         return bool(profile.get("thinking_always_enabled") or profile.get("thinking_enabled_by_default"))
     return False
+
+
+def _checked(answer: str, messages: Sequence[ModelMessage]) -> str:
+    """The notes in an answer.
+
+    Raises:
+        SummaryFailed: if there are none.
+    """
+    notes = unwrapped(answer)
+    nothing = "" if notes else "the model answered nothing"
+    if reason := _ended(messages) or nothing or why_no_notes(notes):
+        raise SummaryFailed(reason)
+    return notes
 
 
 def _says_something(message: ModelMessage) -> bool:
