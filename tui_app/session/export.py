@@ -5,7 +5,6 @@ Both kinds of export mask secrets unless told otherwise, and give the same bytes
 
 import json
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -33,9 +32,8 @@ from tui_app.context.events import (
     payload_to_json,
 )
 from tui_app.context.masking import MASK, mask_secrets, names_secret
+from tui_app.session.plain_text import plain_text
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,16}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_])")
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)$")
 
 
@@ -90,7 +88,7 @@ def export_markdown(records: Sequence[Record], *, title: str, mask: bool = True)
         title: Heading of the document.
         mask: Whether secrets are masked.
     """
-    heading = _clean(mask_secrets(title) if mask else title)
+    heading = plain_text(mask_secrets(title) if mask else title)
     blocks = [f"# {_inline(heading) or 'Conversation'}"]
     for record in records:
         heading, body = _section(_prepared(record.data, mask))
@@ -105,14 +103,14 @@ def _prepared(data: Payload, mask: bool) -> Payload:
     if isinstance(data, UsageInfo):
         return data
     texts = {name: value for name, value in payload_to_json(data).items() if isinstance(value, str)}
-    cleaned = {name: _clean(value) for name, value in texts.items()}
+    cleaned = {name: plain_text(value) for name, value in texts.items()}
     return replace(data, **{name: mask_secrets(text) if mask else text for name, text in cleaned.items()})
 
 
 def _section(data: Payload) -> tuple[str, str]:
     match data:
         case UserMessage():
-            named = [f"[{_inline(_clean(name))}]" for name in data.attachments if name not in data.text]
+            named = [f"[{_inline(plain_text(name))}]" for name in data.attachments if name not in data.text]
             return "You", _quote("\n\n".join(filter(None, (data.text, *named))))
         case AssistantMessage():
             return _answer(data)
@@ -172,16 +170,6 @@ def _notice(data: Payload) -> str:
             return f"Checkpoint {data.number}: {_inline(data.title)}"
         case _:
             return f"Error: {_inline(data.message)}" if isinstance(data, Error) else ""
-
-
-def _clean(text: str) -> str:
-    """Drop terminal sequences, control characters, direction overrides and half surrogates."""
-    text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    if text.isprintable():
-        return text
-    return "".join(
-        c for c in text if c in "\n\t" or (unicodedata.category(c) not in ("Cc", "Cs") and c not in _BIDI)
-    )
 
 
 def _inline(text: str) -> str:
