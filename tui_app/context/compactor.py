@@ -1,14 +1,16 @@
 """Compaction as a state machine: one job at a time, and nothing changes until it is applied.
 
-``idle → running → ready → applied``, or ``failed``, ``cancelled``, ``discarded``. Every trigger ends here.
+``idle → running → ready → applied``, or ``failed``, ``cancelled``, ``discarded``, ``vetoed``. Every trigger
+ends here.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from time import monotonic
 
+from tui_app.context.before import Before, Veto, unhindered
 from tui_app.context.events import (
     CompactionAwaited,
     CompactionComplete,
@@ -21,6 +23,7 @@ from tui_app.context.fallbacks import writers_for
 from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, refuse_gain
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
+from tui_app.context.job import Job, fetch
 from tui_app.context.planner import Plan, Refusal, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.replacement import WAY_BACK
@@ -41,23 +44,6 @@ class CompactionRefused(Exception):
     """There is nothing to compact, or a job is already running; the message says which."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """A running or finished job."""
-
-    blank: CompactionComplete
-    """How it ends unless it succeeds, with everything known at its start."""
-    started: float
-    """Monotonic seconds."""
-    replaces: frozenset[int]
-    """Keys of the part of the view it replaces, with what stays in between."""
-    task: "asyncio.Task[Proposal | str]"
-
-    def ended(self, complete: CompactionComplete) -> CompactionComplete:
-        """Put the time it took into its last event."""
-        return replace(complete, duration_s=round(monotonic() - self.started, 3))
-
-
 @dataclass(slots=True)
 class Compactor:
     """Runs the compactions of one conversation, one after the other."""
@@ -75,6 +61,8 @@ class Compactor:
     pinned: frozenset[int] = frozenset()
     way_back: str = WAY_BACK
     """How the model can get at messages that left; empty where it cannot."""
+    before: Before = unhindered
+    """Asked before a summary is written."""
     _job: Job | None = None
     _count: int = 0
     _waiting: int = 0
@@ -121,21 +109,21 @@ class Compactor:
             tokens_before=plan.tokens_before,
             messages_before=plan.messages_before,
         )
-        task = asyncio.create_task(self._writing(plan, blank).run(writers), name=f"compaction-{blank.job}")
+        start = CompactionStart(
+            job=blank.job,
+            trigger=trigger,
+            tokens_before=blank.tokens_before,
+            messages_before=blank.messages_before,
+            model=blank.model,
+            policy=blank.policy,
+            focus=focus,
+        )
+        work = self._work(start, plan, blank, writers)
+        task = asyncio.create_task(work, name=f"compaction-{blank.job}")
         left = frozenset(item.key for item in plan.split.old)
         replaces = between(self.history.items(), left)
         self._job = Job(blank=blank, started=monotonic(), replaces=replaces, task=task)
-        self.history.report(
-            CompactionStart(
-                job=blank.job,
-                trigger=trigger,
-                tokens_before=blank.tokens_before,
-                messages_before=blank.messages_before,
-                model=blank.model,
-                policy=blank.policy,
-                focus=focus,
-            )
-        )
+        self.history.report(start)
 
     def preview(self, trigger: Trigger, focus: str = "") -> Plan:
         """The plan a job would follow, without starting it.
@@ -196,6 +184,9 @@ class Compactor:
         result = job.task.result()
         if isinstance(result, str):
             return self._failed(job, result)
+        if isinstance(result, Veto):
+            self.breaker.vetoed(job.blank.tokens_before, self.history.usage().window.limit)
+            return self._settle(job.ended(replace(job.blank, outcome="vetoed", reason=result.reason)))
         complete = job.ended(result.complete)
         now = between(self.history.items(), result.left)
         if not result.left <= now <= job.replaces:
@@ -222,7 +213,7 @@ class Compactor:
             return None
         self._job = None
         job.task.cancel()
-        job.task.add_done_callback(_swallow)
+        job.task.add_done_callback(fetch)
         limit = self.history.usage().window.limit
         self.breaker.stopped(job.blank.tokens_before, limit, awaited=awaited)
         reason = UNLESS_TOO_LARGE if awaited else ""
@@ -235,9 +226,19 @@ class Compactor:
         if job is not None:
             await asyncio.wait([job.task])
 
+    async def _work(
+        self, start: CompactionStart, plan: Plan, blank: CompactionComplete, writers: Sequence[Summariser]
+    ) -> Proposal | Veto | str:
+        """What a job does: ask who may have something against it, then write."""
+        said = await self.before(start)
+        if isinstance(said, Veto):
+            return said
+        plan, blank = replace(plan, instructions=said), replace(blank, instructions=said)
+        return await self._writing(plan, blank).run(writers)
+
     def _writing(self, plan: Plan, blank: CompactionComplete) -> Writing:
         def progress(part: int, parts: int, written: int) -> None:
-            if self._job is not None and self._job.blank is blank:
+            if self._job is not None and self._job.blank.job == blank.job:
                 self.history.report(
                     CompactionProgress(job=blank.job, part=part, parts=parts, tokens_written=written)
                 )
@@ -280,9 +281,3 @@ class Compactor:
     def _settle(self, complete: CompactionComplete) -> CompactionComplete:
         self.history.report(complete)
         return complete
-
-
-def _swallow(task: "asyncio.Task[Proposal | str]") -> None:
-    """Fetch the outcome of a cancelled job, so that asyncio does not complain about it."""
-    if not task.cancelled():
-        task.exception()

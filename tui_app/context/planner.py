@@ -36,6 +36,8 @@ class Plan:
     facts_budget: int
     form: Form
     """How the replacement is worded."""
+    instructions: str = ""
+    """What was asked of the summary beside the focus, once the plan stood."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,11 @@ def summary_task(plan: Plan) -> SummaryTask:
     earlier = earlier_summary(plan.split.old)
     fresh = tuple(item for item in plan.split.old if not earlier_summary((item,)).summary)
     return SummaryTask(
-        items=fresh, previous=earlier.notes, focus=plan.focus, budget_tokens=plan.summary_budget
+        items=fresh,
+        previous=earlier.notes,
+        focus=plan.focus,
+        instructions=plan.instructions,
+        budget_tokens=plan.summary_budget,
     )
 
 

@@ -64,7 +64,14 @@ class SummaryTask:
     previous: str = ""
     """An earlier summary to update."""
     focus: str = ""
+    instructions: str = ""
+    """What else the person wants of the notes."""
     budget_tokens: int = 2_000
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """All that is asked beside the messages; notes of another task are of no use to this one."""
+        return (self.previous, self.focus, self.instructions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,13 +122,13 @@ class Summariser(Protocol):
 class _Notes:
     """How far the reading of a history has come."""
 
-    about: tuple[str, str] = ("", "")
-    """What was noted before it, and the focus."""
+    about: tuple[str, ...] = ("",)
+    """What was noted before it, and what is asked beyond that."""
     read: tuple[bytes, ...] = ()
     """Marks of the parts that have been read."""
     text: str = ""
 
-    def behind(self, about: tuple[str, str], parts: Sequence[str]) -> "_Notes":
+    def behind(self, about: tuple[str, ...], parts: Sequence[str]) -> "_Notes":
         """These notes, if they are about the beginning of just these parts; else none yet."""
         same = self.about == about and self.read == tuple(map(_digest, parts[: len(self.read)]))
         return self if same else _Notes(about, (), about[0])
@@ -153,6 +160,7 @@ class ModelSummariser:
             task,
             previous=self.mask(task.previous),
             focus=self.mask(task.focus),
+            instructions=self.mask(task.instructions),
             budget_tokens=min(task.budget_tokens, _LONGEST_NOTES),
         )
         try:
@@ -181,7 +189,7 @@ class ModelSummariser:
         parts, language = await asyncio.to_thread(self._parts, task, budget)
         if not parts:
             raise SummaryFailed("there is nothing to summarise")
-        notes = self._notes.behind((task.previous, task.focus), parts)
+        notes = self._notes.behind(task.about, parts)
         for index in range(len(notes.read), len(parts)):
             text = await self._read(task, notes.text, parts, index, language, progress)
             notes = replace(notes, read=(*notes.read, _digest(parts[index])), text=text)
@@ -210,6 +218,7 @@ class ModelSummariser:
             clip(notes, longest),
             parts[index],
             focus=task.focus,
+            instructions=task.instructions,
             budget_tokens=task.budget_tokens,
             language=language,
         )
@@ -227,7 +236,7 @@ class ModelSummariser:
     def _overhead(self, task: SummaryTask) -> int:
         """Tokens of a request beside the transcript: task, notes so far, and room for the new ones."""
         notes = max(self.count(task.previous), task.budget_tokens)
-        told = self.count(INSTRUCTIONS) + self.count(task.focus)
+        told = self.count(INSTRUCTIONS) + self.count(task.focus) + self.count(task.instructions)
         return told + notes + self._answer(task) + self._thinking() + _FRAMING
 
     def _answer(self, task: SummaryTask) -> int:

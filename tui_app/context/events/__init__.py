@@ -18,6 +18,7 @@ from tui_app.context.events.compaction import (
     Truncation,
     UsageInfo,
 )
+from tui_app.context.events.hooks import HookName, HookOutcome, HookRan
 from tui_app.context.events.messages import (
     AssistantDelta,
     AssistantMessage,
@@ -79,6 +80,9 @@ __all__ = [
     "Fact",
     "FactState",
     "GaugeChanged",
+    "HookName",
+    "HookOutcome",
+    "HookRan",
     "ModelChange",
     "Notice",
     "Outcome",

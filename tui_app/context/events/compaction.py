@@ -103,6 +103,8 @@ class CompactionComplete(Payload):
     reason: str = ""
     """Why it failed, in one sentence; empty on success."""
     focus: str = ""
+    instructions: str = ""
+    """What the person's own hooks asked of the summary."""
     title: str = ""
     summary: str = ""
     removed: tuple[tuple[int, int], ...] = ()

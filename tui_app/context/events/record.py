@@ -16,6 +16,7 @@ from tui_app.context.events.compaction import (
     Truncation,
     UsageInfo,
 )
+from tui_app.context.events.hooks import HookRan
 from tui_app.context.events.messages import (
     AssistantDelta,
     AssistantMessage,
@@ -45,8 +46,8 @@ SCHEMA_VERSION = 1
 PAYLOADS: tuple[type[Payload], ...] = (
     SessionStart, SystemMessage, UserMessage, AssistantMessage, ToolCall, ToolResult, UsageInfo, Truncation,
     CompactionStart, CompactionAwaited, CompactionProgress, CompactionComplete, CompactionUndone,
-    CompactionRedone, ModelChange, PolicyChange, SessionClear, SessionRewind, CheckpointCreated, Error,
-    SessionEnd, TurnStart, AssistantDelta, TurnEnd, QueueChanged, GaugeChanged, Notice, *REWRITES,
+    CompactionRedone, ModelChange, PolicyChange, SessionClear, SessionRewind, CheckpointCreated, HookRan,
+    Error, SessionEnd, TurnStart, AssistantDelta, TurnEnd, QueueChanged, GaugeChanged, Notice, *REWRITES,
     RewriteUndone,
 )  # fmt: skip
 BY_TYPE: dict[str, type[Payload]] = {payload.TYPE: payload for payload in PAYLOADS}
