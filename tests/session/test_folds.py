@@ -16,6 +16,7 @@ from tui_app.context.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    HookRan,
     ModelChange,
     Payload,
     SessionClear,
@@ -246,10 +247,27 @@ def test_failed_prompt_leaves_the_view_and_is_marked() -> None:
 def test_failed_or_cancelled_compactions_change_nothing() -> None:
     session = Session()
     session.play("user", 1)
-    for outcome in ("failed", "cancelled", "discarded"):
+    for outcome in ("failed", "cancelled", "discarded", "vetoed"):
         session.add(CompactionComplete(job="j", outcome=outcome, trigger="manual", removed=((1, 1),)))
     assert session.visible == [1]
-    assert [row.state for row in session.user.entries] == ["ok", "failed", "cancelled", "cancelled"]
+    assert [row.state for row in session.user.entries] == ["ok", "failed", *["cancelled"] * 3]
+
+
+def test_hooks_have_a_row_where_they_say_something() -> None:
+    session = Session()
+    session.add(HookRan(hook="preTool", command="a"))
+    session.add(HookRan(hook="preTool", command="b", outcome="vetoed", reason="declined ls: no", output="no"))
+    assert session.user.entries == []
+    session.add(HookRan(hook="preTool", command="c", output="one\ntwo"))
+    session.add(HookRan(hook="preTool", command="d", outcome="overruled", reason="vetoed it, in vain"))
+    session.add(HookRan(hook="preTool", command="e", outcome="timeout", reason="took longer"))
+    session.add(HookRan(hook="preTool", command="f", outcome="cancelled", reason="was stopped"))
+    assert [(row.kind, row.title, row.state) for row in session.user.entries] == [
+        ("hook", "preTool hook c · one two", "ok"),
+        ("hook", "preTool hook d vetoed it, in vain", "ok"),
+        ("hook", "preTool hook e took longer", "failed"),
+        ("hook", "preTool hook f was stopped", "cancelled"),
+    ]
 
 
 def test_rows_follow_calls_and_undone_compactions() -> None:

@@ -9,23 +9,31 @@ from tui_app.cli.exits import FAILED, OK, CommandFailed
 from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say, tell
 from tui_app.context.compactor import CompactionRefused
-from tui_app.context.events import CompactionComplete, Error
+from tui_app.context.events import CompactionComplete, Error, HookRan, Record
 from tui_app.context.planner import Plan, Refusal
 from tui_app.conversation.inspecting import inspect_session
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.policy_change import policy_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Restate
+from tui_app.session.head_titles import hook_title
 from tui_app.ui import format as numbers
 
 
 @asynccontextmanager
 async def _opened(opening: Opening) -> AsyncIterator[OpenSession]:
     opened = open_session(opening)
+    opened.bus.listen(_tell_hook)
     try:
         yield opened
     finally:
         await opened.close()
+
+
+def _tell_hook(record: Record) -> None:
+    """Say what came of a hook that did not simply go well."""
+    if isinstance(record.data, HookRan) and record.data.outcome != "ok":
+        tell(hook_title(record.data))
 
 
 async def compact(opening: Opening, focus: str, *, as_json: bool) -> int:
@@ -50,6 +58,7 @@ async def compact(opening: Opening, focus: str, *, as_json: bool) -> int:
         except CompactionRefused as refusal:
             raise CommandFailed(str(refusal)) from refusal
         complete = await compactor.finish()
+        await opened.conversation.settle()
     if complete is None:
         raise CommandFailed("The compaction was cancelled. Nothing changed.")
     if as_json:

@@ -14,6 +14,7 @@ from tui_app.context.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    HookRan,
     ModelChange,
     Payload,
     PolicyChange,
@@ -27,7 +28,7 @@ from tui_app.context.events import (
     ViewRewrite,
 )
 from tui_app.context.tool_titles import call_title, result_note
-from tui_app.session.head_titles import compaction_title, rewrite_title, truncation_title
+from tui_app.session.head_titles import compaction_title, hook_title, rewrite_title, truncation_title
 
 _TITLE_LIMIT = 160
 
@@ -48,7 +49,7 @@ class Head:
     ids: tuple[str, ...] = ()
     """Tool calls an answer makes; for a call or result its own id."""
     state: str = ""
-    """Outcome of a tool or compaction; ``interrupted`` for a cut answer."""
+    """Outcome of a tool, hook or compaction; ``interrupted`` for a cut answer."""
     reported: int = 0
     """Input plus output tokens the provider reported with an answer."""
     model: str = ""
@@ -176,6 +177,13 @@ def _others(base: Head, payload: Payload) -> Head | None:
             )
         case Truncation():
             return _with(base, title=truncation_title(payload))
+        case HookRan():
+            return _with(
+                base,
+                title=first_line(hook_title(payload)),
+                chars=len(payload.output),
+                state=payload.outcome,
+            )
         case _:
             return None
 
