@@ -11,7 +11,9 @@ from tui_app.ui.outside import KEEP_TITLE, NO_PROGRESS, TITLE_BACK, Outside, sho
 GHOSTTY = {"TERM_PROGRAM": "ghostty"}
 IDLE = ChatState(
     title="Tide notes",
-    usage=ContextUsage(parts=Breakdown(user=91_500), window=ContextWindow(limit=128_000, source="server"), messages=9),
+    usage=ContextUsage(
+        parts=Breakdown(user=91_500), window=ContextWindow(limit=128_000, source="server"), messages=9
+    ),
 )
 BUSY = replace(IDLE, turn=True, turn_started=100.0)
 
