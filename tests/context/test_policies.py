@@ -282,7 +282,7 @@ def test_without_an_answer_in_words_no_first_run_stays() -> None:
 def test_a_first_run_goes_up_to_the_first_answer_with_text_and_its_results() -> None:
     history: list[ModelMessage] = [
         ModelRequest(parts=[SystemPromptPart("be kind"), UserPromptPart("go")]),
-        ModelResponse(parts=[ToolCallPart("read", {}, "a")]),
+        ModelResponse(parts=[TextPart(" "), ToolCallPart("read", {}, "a")]),
         ModelRequest(parts=[ToolReturnPart("read", "x", "a")]),
         ModelResponse(parts=[TextPart("And now:"), ToolCallPart("read", {}, "b")]),
         ModelRequest(parts=[ToolReturnPart("read", "x", "b")]),

@@ -260,7 +260,7 @@ class Compactor:
         """Tokens of the estimate that a proposal frees, however the estimate changes afterwards."""
         items = self.history.items()
         leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
-        gained = leaves - self._tokens(Item(0, proposal.message))
+        gained = leaves - sum(self._tokens(Item(0, message)) for message in proposal.messages)
         # What the provider reports beyond our count may well stay: only a smaller scale is believed.
         return round(gained * min(1.0, sizes_of(items, self.history.usage(), self._tokens).scale))
 

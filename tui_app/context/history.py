@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from operator import is_
 from typing import Protocol
 
@@ -29,6 +30,13 @@ class Proposal:
     """The summary's request, which takes the place of what leaves."""
     left: frozenset[int]
     """Keys of the messages that leave."""
+    acknowledgement: ModelResponse | None = None
+    """What the assistant says behind the summary, where the policy wants that."""
+
+    @property
+    def messages(self) -> tuple[ModelMessage, ...]:
+        """What comes into the view, in this order."""
+        return (self.message, *filter(None, (self.acknowledgement,)))
 
 
 class History(Protocol):
@@ -183,15 +191,15 @@ class ListHistory:
         self.listener(measured(event, before, self.usage().total))
 
     def commit(self, proposal: Proposal) -> CompactionComplete:
-        """Put the summary in front of what stays."""
+        """Put the summary, and what acknowledges it, where the proposal wants them."""
         before, items = self.usage(), self._items
         sizes = sizes_of(items, before, self._tokens)
         leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
-        summary = Item(self._next, proposal.message)
-        after = before.total - sizes.of(leaves) + sizes.of(self._tokens(summary))
+        new = [Item(key, message) for key, message in enumerate(proposal.messages, self._next)]
+        after = before.total - sizes.of(leaves) + sizes.of(sum(map(self._tokens, new)))
         stays = [replace(item, reported=0) for item in items if item.key not in proposal.left]
-        self._items = place_summary(stays, summary)
-        self._next += 1
+        self._items = place_summary(stays, new, proposal.complete.behind)
+        self._next += len(new)
         self.version += 1
         self._recount()
         complete = replace(
@@ -269,12 +277,14 @@ def rewritten_items(items: Sequence[Item], rewrite: Rewrite, digest_key: int) ->
     return [*done[:place], Item(digest_key, rewrite.digest), *done[place:]]
 
 
-def place_summary(stays: Sequence[Item], summary: Item) -> list[Item]:
-    """Insert a summary behind the system prompts that lead a view."""
-    lead = 0
-    while lead < len(stays) and is_system(stays[lead].message):
-        lead += 1
-    return [*stays[:lead], summary, *stays[lead:]]
+def place_summary(stays: Sequence[Item], new: Sequence[Item], behind: int = 0) -> list[Item]:
+    """Insert a summary, with what belongs to it, behind the message of a key.
+
+    Without that message it stands behind the system prompts that lead the view.
+    """
+    found = next((at for at, item in enumerate(stays, 1) if behind and item.key == behind), 0)
+    place = found or len(list(takewhile(lambda item: is_system(item.message), stays)))
+    return [*stays[:place], *new, *stays[place:]]
 
 
 def reported_tokens(message: ModelMessage) -> int:

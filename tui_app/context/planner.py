@@ -9,6 +9,7 @@ from tui_app.context.items import Item, is_summary
 from tui_app.context.policy import Policy, Recent
 from tui_app.context.segments import Split, boundary_of, first_run, split_at
 from tui_app.context.sizes import Sizes, Weigh, sizes_of
+from tui_app.context.stages.marks import is_acknowledgement
 from tui_app.context.usage import ContextUsage
 
 FORCED: frozenset[Trigger] = frozenset({"manual", "overflow", "model_switch", "headless", "memory_pressure"})
@@ -38,6 +39,11 @@ class Plan:
     """How the replacement is worded."""
     instructions: str = ""
     """What was asked of the summary beside the focus, once the plan stood."""
+
+    @property
+    def added(self) -> int:
+        """Messages that come into the view: the summary, and what acknowledges it."""
+        return 2 if self.form.acknowledgement else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +170,7 @@ def irreducible_floor(items: Sequence[Item], usage: ContextUsage, weigh: Weigh, 
 def _hopeless(split: Split, usage: ContextUsage, floor: int, stays: int) -> str:
     """Why nothing can be gained; empty when something can."""
     window = usage.window
-    if all(is_summary(item.message) for item in split.old):
+    if all(is_summary(item.message) or is_acknowledgement(item.message) for item in split.old):
         kept = _messages(len(split.recent) + len(split.head))
         return f"Nothing to compact: the last {kept} are kept as they are and are {_thousands(stays)}."
     if floor >= window.effective:

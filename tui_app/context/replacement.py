@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic_ai.messages import CompactionPart, ModelRequest, ToolReturnPart
+from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, TextPart, ToolReturnPart
 
 from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.language import one_line, sentences
@@ -14,8 +14,8 @@ from tui_app.context.fact_extractors.rules import is_bare_command
 from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
 from tui_app.context.items import Item, is_summary
 from tui_app.context.render import clip, prompts_of
+from tui_app.context.stages.marks import ACKNOWLEDGEMENT_KIND, OWN
 
-_KEY = "plimsoll"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG = re.compile(r"<(\s*/?\s*conversation_summary)", re.IGNORECASE)
 """pydantic-ai sends a summary inside this tag; the text itself must not be able to close it."""
@@ -87,7 +87,7 @@ def _rule(stored: Sequence[Any]) -> Fact:
 
 
 def _own(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    own = (metadata or {}).get(_KEY)
+    own = (metadata or {}).get(OWN)
     return own if isinstance(own, Mapping) else {}
 
 
@@ -177,7 +177,13 @@ def summary_message(
         "facts": facts,
         "rules": [[rule.text, rule.source, rule.weight] for rule in rules],
     }
-    return ModelRequest(parts=[CompactionPart(text, metadata={_KEY: own})], timestamp=_EPOCH)
+    return ModelRequest(parts=[CompactionPart(text, metadata={OWN: own})], timestamp=_EPOCH)
+
+
+def acknowledging(text: str) -> ModelResponse:
+    """The answer behind a summary, in the assistant's name; its metadata tells it from what a model said."""
+    metadata = {OWN: {"kind": ACKNOWLEDGEMENT_KIND}}
+    return ModelResponse(parts=[TextPart(text)], timestamp=_EPOCH, metadata=metadata)
 
 
 def _not_said(prompts: Sequence[Prompt], summary: str) -> list[Prompt]:

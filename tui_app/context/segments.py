@@ -126,7 +126,7 @@ def first_run(items: Sequence[Item]) -> int:
 
 
 def _has_text(message: ModelResponse) -> bool:
-    return any(isinstance(part, TextPart) for part in message.parts)
+    return any(isinstance(part, TextPart) and part.content.strip() for part in message.parts)
 
 
 def split_view(

@@ -83,7 +83,7 @@ class Archive:
             number, title, proposal.complete.summary, time=time, earlier=self.standing(standing)
         )
         path = str(self.folder.checkpoints / checkpoint.file)
-        left = len(proposal.left)
+        left, new = len(proposal.left), len(proposal.messages)
         complete = replace(
             proposal.complete,
             title=title,
@@ -92,8 +92,8 @@ class Archive:
             tokens_after=sizes.after,
             tokens_removed=sizes.before - sizes.after,
             messages_before=len(items),
-            messages_after=len(items) - left + 1,
-            messages_removed=left - 1,
+            messages_after=len(items) - left + new,
+            messages_removed=left - new,
             checkpoint_path=path,
             history_path=str(history),
         )

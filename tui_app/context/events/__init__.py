@@ -7,6 +7,7 @@ pydantic-ai, so a resumed session can be painted before the agent side is loaded
 
 from tui_app.context.events.base import ErrorKind, FactState, Outcome, Payload, Trigger
 from tui_app.context.events.compaction import (
+    CompactionAcknowledged,
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
@@ -69,6 +70,7 @@ __all__ = [
     "AssistantDelta",
     "AssistantMessage",
     "CheckpointCreated",
+    "CompactionAcknowledged",
     "CompactionAwaited",
     "CompactionComplete",
     "CompactionProgress",
