@@ -54,6 +54,7 @@ class NotesRequest:
     model: Model
     capabilities: Sequence[AbstractCapability[Any]]
     count: Callable[[str], int]
+    instructions: str = INSTRUCTIONS
 
     async def ask(
         self,
@@ -98,7 +99,7 @@ class NotesRequest:
             self.model,
             name=INTERACTION,
             output_type=str,
-            instructions=INSTRUCTIONS,
+            instructions=self.instructions,
             capabilities=list(self.capabilities),
             retries=0,
             model_settings=ModelSettings(max_tokens=max_tokens, extra_headers=self._headers()),

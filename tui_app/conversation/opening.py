@@ -171,11 +171,13 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         model=place.model,
     )
     history.load()
-    writers = SummaryWriters(history, shelf, text, opening.settings.summarization_model)
+    writers = SummaryWriters(
+        history, shelf, text, opening.settings.summarization_model, opening.settings.summary_timeout_s
+    )
     hooks = _hooks(opening, history)
     bus.listen(hooks.heard)
     compactor = _compactor(opening, policy, history, writers, hooks)
-    runner, carried = _runner(opening, place, history, compactor, limits, hooks)
+    runner, carried = _runner(opening, place, compactor, limits, writers, hooks)
     turns = Turns(history, runner)
     # A killed process may have left an index that counts a checkpoint never applied.
     history.sync_files()
@@ -222,12 +224,13 @@ def _hooks(opening: Opening, history: SessionHistory) -> Hooks:
 def _runner(
     opening: Opening,
     place: _Place,
-    history: SessionHistory,
     compactor: Compactor,
     limits: Limits,
+    writers: SummaryWriters,
     hooks: Hooks,
 ) -> tuple[TurnRunner, Carried]:
     """The agent with its tools and its governor, and what it adds to every request."""
+    history = writers.history
     own = (place.folder.tool_outputs, place.folder.conversation_history)
     instructions = system_instructions(opening.cwd, *own)
     workspace = Workspace(opening.cwd, extra=own)
@@ -240,7 +243,7 @@ def _runner(
         compactor=compactor,
         counter=history.counter,
         limits=limits,
-        surroundings=Surroundings(checksum=files.checksum, contains=files.contains),
+        surroundings=Surroundings(checksum=files.checksum, contains=files.contains, digest=writers.digest),
     )
     agent: Agent[None, str] = Agent(
         None,
