@@ -48,7 +48,8 @@ def at(total: int, *, messages: int = 10, window: ContextWindow = KNOWN) -> Cont
             {
                 "automatic": True, "background_threshold": 0.8, "blocking_threshold": 0.95,
                 "minimum_messages": 4, "limit": None, "at_turn_end": False, "recent_share": 0.2,
-                "user_share": 0.05, "facts_share": 0.03, "summary_share": 0.06, "summary_by": "llm",
+                "user_share": 0.05, "facts_share": 0.03, "plan_share": 0.05, "summary_share": 0.06,
+                "summary_by": "llm",
                 "fallback": "heuristic", "safety_margin": 0.05, "minimum_gain": 0.05, "breaker_after": 2,
             },
         ),
@@ -57,6 +58,7 @@ def at(total: int, *, messages: int = 10, window: ContextWindow = KNOWN) -> Cont
             {
                 "limit": MessageLimit(messages=40), "keep_first_run": True, "manual_keeps_recent": False,
                 "summary_by": "llm", "fallback": "marker", "user_share": 0.0, "facts_share": 0.0,
+                "plan_share": 0.0,
                 "at_turn_end": False,
             },
         ),
@@ -65,7 +67,7 @@ def at(total: int, *, messages: int = 10, window: ContextWindow = KNOWN) -> Cont
             {
                 "limit": TokenLimit(reserve=16_384, unknown=8_000, messages=50), "at_turn_end": True,
                 "recent_tokens": 20_000, "recent_messages": 5, "summary_by": "llm", "fallback": "none",
-                "automatic": True,
+                "automatic": True, "user_share": 0.0, "facts_share": 0.0, "plan_share": 0.0,
             },
         ),
         (
@@ -73,14 +75,15 @@ def at(total: int, *, messages: int = 10, window: ContextWindow = KNOWN) -> Cont
             {
                 "background_threshold": 0.8, "blocking_threshold": 0.95, "minimum_messages": 4,
                 "recent_share": 0.0, "limit": None, "summary_by": "llm", "fallback": "none",
-                "user_share": 0.05,
+                "user_share": 0.05, "facts_share": 0.0, "plan_share": 0.05,
             },
         ),
         (
             PROGRESSIVE,
             {
                 "blocking_threshold": 0.95, "background_threshold": 0.95, "recent_share": 0.2,
-                "summary_by": "llm", "fallback": "heuristic", "limit": None,
+                "summary_by": "llm", "fallback": "heuristic", "limit": None, "user_share": 0.0,
+                "facts_share": 0.0, "plan_share": 0.0,
             },
         ),
         (OFF, {"automatic": False}),
@@ -436,6 +439,7 @@ def test_policies_are_frozen_named_and_explained() -> None:
         ),
         ({"base": "sliding-window", "max_messages": 10}, {"limit": MessageLimit(messages=10)}),
         ({"base": "background", "recent_messages": 3}, {"recent_messages": 3, "recent_share": 0.0}),
+        ({"base": "reserve", "plan_share": 0.1}, {"plan_share": 0.1, "facts_share": 0.0}),
         ({"base": "off", "automatic": True, "fallback": "none"}, {"automatic": True, "fallback": "none"}),
     ],
 )

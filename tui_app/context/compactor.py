@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from time import monotonic
 
+from tui_app.context.additions import Additions, no_additions
 from tui_app.context.before import Before, Veto, unhindered
 from tui_app.context.events import (
     CompactionAwaited,
@@ -59,6 +60,8 @@ class Compactor:
     """Says in one sentence, without its full stop, why a summary request failed."""
     breaker: Breaker = field(default_factory=Breaker)
     pinned: frozenset[int] = frozenset()
+    additions: Additions = no_additions
+    """What goes into each replacement beside the summary, read when the compaction starts."""
     way_back: str = WAY_BACK
     """How the model can get at messages that left; empty where it cannot."""
     before: Before = unhindered
@@ -139,6 +142,7 @@ class Compactor:
             trigger=trigger,
             focus=focus,
             pinned=self.pinned,
+            additions=self.additions(),
         )
         if isinstance(plan, Refusal):
             raise CompactionRefused(plan.reason)

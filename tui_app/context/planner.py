@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tui_app.context.additions import CHARS_PER_TOKEN, Addition, fitted, tokens_of
 from tui_app.context.events import Trigger
 from tui_app.context.forms import Form
 from tui_app.context.items import Item, is_summary
@@ -10,7 +11,7 @@ from tui_app.context.policy import Policy, Recent
 from tui_app.context.segments import Split, boundary_of, first_run, split_at
 from tui_app.context.sizes import Sizes, Weigh, sizes_of
 from tui_app.context.stages.marks import is_acknowledgement
-from tui_app.context.usage import ContextUsage
+from tui_app.context.usage import ContextUsage, ContextWindow
 
 FORCED: frozenset[Trigger] = frozenset({"manual", "overflow", "model_switch", "headless", "memory_pressure"})
 """Triggers that do not wait for a threshold."""
@@ -39,6 +40,8 @@ class Plan:
     """How the replacement is worded."""
     instructions: str = ""
     """What was asked of the summary beside the focus, once the plan stood."""
+    additions: tuple[Addition, ...] = ()
+    """What is put into the replacement beside the summary and the person's words, clipped to its room."""
 
     @property
     def added(self) -> int:
@@ -62,6 +65,7 @@ def plan_compaction(
     trigger: Trigger,
     focus: str = "",
     pinned: frozenset[int] = frozenset(),
+    additions: Sequence[Addition] = (),
 ) -> Plan | Refusal:
     """Split the view and set budgets, or say why a compaction cannot help.
 
@@ -73,6 +77,7 @@ def plan_compaction(
         trigger: Why the compaction is wanted.
         focus: What the person wants the summary to keep above all.
         pinned: Keys of messages that must stay.
+        additions: Texts from outside the conversation that go into the replacement.
     """
     if len(items) < 2:
         return Refusal("Nothing to compact yet: there are fewer than two messages.")
@@ -87,7 +92,8 @@ def plan_compaction(
         floor = sizes.carried + stays
         if not (reason := _hopeless(split, usage, floor, stays)):
             old = sum(map(tokens, split.old))
-            return _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger, focus=focus)
+            plan = _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger, focus=focus)
+            return _with_additions(plan, policy, usage.window, additions)
         reasons.append(reason)
     return Refusal(reasons[0])
 
@@ -158,6 +164,18 @@ def _budgeted(
         facts_budget=min(int(window.limit * policy.facts_share), share // 4),
         form=policy.form_of(by_hand=trigger == "manual"),
     )
+
+
+def _with_additions(plan: Plan, policy: Policy, window: ContextWindow, additions: Sequence[Addition]) -> Plan:
+    """Put in what has room; what it takes the summary and the rest beside it do without."""
+    budgets = plan.summary_budget, plan.prompts_budget, plan.facts_budget
+    room = min(int(window.limit * policy.plan_share), sum(budgets) // 3)
+    kept = fitted(additions, room * CHARS_PER_TOKEN)
+    if not kept:
+        return plan
+    left = 1 - tokens_of(kept) / max(1, sum(budgets))
+    summary, prompts, facts = (int(budget * left) for budget in budgets)
+    return replace(plan, summary_budget=summary, prompts_budget=prompts, facts_budget=facts, additions=kept)
 
 
 def irreducible_floor(items: Sequence[Item], usage: ContextUsage, weigh: Weigh, policy: Policy) -> int:

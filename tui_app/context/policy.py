@@ -133,6 +133,8 @@ class Policy:
     """Share of the window for what the person said, carried word for word beside the summary."""
     facts_share: float = 0.03
     """Share of the window for facts the summary left out."""
+    plan_share: float = 0.05
+    """Share of the window for the plan and the todo list, carried word for word beside the summary."""
     summary_share: float = 0.06
     """Share of the window a summary may take."""
     summary_by: SummaryBy = "llm"

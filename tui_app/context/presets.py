@@ -31,6 +31,7 @@ SLIDING_WINDOW = Policy(
     manual_keeps_recent=False,
     user_share=0.0,
     facts_share=0.0,
+    plan_share=0.0,
     fallback="marker",
     form=Form(summary="[Summary of {count} earlier messages]\n{summary}", way_back=False),
     manual_form=Form(
@@ -49,6 +50,7 @@ RESERVE = Policy(
     recent_messages=5,
     user_share=0.0,
     facts_share=0.0,
+    plan_share=0.0,
     fallback="none",
     form=Form(summary="[Previous conversation summary]\n{summary}", way_back=False),
     stages=Stages(normalise=NormaliseLimits(), archive=Archive(cutoff=10, strategy="llm", batch=1.0)),
@@ -69,6 +71,7 @@ PROGRESSIVE = Policy(
     recent_share=0.20,
     user_share=0.0,
     facts_share=0.0,
+    plan_share=0.0,
     form=Form(
         summary=(
             "[CONVERSATION SUMMARY]\nThis stands for what was said before. All of it is kept in "
@@ -85,7 +88,7 @@ PRESETS: dict[str, Policy] = {
 _AS_THEY_ARE = (
     "automatic", "background_threshold", "blocking_threshold", "minimum_messages", "at_turn_end",
     "recent_share", "recent_tokens", "recent_messages", "keep_first_run", "user_share", "facts_share",
-    "summary_share", "summary_by", "fallback",
+    "plan_share", "summary_share", "summary_by", "fallback",
 )  # fmt: skip
 """Keys that are fields of a policy."""
 _NORMALISE = {

@@ -90,7 +90,8 @@ def _message(plan: Plan, summary: Summary, draft: "_Draft", way_back: str) -> Mo
     form, count = plan.form, len(plan.split.old)
     shown = framed(form, summary.text, count=count, written=summary.performed_by != "marker")
     back = way_back if form.way_back else ""
-    return summary_message(summary.text, draft.words, draft.missing, draft.rules, back, shown)
+    own = (draft.words, draft.missing, draft.rules)
+    return summary_message(summary.text, *own, back, shown, additions=plan.additions)
 
 
 def _measured(

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, TextPart, ToolReturnPart
 
+from tui_app.context.additions import Addition
 from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.language import one_line, sentences
 from tui_app.context.fact_extractors.rules import is_bare_command
@@ -147,6 +148,8 @@ def summary_message(
     rules: Sequence[Fact] = (),
     way_back: str = WAY_BACK,
     shown: str | None = None,
+    *,
+    additions: Sequence[Addition] = (),
 ) -> ModelRequest:
     """Build the request that stands for compacted history.
 
@@ -159,15 +162,12 @@ def summary_message(
         rules: The user's standing rules so far; only kept in the metadata.
         way_back: How the model can get at what left; empty where it cannot.
         shown: The notes in a policy's own wording; None shows them as they are.
+        additions: Texts from outside the conversation; not kept in the metadata, for they are read anew.
     """
-    sections = [summary.strip() if shown is None else shown]
-    if said := _not_said(words.prompts, summary):
-        lines = [f"- #{key}: {text}" for key, text in said]
-        if words.omitted:
-            lines.append(OMITTED.format(count=words.omitted))
-        sections.append("\n".join(["## Said by the user, word for word", *lines]))
+    sections = [summary.strip() if shown is None else shown, _said(words, summary)]
     if facts.strip():
         sections.append(f"## Also worth keeping\n{facts.strip()}")
+    sections += [addition.worded for addition in additions]
     text = _TAG.sub(r"<\\\1", "\n\n".join(filter(None, [*sections, way_back])))
     prompts = [[key, said] for key, said in words.prompts]
     own = {
@@ -178,6 +178,15 @@ def summary_message(
         "rules": [[rule.text, rule.source, rule.weight] for rule in rules],
     }
     return ModelRequest(parts=[CompactionPart(text, metadata={OWN: own})], timestamp=_EPOCH)
+
+
+def _said(words: Words, summary: str) -> str:
+    """What the person said and the notes do not say; empty where that is nothing."""
+    said = _not_said(words.prompts, summary)
+    lines = [f"- #{key}: {text}" for key, text in said]
+    if said and words.omitted:
+        lines.append(OMITTED.format(count=words.omitted))
+    return "\n".join(["## Said by the user, word for word", *lines]) if said else ""
 
 
 def acknowledging(text: str) -> ModelResponse:

@@ -39,6 +39,7 @@ from tui_app.conversation.policy_change import PolicySwitch, policy_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.standing_files import StandingFiles
 from tui_app.conversation.switching import Carried, ModelSwitch
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SummaryWriters
@@ -176,7 +177,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     )
     hooks = _hooks(opening, history)
     bus.listen(hooks.heard)
-    compactor = _compactor(opening, policy, history, writers, hooks)
+    compactor = _compactor(opening, policy, place, writers, hooks)
     runner, carried = _runner(opening, place, compactor, limits, writers, hooks)
     turns = Turns(history, runner)
     # A killed process may have left an index that counts a checkpoint never applied.
@@ -195,14 +196,16 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
 
 
 def _compactor(
-    opening: Opening, policy: Policy, history: SessionHistory, writers: SummaryWriters, hooks: Hooks
+    opening: Opening, policy: Policy, place: _Place, writers: SummaryWriters, hooks: Hooks
 ) -> Compactor:
+    history = writers.history
     return Compactor(
         history=history,
         policy=policy,
         summariser=writers.choose,
         fallback=replace(writers.extractive(), cost_usd=None),
         timeout_s=opening.settings.summary_timeout_s,
+        additions=StandingFiles(place.folder),
         describe=lambda error: describe_error(error, model=history.model).message.rstrip("."),
         before=hooks.before_compaction,
     )
