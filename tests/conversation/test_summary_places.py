@@ -83,7 +83,7 @@ async def test_first_run_then_summary_then_the_newest(history: SessionHistory, r
     assert of(records, CompactionAcknowledged) == []
     [part] = history.items()[4].message.parts
     assert isinstance(part, CompactionPart)
-    assert str(part.content).count("11 earlier messages") == 1
+    assert str(part.content).count("on 11 messages that stood here") == 1
 
 
 async def test_a_second_one_updates_the_summary_in_its_place(history: SessionHistory) -> None:

@@ -32,7 +32,7 @@ RELIEF = 0.80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageLimit:
-    """A compaction is due in a view of more than so many messages."""
+    """A compaction is due in a view of more than so many messages, counted as they are sent."""
 
     messages: int = 40
     """0 never compacts."""
@@ -97,7 +97,7 @@ class Recent:
 
     tokens: int = 0
     messages: int = 0
-    """Used where there is no number of tokens."""
+    """Used where there is no number of tokens; counted as they are sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

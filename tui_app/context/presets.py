@@ -33,9 +33,9 @@ SLIDING_WINDOW = Policy(
     facts_share=0.0,
     plan_share=0.0,
     fallback="marker",
-    form=Form(summary="[Summary of {count} earlier messages]\n{summary}", way_back=False),
+    form=Form(summary="[Notes on {count} messages that stood here]\n{summary}", way_back=False),
     manual_form=Form(
-        summary="[Compacted conversation summary]\n{summary}",
+        summary="[Notes on the whole conversation so far]\n{summary}",
         acknowledgement="Understood, I know what was said so far.",
         way_back=False,
     ),
@@ -52,7 +52,7 @@ RESERVE = Policy(
     facts_share=0.0,
     plan_share=0.0,
     fallback="none",
-    form=Form(summary="[Previous conversation summary]\n{summary}", way_back=False),
+    form=Form(summary="[Notes on what was said before]\n{summary}", way_back=False),
     stages=Stages(normalise=NormaliseLimits(), archive=Archive(cutoff=10, strategy="llm", batch=1.0)),
 )
 BACKGROUND = Policy(
@@ -74,8 +74,8 @@ PROGRESSIVE = Policy(
     plan_share=0.0,
     form=Form(
         summary=(
-            "[CONVERSATION SUMMARY]\nThis stands for what was said before. All of it is kept in "
-            "conversation_history/, where grep and read_file find it.\n\n{summary}\n\n[END SUMMARY]"
+            "[BEGINNING OF THE NOTES]\nThis stands for what was said before. All of it is kept in "
+            "conversation_history/, where grep and read_file find it.\n\n{summary}\n\n[END OF THE NOTES]"
         ),
         way_back=False,
     ),

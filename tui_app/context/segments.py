@@ -8,6 +8,7 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from tui_app.context.items import Item, answers_of, calls_of, is_prompt, is_summary, is_system
 from tui_app.context.pairing import pairs
 from tui_app.context.policy import Recent
+from tui_app.context.stages.scope import last_messages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +92,8 @@ def boundary_of(items: Sequence[Item], recent: Recent, tokens: Callable[[Item], 
     """
     if recent.tokens:
         return choose_boundary(items, recent.tokens, tokens)
-    wanted = len(items) - recent.messages if recent.messages else _unanswered(items)
-    return _safe_at_or_before(items, max(0, wanted))
+    wanted = last_messages(items, recent.messages) if recent.messages else _unanswered(items)
+    return _safe_at_or_before(items, wanted)
 
 
 def _unanswered(items: Sequence[Item]) -> int:

@@ -44,7 +44,7 @@ async def test_one_model_call_for_all_that_leaves(
     assert [len(material) <= limit * 10 == 12_000 for material, limit in asked] == [True]
     (event,) = [event for event in heard if isinstance(event, ToolArchived)]
     assert len(event.changes) == 4
-    assert event.performed_by == performed_by
+    assert (event.performed_by, event.policy) == (performed_by, "reserve")
     assert event.input_tokens == (7 if isinstance(answer, str) else 0)
     (item,) = [item for item in view.items() if is_digest(item.message)]
     text = str(item.message.parts[0].content)  # type: ignore[union-attr]

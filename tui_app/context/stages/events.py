@@ -45,7 +45,7 @@ def rewrite_event(rewrite: Rewrite, sizes: Sequence[dict[str, int]]) -> ViewRewr
         for change, size in zip(rewrite.changes, sizes, strict=False)
     )
     tokens = sizes[-1] if rewrite.digest is not None else {}
-    event = EVENTS[rewrite.stage](changes=changes, tokens=tokens)
+    event = EVENTS[rewrite.stage](changes=changes, tokens=tokens, policy=rewrite.policy)
     by = rewrite.written
     if not isinstance(event, ToolArchived) or by is None:
         return event

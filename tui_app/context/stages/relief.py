@@ -172,6 +172,6 @@ class Relief:
         if not changes:
             return
         try:
-            self.history.rewrite(replace(rewrite, changes=changes))
+            self.history.rewrite(replace(rewrite, changes=changes, policy=self.policy.name))
         except OSError:
             _LOG.warning("the stage %s could not write its files", rewrite.stage, exc_info=True)

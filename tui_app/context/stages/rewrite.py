@@ -53,3 +53,5 @@ class Rewrite:
     """A message for the model alone that stands for what was archived, behind the last changed one."""
     written: Digest | None = None
     """By whom that message was written; None without one."""
+    policy: str = ""
+    """Name of the policy that wanted it."""
