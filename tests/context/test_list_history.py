@@ -18,8 +18,9 @@ from tests.context.governor_kit import Heard, plain_counter
 from tests.context.histories import as_items, long_conversation
 from tests.context.word_counter import WordCounter
 from tui_app.context.events import CompactionComplete
-from tui_app.context.history import ListHistory, Proposal, place_summary, reported_tokens
+from tui_app.context.history import ListHistory, Proposal, reported_tokens
 from tui_app.context.items import Item, to_messages
+from tui_app.context.segments import place_summary
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown
 from tui_app.context.window import resolve_window

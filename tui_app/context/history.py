@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from operator import is_
 from typing import Protocol
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from tui_app.context.events import CompactionComplete, Payload
-from tui_app.context.items import Item, is_system, rejoined
+from tui_app.context.items import Item, rejoined
 from tui_app.context.measure import Tally, Weighed
 from tui_app.context.sections import sections
-from tui_app.context.segments import safe_cuts
+from tui_app.context.segments import place_summary, safe_cuts
 from tui_app.context.sizes import sizes_of
 from tui_app.context.stages.events import measured, new_messages, rewrite_event
 from tui_app.context.stages.rewrite import Rewrite, Stage
@@ -275,16 +274,6 @@ def rewritten_items(items: Sequence[Item], rewrite: Rewrite, digest_key: int) ->
     safe = safe_cuts(done)
     place = next(place for place in range(last + 1, len(safe)) if safe[place])
     return [*done[:place], Item(digest_key, rewrite.digest), *done[place:]]
-
-
-def place_summary(stays: Sequence[Item], new: Sequence[Item], behind: int = 0) -> list[Item]:
-    """Insert a summary, with what belongs to it, behind the message of a key.
-
-    Without that message it stands behind the system prompts that lead the view.
-    """
-    found = next((at for at, item in enumerate(stays, 1) if behind and item.key == behind), 0)
-    place = found or len(list(takewhile(lambda item: is_system(item.message), stays)))
-    return [*stays[:place], *new, *stays[place:]]
 
 
 def reported_tokens(message: ModelMessage) -> int:

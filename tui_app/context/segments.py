@@ -1,7 +1,8 @@
-"""Where a view may be cut: never inside a tool call and its result, between turns where possible."""
+"""Where a view may be cut, never inside a tool call and its result, and where a summary then stands."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from pydantic_ai.messages import ModelResponse, TextPart
 
@@ -176,3 +177,13 @@ def split_at(
         recent=tuple(items[boundary:]),
         behind=items[lead - 1].key if lead else 0,
     )
+
+
+def place_summary(stays: Sequence[Item], new: Sequence[Item], behind: int = 0) -> list[Item]:
+    """Insert a summary, with what belongs to it, behind the message of a key.
+
+    Without that message it stands behind the system prompts that lead the view.
+    """
+    found = next((at for at, item in enumerate(stays, 1) if behind and item.key == behind), 0)
+    place = found or len(list(takewhile(lambda item: is_system(item.message), stays)))
+    return [*stays[:place], *new, *stays[place:]]

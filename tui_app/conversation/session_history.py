@@ -10,7 +10,6 @@ from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.events import (
     AssistantMessage,
-    CompactionAcknowledged,
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
@@ -26,7 +25,7 @@ from tui_app.context.stages.events import EVENTS, measured, new_messages, rewrit
 from tui_app.context.stages.rewrite import Rewrite, Stage
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.conversation.checkpointing import Archive, Sizes
+from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
 from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
 from tui_app.session.agent_view import AgentView, weighed
 from tui_app.session.heads import Head, head_of
@@ -199,29 +198,13 @@ class SessionHistory:
         """
         now = time.time()
         tokens = self.counter.message(proposal.message)
-        trial = Head(
-            seq=_LATER,
-            type=CompactionComplete.TYPE,
-            state="success",
-            tokens=tokens.nonzero(),
-            removed=proposal.complete.removed,
-            ref=proposal.complete.behind,
-        )
-        said = self._acknowledged(proposal)
+        trial = head_of(_LATER, 0.0, replace(proposal.complete, tokens=tokens.nonzero()))
+        said = acknowledged(proposal, self.counter)
         heads = [trial, *(head_of(_LATER + 1, 0.0, payload) for payload, _ in said)]
         sizes = Sizes(before=self.usage().total, after=self._after(*heads), summary=tokens)
         complete, checkpoint = self.archive.write(proposal, self.items(), sizes, now, self.view.compactions)
         self._write([(complete, proposal.message), *said, (checkpoint, None)], now)
         return complete
-
-    def _acknowledged(self, proposal: Proposal) -> list[tuple[Payload, ModelMessage | None]]:
-        """The event of what the assistant says behind a summary; none where it says nothing."""
-        message = proposal.acknowledgement
-        if message is None:
-            return []
-        tokens = self.counter.message(message).nonzero()
-        job, text = proposal.complete.job, message.text or ""
-        return [(CompactionAcknowledged(job=job, text=text, tokens=tokens), message)]
 
     def _write(self, events: Sequence[tuple[Payload, ModelMessage | None]], now: float) -> None:
         """Write events in one transaction, fold them, and show them.

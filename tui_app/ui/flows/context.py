@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _BIGGEST = 30
 _CALLS_ONLY = "(calls tools)"
 """Stands for an answer without text."""
-_KINDS: dict[MessageKind, str] = {
+KINDS: dict[MessageKind, str] = {
     "user": "you",
     "assistant": "answer",
     "tool_result": "tool result",
@@ -28,6 +28,7 @@ _KINDS: dict[MessageKind, str] = {
     "summary": "summary",
     "acknowledgement": "for summary",
 }
+"""What a person reads for a kind of message."""
 
 
 async def show_context(app: App[Any], session: ChatSession) -> int:
@@ -38,7 +39,7 @@ async def show_context(app: App[Any], session: ChatSession) -> int:
     rows = [
         ItemRow(
             tokens=weighed(each.head).tokens.total,
-            kind=_KINDS[each.kind],
+            kind=KINDS[each.kind],
             what=titles.get(each.head.seq, each.head.title) or _CALLS_ONLY,
             seq=each.head.seq,
         )
