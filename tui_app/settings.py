@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_app.paths import Paths
+from tui_app.settings_hooks import FILE_ONLY, Hook, build_hooks
 from tui_app.settings_names import find_clash
 from tui_app.settings_policies import POLICIES, POLICY_SHARES, thresholds
 from tui_app.settings_rules import Refused, Rule, show
@@ -26,6 +27,8 @@ MODELS_BY_KEY = (
     ("ANTHROPIC_API_KEY", "anthropic:claude-sonnet-4-5"),
 )
 """Which model a person most likely wants when the only hint is a key in the environment; first match wins."""
+_ANYWHERE = tuple(key for key in RULES if key not in FILE_ONLY)
+"""Settings that the file, the environment and flags may give."""
 
 
 class SettingsError(Exception):
@@ -88,6 +91,8 @@ class Settings:
     """Other keys for actions: the action's name (``settings_names``) to its keys, comma-separated."""
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     """Named model servers."""
+    hooks: Mapping[str, tuple[Hook, ...]] = field(default_factory=dict)
+    """Commands that run when something happens: the event to its hooks, in order."""
     summary_timeout_s: float = 120.0
     """Seconds a summary request may take before the compaction fails."""
 
@@ -154,7 +159,7 @@ def _from_env(env: Mapping[str, str]) -> dict[str, Any]:
             continue
         key = name.removeprefix(ENV_PREFIX).lower()
         if key not in RULES or name != name.upper():
-            raise _unknown("environment", name, [f"{ENV_PREFIX}{known.upper()}" for known in RULES])
+            raise _unknown("environment", name, [f"{ENV_PREFIX}{known.upper()}" for known in _ANYWHERE])
         try:
             values[key] = RULES[key].read(env[name])
         except Refused as refused:
@@ -166,8 +171,8 @@ def _from_flags(overrides: Mapping[str, object]) -> dict[str, Any]:
     source, values = "command line", {}
     for key, value in overrides.items():
         flag = f"--{key.replace('_', '-')}"
-        if key not in RULES:
-            raise _unknown(source, flag, [f"--{known.replace('_', '-')}" for known in RULES])
+        if key not in _ANYWHERE:
+            raise _unknown(source, flag, [f"--{known.replace('_', '-')}" for known in _ANYWHERE])
         if value is not None:
             values[key] = _checked(source, flag, RULES[key], value)
     return values
@@ -194,7 +199,8 @@ def _merge(values: dict[str, Any], later: Mapping[str, Any]) -> None:
 
 def _build(values: dict[str, Any], path: Path) -> Settings:
     endpoints = {name: Endpoint(name=name, **entry) for name, entry in values.get("endpoints", {}).items()}
-    settings = Settings(**{**values, "endpoints": endpoints})
+    hooks = build_hooks(values.get("hooks", {}))
+    settings = Settings(**{**values, "endpoints": endpoints, "hooks": hooks})
     background, blocking = _thresholds(settings)
     if background > blocking:
         raise SettingsError(

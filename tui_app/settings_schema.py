@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from tui_app.settings_hooks import HOOKS
 from tui_app.settings_names import ACTION_KEYS, THEMES, key_pattern
 from tui_app.settings_policies import OWN_POLICIES, POLICY, SHARE
 from tui_app.settings_rules import Address, Choice, Flag, Group, Number, Rule, Table, Text
@@ -57,5 +58,6 @@ RULES: Mapping[str, Rule] = {
             f"a letter, then letters, digits, dot, dash or underscore, but none of {', '.join(TAKEN_NAMES)}",
         ),
     ),
+    "hooks": HOOKS,
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
 }

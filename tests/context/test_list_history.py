@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from pydantic_ai.messages import (
     CompactionPart,
     ModelMessage,
@@ -17,8 +18,9 @@ from tests.context.governor_kit import Heard, plain_counter
 from tests.context.histories import as_items, long_conversation
 from tests.context.word_counter import WordCounter
 from tui_app.context.events import CompactionComplete
-from tui_app.context.history import ListHistory, Proposal, place_summary, reported_tokens
+from tui_app.context.history import ListHistory, Proposal, reported_tokens
 from tui_app.context.items import Item, to_messages
+from tui_app.context.segments import place_summary
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown
 from tui_app.context.window import resolve_window
@@ -132,8 +134,17 @@ def test_a_message_that_was_given_other_parts_is_new() -> None:
 def test_where_a_summary_stands() -> None:
     system, other = as_items([ModelRequest(parts=[SystemPromptPart("s")]), said()])
     note = Item(9, ModelRequest(parts=[CompactionPart("c")]))
-    assert [item.key for item in place_summary([system, other], note)] == [1, 9, 2]
-    assert place_summary([], note) == [note]
+    assert [item.key for item in place_summary([system, other], [note])] == [1, 9, 2]
+    assert place_summary([], [note]) == [note]
+
+
+@pytest.mark.parametrize(
+    ("behind", "order"), [(0, [9, 1, 2]), (1, [1, 9, 2]), (2, [1, 2, 9]), (7, [9, 1, 2])]
+)
+def test_a_summary_stands_behind_what_a_policy_keeps_in_front_of_it(behind: int, order: list[int]) -> None:
+    stays = as_items([said(), answered()])
+    note = Item(9, ModelRequest(parts=[CompactionPart("c")]))
+    assert [item.key for item in place_summary(stays, [note], behind)] == order
 
 
 def test_what_a_response_reports() -> None:

@@ -120,7 +120,7 @@ async def test_old_results_make_room_before_anything_is_summarised(
         assert archived or stored(open_, ToolTrimmed)
         assert stored(open_, CompactionStart) == [], "what can be taken back comes first"
         assert_valid(open_.conversation)
-        digests = [m for m in fake_openai.journal[-1]["messages"] if "[Compaction tool digest]" in str(m)]
+        digests = [m for m in fake_openai.journal[-1]["messages"] if "[Digest of tool results]" in str(m)]
         assert len(digests) == len(archived)
         events = stored(open_, ViewRewrite)
         assert len(events) < 8, "rewrites come in batches, not with every request"

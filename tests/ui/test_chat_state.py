@@ -10,6 +10,8 @@ from tui_app.context.events import (
     CompactionProgress,
     CompactionStart,
     Error,
+    HookOutcome,
+    HookRan,
     Notice,
     Payload,
     Trigger,
@@ -86,3 +88,28 @@ def test_a_compaction_stopped_by_hand_says_as_before_that_nothing_changed() -> N
     done = CompactionComplete(job="j", outcome="cancelled", trigger="manual")
     state = after(begun("manual"), done)
     assert (state.status.text, state.status.notes, state.notices) == (CANCELLED, (), ())
+
+
+def test_a_veto_in_the_background_is_a_notice_and_leaves_the_row_alone() -> None:
+    reason = "the preCompact hook guard.sh vetoed it: a release is under way"
+    done = CompactionComplete(job="j", outcome="vetoed", trigger="background", reason=reason)
+    state = after(TurnStart(text="hello"), begun("background"), done)
+    assert state.background is None
+    assert state.status.kind == "connecting"
+    (notice,) = state.notices
+    assert notice.startswith("Compaction vetoed: ")
+    assert notice.endswith(f"{reason}.")
+
+
+@pytest.mark.parametrize("outcome", ["ok", "vetoed", "cancelled"])
+def test_hooks_that_did_as_they_should_are_no_notice(outcome: HookOutcome) -> None:
+    ran = HookRan(hook="preTool", command="guard.sh", outcome=outcome, output="words")
+    assert after(ran) == ChatState()
+
+
+@pytest.mark.parametrize("outcome", ["failed", "timeout", "missing", "overruled"])
+def test_hooks_that_failed_are_a_notice_that_says_that_nothing_changed(outcome: HookOutcome) -> None:
+    ran = HookRan(hook="preTool", command="a\x1b[2Jb", outcome=outcome, reason="ended with\nexit code 7.")
+    said = "The preTool hook ab ended with exit code 7. It changed nothing."
+    state = after(ran)
+    assert (state.notices, state.status.text) == ((said,), said)

@@ -31,3 +31,8 @@ _VARIABLES = {
 def key_variable(model: str) -> str | None:
     """Name the variable that holds the key of a model's provider (``openai:gpt-5``); None if unknown."""
     return _VARIABLES.get(model.partition(":")[0].lower())
+
+
+def key_variables() -> frozenset[str]:
+    """Names of all variables that hold the key of a provider we know."""
+    return frozenset(_VARIABLES.values())

@@ -8,24 +8,33 @@ from tui_app.agent.models import UnknownModel
 from tui_app.cli.exits import FAILED, OK, CommandFailed
 from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say, tell
+from tui_app.context.additions import tokens_of
 from tui_app.context.compactor import CompactionRefused
-from tui_app.context.events import CompactionComplete, Error
+from tui_app.context.events import CompactionComplete, Error, HookRan, Record
 from tui_app.context.planner import Plan, Refusal
 from tui_app.conversation.inspecting import inspect_session
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.policy_change import policy_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Restate
+from tui_app.session.head_titles import hook_title
 from tui_app.ui import format as numbers
 
 
 @asynccontextmanager
 async def _opened(opening: Opening) -> AsyncIterator[OpenSession]:
     opened = open_session(opening)
+    opened.bus.listen(_tell_hook)
     try:
         yield opened
     finally:
         await opened.close()
+
+
+def _tell_hook(record: Record) -> None:
+    """Say what came of a hook that did not simply go well."""
+    if isinstance(record.data, HookRan) and record.data.outcome != "ok":
+        tell(hook_title(record.data))
 
 
 async def compact(opening: Opening, focus: str, *, as_json: bool) -> int:
@@ -50,6 +59,7 @@ async def compact(opening: Opening, focus: str, *, as_json: bool) -> int:
         except CompactionRefused as refusal:
             raise CommandFailed(str(refusal)) from refusal
         complete = await compactor.finish()
+        await opened.conversation.settle()
     if complete is None:
         raise CommandFailed("The compaction was cancelled. Nothing changed.")
     if as_json:
@@ -152,8 +162,8 @@ def plan_json(plan: Plan) -> dict[str, object]:
         "tokens_after": after,
         "tokens_removed": max(0, plan.tokens_before - after),
         "messages_before": plan.messages_before,
-        "messages_after": plan.messages_before - left + 1,
-        "messages_removed": left - 1,
+        "messages_after": plan.messages_before - left + plan.added,
+        "messages_removed": left - plan.added,
         "retention": None,
         "checkpoint_path": None,
         "duration_s": None,
@@ -163,7 +173,8 @@ def plan_json(plan: Plan) -> dict[str, object]:
 
 def most_after(plan: Plan) -> int:
     """Tokens the view has at most when every budget of a plan is used up."""
-    return plan.floor + plan.summary_budget + plan.prompts_budget + plan.facts_budget
+    budgets = plan.summary_budget + plan.prompts_budget + plan.facts_budget
+    return plan.floor + budgets + tokens_of(plan.additions)
 
 
 def _show_plan(plan: Plan) -> None:

@@ -64,9 +64,10 @@ def show_settings(program: Program, as_json: bool) -> int:
 
 
 def settings_json(settings: Settings) -> dict[str, object]:
-    """The settings as plain values. They hold no keys, only names of variables that do."""
+    """The settings as plain values. They hold no keys, only names of variables that do, and commands."""
     plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in _fields(settings)}
     plain["endpoints"] = {name: asdict(endpoint) for name, endpoint in settings.endpoints.items()}
+    plain["hooks"] = {event: [hook.to_json() for hook in hooks] for event, hooks in settings.hooks.items()}
     return plain
 
 

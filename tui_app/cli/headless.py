@@ -12,6 +12,7 @@ from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
     Error,
+    HookRan,
     Notice,
     Record,
     ToolCall,
@@ -23,7 +24,7 @@ from tui_app.conversation.bus import Subscription
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Prompt
-from tui_app.session.head_titles import compaction_title
+from tui_app.session.head_titles import compaction_title, hook_title
 
 
 class RecordView(Protocol):
@@ -70,6 +71,8 @@ class AnswerView:
                 tell(f"Compaction {complete.outcome}: {compaction_title(complete)}")
             case Error(message=message, hint=hint):
                 tell(f"{message} {for_shell(hint)}".strip())
+            case HookRan(outcome=outcome) as ran if outcome != "ok":
+                tell(f"  {hook_title(ran)}")
             case Notice(text=text):
                 tell(text)
             case _:

@@ -1,6 +1,7 @@
 """Compaction as a state machine: one job at a time, and nothing changes until it is applied.
 
-``idle → running → ready → applied``, or ``failed``, ``cancelled``, ``discarded``. Every trigger ends here.
+``idle → running → ready → applied``, or ``failed``, ``cancelled``, ``discarded``, ``vetoed``. Every trigger
+ends here.
 """
 
 import asyncio
@@ -9,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from time import monotonic
 
+from tui_app.context.additions import Additions, no_additions
+from tui_app.context.before import Before, Veto, unhindered
 from tui_app.context.events import (
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
-    CompactionStart,
     Notice,
     Trigger,
 )
@@ -21,7 +23,7 @@ from tui_app.context.fallbacks import writers_for
 from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, refuse_gain
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
-from tui_app.context.job import Job
+from tui_app.context.job import Job, started
 from tui_app.context.planner import Plan, Refusal, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.replacement import WAY_BACK
@@ -58,8 +60,12 @@ class Compactor:
     """Says in one sentence, without its full stop, why a summary request failed."""
     breaker: Breaker = field(default_factory=Breaker)
     pinned: frozenset[int] = frozenset()
+    additions: Additions = no_additions
+    """What goes into each replacement beside the summary, read when the compaction starts."""
     way_back: str = WAY_BACK
     """How the model can get at messages that left; empty where it cannot."""
+    before: Before = unhindered
+    """Asked before a summary is written."""
     _job: Job | None = None
     _count: int = 0
     _waiting: int = 0
@@ -109,22 +115,12 @@ class Compactor:
             messages_before=plan.messages_before,
         )
         ledger, self._writer = Ledger(), blank.model
-        writing = self._writing(plan, blank, ledger)
-        task = asyncio.create_task(writing.run(writers), name=f"compaction-{blank.job}")
+        work = self._work(plan, blank, writers, ledger)
+        task = asyncio.create_task(work, name=f"compaction-{blank.job}")
         left = frozenset(item.key for item in plan.split.old)
         replaces = between(self.history.items(), left)
         self._job = Job(blank=blank, started=monotonic(), replaces=replaces, task=task, ledger=ledger)
-        self.history.report(
-            CompactionStart(
-                job=blank.job,
-                trigger=trigger,
-                tokens_before=blank.tokens_before,
-                messages_before=blank.messages_before,
-                model=blank.model,
-                policy=blank.policy,
-                focus=focus,
-            )
-        )
+        self.history.report(started(blank))
 
     def preview(self, trigger: Trigger, focus: str = "") -> Plan:
         """The plan a job would follow, without starting it.
@@ -140,6 +136,7 @@ class Compactor:
             trigger=trigger,
             focus=focus,
             pinned=self.pinned,
+            additions=self.additions(),
         )
         if isinstance(plan, Refusal):
             raise CompactionRefused(plan.reason)
@@ -186,6 +183,9 @@ class Compactor:
         result = job.task.result()
         if isinstance(result, str):
             return self._failed(job, result)
+        if isinstance(result, Veto):
+            self.breaker.vetoed(job.blank.tokens_before, self.history.usage().window.limit)
+            return self._settle(job.ended(replace(job.blank, outcome="vetoed", reason=result.reason)))
         complete = job.ended(result.complete)
         now = between(self.history.items(), result.left)
         if not result.left <= now <= job.replaces:
@@ -231,9 +231,19 @@ class Compactor:
         if job is not None and not job.task.done():
             await asyncio.wait([job.task])
 
+    async def _work(
+        self, plan: Plan, blank: CompactionComplete, writers: Sequence[Summariser], ledger: Ledger
+    ) -> Proposal | Veto | str:
+        """What a job does: ask who may have something against it, then write."""
+        said = await self.before(started(blank))
+        if isinstance(said, Veto):
+            return said
+        plan, blank = replace(plan, instructions=said), replace(blank, instructions=said)
+        return await self._writing(plan, blank, ledger).run(writers)
+
     def _writing(self, plan: Plan, blank: CompactionComplete, ledger: Ledger) -> Writing:
         def progress(writer: str, part: int, parts: int, written: int) -> None:
-            if self._job is not None and self._job.blank is blank:
+            if self._job is not None and self._job.blank.job == blank.job:
                 self._writer = writer
                 self.history.report(
                     CompactionProgress(
@@ -259,7 +269,7 @@ class Compactor:
         """Tokens of the estimate that a proposal frees, however the estimate changes afterwards."""
         items = self.history.items()
         leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
-        gained = leaves - self._tokens(Item(0, proposal.message))
+        gained = leaves - sum(self._tokens(Item(0, message)) for message in proposal.messages)
         # What the provider reports beyond our count may well stay: only a smaller scale is believed.
         return round(gained * min(1.0, sizes_of(items, self.history.usage(), self._tokens).scale))
 

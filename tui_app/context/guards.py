@@ -67,12 +67,18 @@ class Breaker:
     """Window, in tokens, in which it failed; another window is another case."""
     stopped_for: int | None = None
     """Turns a person's stop still holds for, the present one included; None where nobody stopped the last."""
+    vetoed_at: int = 0
+    """Size of the view, in tokens, at the last veto; 0 when there was none since the last success."""
+    vetoed_limit: int = 0
+    """Window, in tokens, of that veto."""
 
     def allows(self, usage: ContextUsage, policy: Policy, trigger: Trigger) -> bool:
         """Whether a compaction may start by itself."""
         if trigger in FORCED:
             return True
         if self.tripped(policy):
+            return False
+        if trigger == "background" and self._held_back(usage):
             return False
         if usage.window.limit != self.failed_limit or usage.total >= self.failed_at * _REGROWTH:
             return True
@@ -87,6 +93,15 @@ class Breaker:
     def failed(self, tokens: int, limit: int) -> None:
         """Note an attempt that failed or could not help: its view and window, in tokens."""
         self.failed_at, self.failed_limit, self.stopped_for = tokens, limit, None
+
+    def vetoed(self, tokens: int, limit: int) -> None:
+        """Note a veto: the view and window, in tokens. It holds for the background, not where one must be."""
+        self.vetoed_at, self.vetoed_limit = tokens, limit
+
+    def _held_back(self, usage: ContextUsage) -> bool:
+        """Whether a veto still holds."""
+        same = usage.window.limit == self.vetoed_limit
+        return same and usage.total < self.vetoed_at * _REGROWTH
 
     def stopped(self, tokens: int, limit: int, *, awaited: bool) -> None:
         """Note an attempt that a person stopped: its view and window, in tokens.
@@ -110,4 +125,5 @@ class Breaker:
             policy: Says how much counts as progress.
         """
         self.failed_at, self.failed_limit, self.stopped_for = 0, 0, None
+        self.vetoed_at = self.vetoed_limit = 0
         self.without_progress = 0 if gained >= before * policy.minimum_gain else self.without_progress + 1

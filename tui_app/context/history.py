@@ -8,10 +8,10 @@ from typing import Protocol
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from tui_app.context.events import CompactionComplete, Payload
-from tui_app.context.items import Item, is_system, rejoined
+from tui_app.context.items import Item, rejoined
 from tui_app.context.measure import Tally, Weighed
 from tui_app.context.sections import sections
-from tui_app.context.segments import safe_cuts
+from tui_app.context.segments import place_summary, safe_cuts
 from tui_app.context.sizes import sizes_of
 from tui_app.context.stages.events import measured, new_messages, rewrite_event
 from tui_app.context.stages.rewrite import Rewrite, Stage
@@ -29,6 +29,13 @@ class Proposal:
     """The summary's request, which takes the place of what leaves."""
     left: frozenset[int]
     """Keys of the messages that leave."""
+    acknowledgement: ModelResponse | None = None
+    """What the assistant says behind the summary, where the policy wants that."""
+
+    @property
+    def messages(self) -> tuple[ModelMessage, ...]:
+        """What comes into the view, in this order."""
+        return (self.message, *filter(None, (self.acknowledgement,)))
 
 
 class History(Protocol):
@@ -183,15 +190,15 @@ class ListHistory:
         self.listener(measured(event, before, self.usage().total))
 
     def commit(self, proposal: Proposal) -> CompactionComplete:
-        """Put the summary in front of what stays."""
+        """Put the summary, and what acknowledges it, where the proposal wants them."""
         before, items = self.usage(), self._items
         sizes = sizes_of(items, before, self._tokens)
         leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
-        summary = Item(self._next, proposal.message)
-        after = before.total - sizes.of(leaves) + sizes.of(self._tokens(summary))
+        new = [Item(key, message) for key, message in enumerate(proposal.messages, self._next)]
+        after = before.total - sizes.of(leaves) + sizes.of(sum(map(self._tokens, new)))
         stays = [replace(item, reported=0) for item in items if item.key not in proposal.left]
-        self._items = place_summary(stays, summary)
-        self._next += 1
+        self._items = place_summary(stays, new, proposal.complete.behind)
+        self._next += len(new)
         self.version += 1
         self._recount()
         complete = replace(
@@ -278,14 +285,6 @@ def rewritten_items(items: Sequence[Item], rewrite: Rewrite, digest_key: int) ->
     safe = safe_cuts(done)
     place = next(place for place in range(last + 1, len(safe)) if safe[place])
     return [*done[:place], Item(digest_key, rewrite.digest), *done[place:]]
-
-
-def place_summary(stays: Sequence[Item], summary: Item) -> list[Item]:
-    """Insert a summary behind the system prompts that lead a view."""
-    lead = 0
-    while lead < len(stays) and is_system(stays[lead].message):
-        lead += 1
-    return [*stays[:lead], summary, *stays[lead:]]
 
 
 def reported_tokens(message: ModelMessage) -> int:

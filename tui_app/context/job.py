@@ -5,12 +5,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 
-from tui_app.context.events import CompactionComplete
+from tui_app.context.before import Veto
+from tui_app.context.events import CompactionComplete, CompactionStart
 from tui_app.context.history import Proposal
 from tui_app.context.spending import Ledger
 
 WITHOUT_MODEL = frozenset({"heuristic", "marker"})
 """Whoever writes a summary that costs nothing."""
+Work = asyncio.Task[Proposal | Veto | str]
+"""Ends with what can be applied, with who is against it, or with why nothing came of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +26,7 @@ class Job:
     """Monotonic seconds."""
     replaces: frozenset[int]
     """Keys of the part of the view it replaces, with what stays in between."""
-    task: "asyncio.Task[Proposal | str]"
+    task: Work
     ledger: Ledger
 
     @property
@@ -58,7 +61,20 @@ class Job:
             return False
 
 
-def _swallow(task: "asyncio.Task[Proposal | str]") -> None:
+def started(blank: CompactionComplete) -> CompactionStart:
+    """The event of a job that begins."""
+    return CompactionStart(
+        job=blank.job,
+        trigger=blank.trigger,
+        tokens_before=blank.tokens_before,
+        messages_before=blank.messages_before,
+        model=blank.model,
+        policy=blank.policy,
+        focus=blank.focus,
+    )
+
+
+def _swallow(task: Work) -> None:
     """Fetch the outcome of a cancelled job, so that asyncio does not complain about it."""
     if not task.cancelled():
         task.exception()

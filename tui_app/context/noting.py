@@ -22,7 +22,7 @@ CONDENSED = "(The oldest {count} messages were too many to read: rules picked wh
 class Notes:
     """How far the reading of a history has come."""
 
-    about: tuple[str, str] = ("", "")
+    about: tuple[str, ...] = ("",)
     """What was noted before it, and the focus."""
     text: str = ""
     block: int = 0
@@ -86,7 +86,7 @@ class Material:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
         return digest.digest()
 
-    def goes_on(self, notes: Notes, about: tuple[str, str]) -> bool:
+    def goes_on(self, notes: Notes, about: tuple[str, ...]) -> bool:
         """Whether notes are about the beginning of just this history."""
         if notes.about != about or notes.block + bool(notes.offset) > len(self.items):
             return False
@@ -104,7 +104,7 @@ class Material:
 def agenda(
     material: Material,
     notes: Notes,
-    about: tuple[str, str],
+    about: tuple[str, ...],
     budget: int,
     count: Callable[[str], int],
     notes_budget: int,

@@ -12,7 +12,7 @@ from tui_app.context.history import History
 from tui_app.context.items import to_messages
 from tui_app.context.limits import ContextTooLarge, Limits
 from tui_app.context.measure import is_silent_truncation
-from tui_app.context.outgoing import build
+from tui_app.context.outgoing import build, usage_as_sent
 from tui_app.context.overflow import ContextOverflow, overflow_of_answer
 from tui_app.context.policy import Policy
 from tui_app.context.stages.relief import Relief, Surroundings
@@ -143,7 +143,7 @@ class Pipeline:
         """Start what is due, and wait where the window is nearly full."""
         if self.compactor is None:
             return
-        match self.policy.pressure(self.history.usage()):
+        match self.policy.pressure(usage_as_sent(self.history)):
             case "background":
                 self._start(self.compactor, "background")
             case "blocking":
@@ -157,7 +157,7 @@ class Pipeline:
         if compactor.state is not State.IDLE:
             ended = await compactor.finish_for(trigger)
             helped = ended is not None and ended.outcome == "success"
-            if helped and self.policy.pressure(self.history.usage()) != "blocking":
+            if helped and self.policy.pressure(usage_as_sent(self.history)) != "blocking":
                 return
         if self._start(compactor, trigger):
             await compactor.finish_for(trigger)

@@ -10,6 +10,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.models import Model
 
 from tui_app.context.compactor import Compactor
+from tui_app.context.digest_request import digest_request
 from tui_app.context.encodings import TextCounter, encoding_name
 from tui_app.context.events import Payload, Trigger
 from tui_app.context.governed import GovernedRun
@@ -20,6 +21,7 @@ from tui_app.context.masking import mask_secrets
 from tui_app.context.pipeline import Pipeline
 from tui_app.context.policy import OFF, Policy
 from tui_app.context.stages.relief import Surroundings
+from tui_app.context.stages.rewrite import Digest
 from tui_app.context.summary import ModelSummariser, Summariser
 from tui_app.context.tokens import TokenCounter
 
@@ -102,9 +104,14 @@ class Conversations:
         history = ListHistory(counter, self.listener)
         extractive = ExtractiveSummariser(text.count)
         # Nothing in the agent can search what left, so the model is not told that it could.
-        around = Surroundings(handles=False)
-        pipeline = Pipeline(self.policy, history, None, counter, self.limits, around)
         writers = _Writers(self.limits, text)
+
+        async def digest(material: str, chars: int) -> Digest | None:
+            model = self.summary_model or pipeline.model
+            return None if model is None else await digest_request(writers.of(model)).ask(material, chars)
+
+        around = Surroundings(handles=False, digest=digest)
+        pipeline = Pipeline(self.policy, history, None, counter, self.limits, around)
 
         def choose(_trigger: Trigger) -> Sequence[Summariser]:
             model = self.summary_model or pipeline.model

@@ -63,7 +63,14 @@ class SummaryTask:
     previous: str = ""
     """An earlier summary to update."""
     focus: str = ""
+    instructions: str = ""
+    """What else the person wants of the notes."""
     budget_tokens: int = 2_000
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """All that is asked beside the messages; notes of another task are of no use to this one."""
+        return (self.previous, self.focus, self.instructions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +129,7 @@ class ModelSummariser:
             task,
             previous=self.mask(task.previous),
             focus=self.mask(task.focus),
+            instructions=self.mask(task.instructions),
             budget_tokens=min(task.budget_tokens, _LONGEST_NOTES),
         )
         # In a thread: a long history takes a second, and a streaming answer shares this loop.
@@ -146,7 +154,7 @@ class ModelSummariser:
         self, task: SummaryTask, material: Material, request: NotesRequest, progress: Progress, shrink: int
     ) -> str:
         room = self.input_budget() - self._overhead(task)
-        budget, about = max(_MINIMUM_PART, room // shrink), (task.previous, task.focus)
+        budget, about = max(_MINIMUM_PART, room // shrink), task.about
         to_read = await asyncio.to_thread(
             agenda, material, self._notes, about, budget, self.count, task.budget_tokens
         )
@@ -177,6 +185,7 @@ class ModelSummariser:
             fitted(self._notes.text, self._notes_room(task), self.count),
             part,
             focus=task.focus,
+            instructions=task.instructions,
             budget_tokens=task.budget_tokens,
             language=language,
         )
@@ -189,7 +198,7 @@ class ModelSummariser:
     def _overhead(self, task: SummaryTask) -> int:
         """Tokens of a request beside the transcript: task, notes so far, and room for the new ones."""
         notes = self._notes_room(task)
-        told = self.count(INSTRUCTIONS) + self.count(task.focus)
+        told = self.count(INSTRUCTIONS) + self.count(task.focus) + self.count(task.instructions)
         return told + notes + self._answer(task) + self._thinking() + _FRAMING
 
     def _notes_room(self, task: SummaryTask) -> int:

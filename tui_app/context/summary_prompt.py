@@ -51,7 +51,15 @@ _NO_NOTES = re.compile(
 _FEWEST_WORDS = 5
 
 
-def summary_prompt(notes: str, part: str, *, focus: str, budget_tokens: int, language: str = "") -> str:
+def summary_prompt(
+    notes: str,
+    part: str,
+    *,
+    focus: str,
+    budget_tokens: int,
+    language: str = "",
+    instructions: str = "",
+) -> str:
     """The request of one part: earlier notes, the transcript as data, and the task.
 
     Args:
@@ -60,6 +68,7 @@ def summary_prompt(notes: str, part: str, *, focus: str, budget_tokens: int, lan
         focus: What the person wants kept above all; may be empty.
         budget_tokens: Tokens the notes should take at most.
         language: English name of the language the user writes in; empty when it is not known.
+        instructions: What else the person wants of the notes; may be empty.
     """
     pieces = [f"<notes_so_far>\n{_inert(notes)}\n</notes_so_far>"] if notes else []
     pieces.append(f"<transcript>\n{_inert(part)}\n</transcript>")
@@ -69,6 +78,8 @@ def summary_prompt(notes: str, part: str, *, focus: str, budget_tokens: int, lan
         pieces.append("Write the notes for this transcript.")
     if focus.strip():
         pieces.append(f"Above all keep what concerns: {' '.join(focus.split())}")
+    if instructions.strip():
+        pieces.append(f"The user also asks of these notes:\n{_inert(instructions.strip())}")
     if language:
         pieces.append(
             f"The user writes {language}: write the notes in {language}, with the headings as given."

@@ -51,6 +51,7 @@ class NotesRequest:
     count: Callable[[str], int]
     ledger: Ledger
     """Told what each request costs, however it ends."""
+    instructions: str = INSTRUCTIONS
 
     async def ask(self, prompt: str, *, max_tokens: int, heard: Callable[[int], None]) -> str:
         """Ask once.
@@ -72,7 +73,7 @@ class NotesRequest:
             self.ledger.hear(written)
             heard(written)
 
-        self.ledger.ask(self.model, self.count(INSTRUCTIONS) + self.count(prompt))
+        self.ledger.ask(self.model, self.count(self.instructions) + self.count(prompt))
         with capture_run_messages() as messages:
             try:
                 text = await self._answer(prompt, max_tokens, hear)
@@ -111,7 +112,7 @@ class NotesRequest:
             self.model,
             name=INTERACTION,
             output_type=str,
-            instructions=INSTRUCTIONS,
+            instructions=self.instructions,
             capabilities=list(self.capabilities),
             retries=0,
             model_settings=ModelSettings(max_tokens=max_tokens, extra_headers=self._headers()),

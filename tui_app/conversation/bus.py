@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -13,12 +14,19 @@ class EventBus:
     """Delivers each record to every open subscription, in order. For one event loop."""
 
     _queues: list["asyncio.Queue[Record | None]"] = field(default_factory=list)
+    _listeners: list[Callable[[Record], None]] = field(default_factory=list)
     _closed: bool = False
 
     def publish(self, record: Record) -> None:
         """Give a record to all subscribers; never waits."""
         for queue in self._queues:
             queue.put_nowait(record)
+        for listener in self._listeners:
+            listener(record)
+
+    def listen(self, listener: Callable[[Record], None]) -> None:
+        """Call somebody with every record at once, for as long as the bus lasts; it must not wait."""
+        self._listeners.append(listener)
 
     def tell(self, session: str, payload: Payload) -> None:
         """Publish something that no log keeps."""

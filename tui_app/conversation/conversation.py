@@ -11,6 +11,7 @@ from tui_app.context.events import QueueChanged, Record, SessionClear, SessionEn
 from tui_app.context.usage import ContextUsage
 from tui_app.conversation.bus import EventBus, Subscription
 from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.policy_change import PolicySwitch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.switching import LoadingCancelled, ModelSwitch, SwitchForecast
@@ -39,6 +40,7 @@ class Conversation:
         compactions: Runs compactions.
         models: Loads and changes the model.
         policies: Changes the policy.
+        hooks: Runs the person's own commands.
         bus: Where events are published.
     """
 
@@ -50,6 +52,7 @@ class Conversation:
         compactions: Compactions,
         models: ModelSwitch,
         policies: PolicySwitch,
+        hooks: Hooks,
         bus: EventBus,
     ) -> None:
         self.history = history
@@ -57,6 +60,7 @@ class Conversation:
         self._compactions = compactions
         self._models = models
         self._policies = policies
+        self._hooks = hooks
         self._bus = bus
         self._queue = WorkQueue()
         self._driver: asyncio.Task[None] | None = None
@@ -162,17 +166,20 @@ class Conversation:
         await self._models.prepare()
 
     async def settle(self) -> None:
-        """Wait until nothing is under way and nothing waits, background compactions included."""
+        """Wait until nothing is under way and nothing waits, background compactions and hooks included."""
         while self.busy and self._driver is not None:
             await asyncio.wait([self._driver])
         await self._compactions.settle()
+        await self._hooks.settle()
 
     async def close(self) -> None:
         """Stop everything and end the session's log; the conversation cannot be used afterwards."""
+        self._hooks.stop()
         self.cancel()
         if self._driver is not None:
             await asyncio.gather(self._driver, return_exceptions=True)
         await self._compactions.close()
+        await self._hooks.close()
         self.history.append(SessionEnd())
         self._bus.close()
 

@@ -30,11 +30,16 @@ from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.files_on_disk import FilesOnDisk
+from tui_app.conversation.hooks.environment import keys_in, without_keys
+from tui_app.conversation.hooks.hooks import Hooks
+from tui_app.conversation.hooks.process import Runner
+from tui_app.conversation.hooks.tools import ToolHooks
 from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.policy_change import PolicySwitch, policy_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.standing_files import StandingFiles
 from tui_app.conversation.switching import Carried, ModelSwitch
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SummaryWriters
@@ -57,6 +62,7 @@ class OpenSession:
     writers: SummaryWriters
     turns: Turns
     bus: EventBus
+    hooks: Hooks
 
     async def prepare(self) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -67,6 +73,10 @@ class OpenSession:
         self.turns.close_open_calls()
         await self.conversation.prepare()
         await self.writers.prepare()
+        # Behind everything that waits: whoever watches from now on misses nothing of the hooks.
+        start = self.store.record(self.conversation.session, 1)
+        if start is not None:
+            self.hooks.started(start)
 
     async def close(self) -> None:
         """End the session; one in which nothing was ever said leaves no trace."""
@@ -162,16 +172,13 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         model=place.model,
     )
     history.load()
-    writers = SummaryWriters(history, shelf, text, opening.settings.summarization_model)
-    compactor = Compactor(
-        history=history,
-        policy=policy,
-        summarisers=writers.choose,
-        fallback=writers.extractive(),
-        timeout_s=opening.settings.summary_timeout_s,
-        describe=lambda error: describe_error(error, model=history.model).message.rstrip("."),
+    writers = SummaryWriters(
+        history, shelf, text, opening.settings.summarization_model, opening.settings.summary_timeout_s
     )
-    runner, carried = _runner(opening, place, history, compactor, limits)
+    hooks = _hooks(opening, history)
+    bus.listen(hooks.heard)
+    compactor = _compactor(opening, policy, place, writers, hooks)
+    runner, carried = _runner(opening, place, compactor, limits, writers, hooks)
     turns = Turns(history, runner)
     # A killed process may have left an index that counts a checkpoint never applied.
     history.sync_files()
@@ -182,15 +189,51 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         compactions=compactions,
         models=ModelSwitch(history, shelf, text, compactions, carried, place.recorded),
         policies=PolicySwitch(history, compactions, opening.settings),
+        hooks=hooks,
         bus=bus,
     )
-    return OpenSession(conversation, place.store, place.folder, place.lock, writers, turns, bus)
+    return OpenSession(conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks)
+
+
+def _compactor(
+    opening: Opening, policy: Policy, place: _Place, writers: SummaryWriters, hooks: Hooks
+) -> Compactor:
+    history = writers.history
+    return Compactor(
+        history=history,
+        policy=policy,
+        summarisers=writers.choose,
+        fallback=writers.extractive(),
+        timeout_s=opening.settings.summary_timeout_s,
+        additions=StandingFiles(place.folder),
+        describe=lambda error: describe_error(error, model=history.model).message.rstrip("."),
+        before=hooks.before_compaction,
+    )
+
+
+def _hooks(opening: Opening, history: SessionHistory) -> Hooks:
+    """The person's own commands, in the workspace and without keys."""
+    named = [endpoint.key_env for endpoint in opening.settings.endpoints.values()]
+    return Hooks(
+        defined=opening.settings.hooks,
+        runner=Runner(opening.cwd, without_keys(opening.env, named)),
+        keys=keys_in(opening.env, named),
+        session=history.session,
+        resumed=bool(opening.session),
+        report=history.report,
+    )
 
 
 def _runner(
-    opening: Opening, place: _Place, history: SessionHistory, compactor: Compactor, limits: Limits
+    opening: Opening,
+    place: _Place,
+    compactor: Compactor,
+    limits: Limits,
+    writers: SummaryWriters,
+    hooks: Hooks,
 ) -> tuple[TurnRunner, Carried]:
     """The agent with its tools and its governor, and what it adds to every request."""
+    history = writers.history
     own = (place.folder.tool_outputs, place.folder.conversation_history)
     instructions = system_instructions(opening.cwd, *own)
     workspace = Workspace(opening.cwd, extra=own)
@@ -203,10 +246,14 @@ def _runner(
         compactor=compactor,
         counter=history.counter,
         limits=limits,
-        surroundings=Surroundings(checksum=files.checksum, contains=files.contains),
+        surroundings=Surroundings(checksum=files.checksum, contains=files.contains, digest=writers.digest),
     )
     agent: Agent[None, str] = Agent(
-        None, instructions=instructions, toolsets=[tools], capabilities=[governor, recorder], retries=2
+        None,
+        instructions=instructions,
+        toolsets=[tools],
+        capabilities=[governor, recorder, ToolHooks(hooks)],
+        retries=2,
     )
     definitions = [tool.tool_def for tool in tools.tools.values()]
     return TurnRunner(agent, recorder), Carried(instructions, definitions)

@@ -25,11 +25,12 @@ from tui_app.context.stages.events import EVENTS, measured, new_messages, rewrit
 from tui_app.context.stages.rewrite import Rewrite, Stage
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.conversation.checkpointing import Archive, Sizes
+from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
 from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
-from tui_app.session.agent_view import MESSAGES, AgentView, weighed
+from tui_app.session.agent_view import AgentView, weighed
 from tui_app.session.heads import Head, head_of
 from tui_app.session.store import Store
+from tui_app.session.visibility import MESSAGES
 from tui_app.session.workspace import TOOL_OUTPUTS
 
 _log = logging.getLogger(__name__)
@@ -197,29 +198,30 @@ class SessionHistory:
         """
         now = time.time()
         tokens = self.counter.message(proposal.message)
-        trial = Head(
-            seq=_LATER,
-            type=CompactionComplete.TYPE,
-            state="success",
-            tokens=tokens.nonzero(),
-            removed=proposal.complete.removed,
-        )
-        sizes = Sizes(before=self.usage().total, after=self._after(trial), summary=tokens)
+        trial = head_of(_LATER, 0.0, replace(proposal.complete, tokens=tokens.nonzero()))
+        said = acknowledged(proposal, self.counter)
+        heads = [trial, *(head_of(_LATER + 1, 0.0, payload) for payload, _ in said)]
+        sizes = Sizes(before=self.usage().total, after=self._after(*heads), summary=tokens)
         complete, checkpoint = self.archive.write(proposal, self.items(), sizes, now, self.view.compactions)
-        text, message = storable(proposal.message)
-        events: list[tuple[Payload, str | None, float]] = [
-            (complete, text, now),
-            (checkpoint, None, now),
-        ]
+        self._write([(complete, proposal.message), *said, (checkpoint, None)], now)
+        return complete
+
+    def _write(self, events: Sequence[tuple[Payload, ModelMessage | None]], now: float) -> None:
+        """Write events in one transaction, fold them, and show them.
+
+        Raises:
+            OSError: if the log could not be written; the view is unchanged then.
+        """
+        bodies = [(None, None) if message is None else storable(message) for _, message in events]
+        rows = [(payload, text, now) for (payload, _), (text, _) in zip(events, bodies, strict=True)]
         try:
-            records = self.store.append_many(self.session, events)
+            records = self.store.append_many(self.session, rows)
         except sqlite3.Error as error:
             raise OSError(str(error)) from error
-        for record, body in zip(records, (message, None), strict=True):
+        for record, (_, body) in zip(records, bodies, strict=True):
             self._fold(head_of(record.seq, record.time, record.data), body)
             self.publish(record)
         self.show_gauge()
-        return complete
 
     def restate(self, compaction: int, *, undo: bool) -> Record:
         """Undo a compaction that stands, or let an undone one stand again; one event."""
@@ -243,12 +245,13 @@ class SessionHistory:
             Record(seq=0, time=time.time(), session=self.session, data=GaugeChanged(usage=self.usage()))
         )
 
-    def _after(self, head: Head) -> int:
-        """Tokens the next request will have once an event has rewritten the view."""
+    def _after(self, *heads: Head) -> int:
+        """Tokens the next request will have once events have rewritten the view."""
         trial = self.view.copy()
-        trial.apply(head)
+        for head in heads:
+            trial.apply(head)
         tally = Tally()
-        tally.reset(trial.weighed(), trusted_after=head.seq)
+        tally.reset(trial.weighed(), trusted_after=trial.version)
         return tally.usage(self._window, self._fixed, model=self.model, factor=self._factor).total
 
     def _fold(self, head: Head, message: ModelMessage | None) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pydantic_ai.models import Model
 
 from tui_app.agent.shelf import ModelShelf, why_unavailable
+from tui_app.context.digest_request import digest_request
 from tui_app.context.encodings import TextCounter
 from tui_app.context.events import Notice, Trigger
 from tui_app.context.governor import ContextGovernor
@@ -13,6 +14,7 @@ from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import ListHistory
 from tui_app.context.masking import mask_secrets
 from tui_app.context.policy import OFF
+from tui_app.context.stages.rewrite import Digest
 from tui_app.context.summary import ModelSummariser, Summariser
 from tui_app.context.tokens import TokenCounter
 from tui_app.conversation.session_history import SessionHistory
@@ -29,6 +31,8 @@ class SummaryWriters:
     text: TextCounter
     automatic_model: str = ""
     """Model for compactions nobody asked for; empty is the conversation's own."""
+    timeout_s: float = 120.0
+    """Seconds a model may take for a digest."""
     _writers: dict[str, ModelSummariser] = field(default_factory=dict)
 
     async def prepare(self) -> None:
@@ -54,6 +58,19 @@ class SummaryWriters:
         if not built or self._of(built[0]) is None:
             return (self.extractive(),)
         return tuple(writer for writer in map(self._of, built) if writer is not None)
+
+    async def digest(self, material: str, chars: int) -> Digest | None:
+        """Have a model write the digest of archived results, the one for automatic summaries if it is set.
+
+        Args:
+            material: The results, clipped and without secrets.
+            chars: Characters it should take at most.
+
+        Returns:
+            What it wrote; None where there is no model to ask.
+        """
+        writer = self._of(self.automatic_model) or self._of(self.history.model)
+        return None if writer is None else await digest_request(writer, self.timeout_s).ask(material, chars)
 
     def extractive(self) -> ExtractiveSummariser:
         """The one that always works."""

@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 EntryKind = Literal[
     "system", "user", "assistant", "tool", "compaction", "rewrite", "truncation", "model", "checkpoint",
-    "clear", "error", "notice",
+    "clear", "error", "notice", "hook",
 ]  # fmt: skip
 EntryState = Literal["running", "ok", "failed", "cancelled", "undone", "interrupted"]
 

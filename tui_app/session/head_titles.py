@@ -2,6 +2,7 @@
 
 from tui_app.context.events import (
     CompactionComplete,
+    HookRan,
     ToolArchived,
     ToolNormalised,
     ToolOffloaded,
@@ -50,3 +51,12 @@ def truncation_title(payload: Truncation) -> str:
     # What is counted again when a request is cut can outweigh what little left.
     sizes = f", ~{size} tokens" if tokens > 0 else ""
     return f"Request truncated: {what}{sizes} left out of this request only"
+
+
+def hook_title(payload: HookRan) -> str:
+    """Which hook ran and what came of it; without anything to tell, the beginning of what it printed."""
+    name = f"{payload.hook} hook {payload.command}"
+    if payload.reason:
+        return f"{name} {payload.reason}"
+    printed = " ".join(payload.output.split())
+    return f"{name} · {printed}" if printed else name

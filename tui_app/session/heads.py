@@ -10,10 +10,12 @@ from pathlib import PurePath
 from tui_app.context.events import (
     AssistantMessage,
     CheckpointCreated,
+    CompactionAcknowledged,
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
     Error,
+    HookRan,
     ModelChange,
     Payload,
     PolicyChange,
@@ -27,7 +29,7 @@ from tui_app.context.events import (
     ViewRewrite,
 )
 from tui_app.context.tool_titles import call_title, result_note
-from tui_app.session.head_titles import compaction_title, rewrite_title, truncation_title
+from tui_app.session.head_titles import compaction_title, hook_title, rewrite_title, truncation_title
 
 _TITLE_LIMIT = 160
 
@@ -48,14 +50,14 @@ class Head:
     ids: tuple[str, ...] = ()
     """Tool calls an answer makes; for a call or result its own id."""
     state: str = ""
-    """Outcome of a tool or compaction; ``interrupted`` for a cut answer."""
+    """Outcome of a tool, hook or compaction; ``interrupted`` for a cut answer."""
     reported: int = 0
     """Input plus output tokens the provider reported with an answer."""
     model: str = ""
     """Model of an answer or a change; file name of a checkpoint."""
     ref: int = 0
-    """Log number another event points to: the compaction undone, the message rewound to. Of a checkpoint
-    its own number."""
+    """Log number another event points to: the compaction undone, the message rewound to, the message that a
+    summary stands behind. Of a checkpoint its own number."""
     removed: tuple[tuple[int, int], ...] = ()
     changes: tuple[tuple[int, dict[str, int]], ...] = ()
     """Of a rewrite: log number and tokens of each message that has another form now."""
@@ -147,7 +149,10 @@ def _compactions(base: Head, payload: Payload) -> Head | None:
                 tokens=payload.tokens,
                 state=payload.outcome,
                 removed=payload.removed,
+                ref=payload.behind,
             )
+        case CompactionAcknowledged():
+            return _with(base, title=first_line(payload.text), tokens=payload.tokens)
         case CompactionUndone() | CompactionRedone():
             return _with(base, ref=payload.compaction)
         case ViewRewrite():
@@ -176,6 +181,13 @@ def _others(base: Head, payload: Payload) -> Head | None:
             )
         case Truncation():
             return _with(base, title=truncation_title(payload))
+        case HookRan():
+            return _with(
+                base,
+                title=first_line(hook_title(payload)),
+                chars=len(payload.output),
+                state=payload.outcome,
+            )
         case _:
             return None
 

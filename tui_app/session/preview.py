@@ -8,6 +8,7 @@ from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
     Error,
+    HookRan,
     Record,
     SystemMessage,
     ToolCall,
@@ -142,6 +143,8 @@ def body_of(record: Record, entry: Entry) -> Body:
             return Body(text=text, thinking=thinking)
         case CompactionComplete(summary=summary):
             return Body(text=summary)
+        case HookRan(output=output):
+            return Body(text=output)
         case Error(message=message, hint=hint):
             return Body(text=f"{message} {hint}".strip())
         case _:

@@ -11,6 +11,7 @@ from tui_app.context.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    HookRan,
     ModelChange,
     PolicyChange,
     RewriteUndone,
@@ -37,6 +38,7 @@ _KINDS: dict[str, EntryKind] = {
     SessionClear.TYPE: "clear",
     CheckpointCreated.TYPE: "checkpoint",
     Error.TYPE: "error",
+    HookRan.TYPE: "hook",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _COMPACTION_STATES: dict[str, EntryState] = {
@@ -44,8 +46,15 @@ _COMPACTION_STATES: dict[str, EntryState] = {
     "failed": "failed",
     "cancelled": "cancelled",
     "discarded": "cancelled",
+    "vetoed": "cancelled",
 }
 _RESULT_STATES: dict[str, EntryState] = {"success": "ok", "interrupted": "interrupted"}
+_HOOK_STATES: dict[str, EntryState] = {
+    "failed": "failed",
+    "timeout": "failed",
+    "missing": "failed",
+    "cancelled": "cancelled",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,7 @@ class UserView:
 def entry_of(head: Head) -> Entry | None:
     """The row an event starts, if it starts one."""
     kind = _KINDS.get(head.type)
-    if kind is None or (kind == "assistant" and not head.title):
+    if kind is None or (kind == "assistant" and not head.title) or _went_quietly(head):
         return None
     state: EntryState = "ok"
     match kind:
@@ -125,6 +134,8 @@ def entry_of(head: Head) -> Entry | None:
             state = _COMPACTION_STATES.get(head.state, "failed")
         case "error":
             state = "failed"
+        case "hook":
+            state = _HOOK_STATES.get(head.state, "ok")
         case "assistant" if head.state == "interrupted":
             state = "interrupted"
     return Entry(
@@ -136,6 +147,11 @@ def entry_of(head: Head) -> Entry | None:
         tokens=0 if kind == "rewrite" else sum(head.tokens.values()),
         chars=head.chars,
     )
+
+
+def _went_quietly(head: Head) -> bool:
+    """Whether a hook left nothing to say: it printed nothing, or what it vetoed has a row that says so."""
+    return head.type == HookRan.TYPE and (head.state == "vetoed" or (head.state == "ok" and not head.chars))
 
 
 def fold_user_view(heads: Iterable[Head]) -> UserView:

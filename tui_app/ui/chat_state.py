@@ -13,6 +13,7 @@ from tui_app.context.events import (
     CompactionUndone,
     Error,
     GaugeChanged,
+    HookRan,
     ModelChange,
     Notice,
     Payload,
@@ -27,6 +28,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.usage import ContextUsage
+from tui_app.session.head_titles import hook_title
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.status import Status
@@ -176,7 +178,7 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     state = replace(state, spent=_added(state.spent, done.cost_usd or None))
     text, notes = _outcome(done)
     outcome = Status(kind="message", text=text, notes=notes)
-    if done.outcome in ("failed", "discarded"):
+    if done.outcome in ("failed", "discarded", "vetoed"):
         state = noting(state, f"{text} {done.reason}." if done.reason else text)
     elif done.outcome == "cancelled" and done.reason:
         state = replace(noting(state, f"{text}, {OTHERWISE}"), stopped=outcome)
@@ -197,6 +199,8 @@ def _outcome(done: CompactionComplete) -> tuple[str, tuple[str, ...]]:
             return CANCELLED, ()
         case "discarded":
             return f"Compaction discarded: {reason}. Nothing changed.", ("f2 details",)
+        case "vetoed":
+            return f"Compaction vetoed: {reason}. Nothing changed.", ("f2 details", "ctrl+g compacts")
         case _:
             text = f"Compaction failed: {reason}. Nothing changed."
             return text, ("f2 details", "ctrl+g tries again")
@@ -237,6 +241,9 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
         case GaugeChanged(usage=usage):
             return replace(state, usage=usage)
         case Notice(text=text):
+            return noting(saying(state, text), text)
+        case HookRan(outcome="failed" | "timeout" | "missing" | "overruled"):
+            text = f"The {one_line(hook_title(payload), 400).rstrip('.')}. It changed nothing."
             return noting(saying(state, text), text)
         case Error(message=message, hint=hint):
             return noting(state, f"{message} {hint}".strip())

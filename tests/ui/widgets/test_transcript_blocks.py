@@ -29,10 +29,22 @@ def texts(row: Entry, body: Body, *, width: int = 60, expanded: bool = False, be
     return [line.text for part in parts for line in part.lines(painter)]
 
 
-@pytest.mark.parametrize("kind", ["system", "tool", "truncation", "model", "checkpoint", "clear", "notice"])
+@pytest.mark.parametrize(
+    "kind", ["system", "tool", "hook", "truncation", "model", "checkpoint", "clear", "notice"]
+)
 def test_rows_stand_close_together(kind: str) -> None:
     assert distance(entry(kind), entry("tool")) == 0
     assert distance(entry("user"), entry(kind)) == 1
+
+
+def test_a_hook_opens_to_what_it_printed() -> None:
+    row = entry("hook", title="postTool hook make ended with exit code 2", state="failed")
+    folded = texts(row, Body(text=""))
+    assert len(folded) == 1
+    assert "failed" in folded[0]
+    opened = texts(row, Body(text="one\n\x1b[2Jtwo"), expanded=True)
+    assert [line.strip() for line in opened[1:]] == ["one", "two"]
+    assert "(no output)" in texts(row, Body(text=""), expanded=True)[1]
 
 
 @pytest.mark.parametrize(
@@ -45,6 +57,7 @@ def test_rows_stand_close_together(kind: str) -> None:
         entry("error"),
         entry("model"),
         entry("system"),
+        entry("hook"),
         entry("notice"),
         entry("clear"),
         entry("truncation"),

@@ -7,6 +7,7 @@ pydantic-ai, so a resumed session can be painted before the agent side is loaded
 
 from tui_app.context.events.base import ErrorKind, FactState, Outcome, Payload, Trigger
 from tui_app.context.events.compaction import (
+    CompactionAcknowledged,
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
@@ -18,6 +19,7 @@ from tui_app.context.events.compaction import (
     Truncation,
     UsageInfo,
 )
+from tui_app.context.events.hooks import HookName, HookOutcome, HookRan
 from tui_app.context.events.messages import (
     AssistantDelta,
     AssistantMessage,
@@ -68,6 +70,7 @@ __all__ = [
     "AssistantDelta",
     "AssistantMessage",
     "CheckpointCreated",
+    "CompactionAcknowledged",
     "CompactionAwaited",
     "CompactionComplete",
     "CompactionProgress",
@@ -79,6 +82,9 @@ __all__ = [
     "Fact",
     "FactState",
     "GaugeChanged",
+    "HookName",
+    "HookOutcome",
+    "HookRan",
     "ModelChange",
     "Notice",
     "Outcome",

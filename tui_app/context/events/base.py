@@ -7,7 +7,7 @@ Trigger = Literal[
     "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless"
 ]
 """Why a compaction started."""
-Outcome = Literal["success", "failed", "cancelled", "discarded"]
+Outcome = Literal["success", "failed", "cancelled", "discarded", "vetoed"]
 ErrorKind = Literal[
     "context_overflow", "rate_limit", "auth", "network", "provider", "tool", "input", "internal"
 ]

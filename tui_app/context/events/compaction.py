@@ -107,10 +107,14 @@ class CompactionComplete(Payload):
     reason: str = ""
     """Why it failed, in one sentence; empty on success."""
     focus: str = ""
+    instructions: str = ""
+    """What the person's own hooks asked of the summary."""
     title: str = ""
     summary: str = ""
     removed: tuple[tuple[int, int], ...] = ()
     """Inclusive ranges of log numbers that left the agent view."""
+    behind: int = 0
+    """Log number of the message the summary stands behind; 0 puts it behind the leading system prompts."""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the summary message, by category."""
     tokens_before: int = 0
@@ -127,6 +131,21 @@ class CompactionComplete(Payload):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionAcknowledged(Payload):
+    """The assistant's acknowledgement of a summary, for the model alone.
+
+    It is recorded in one step with its compaction, right behind it, and comes and goes with it.
+    """
+
+    TYPE: ClassVar[str] = "session.compaction_acknowledged"
+    job: str
+    """The compaction's job."""
+    text: str = ""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens of the message, by category."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

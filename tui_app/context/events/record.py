@@ -5,6 +5,7 @@ from typing import Any
 
 from tui_app.context.events.base import Payload
 from tui_app.context.events.compaction import (
+    CompactionAcknowledged,
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
@@ -16,6 +17,7 @@ from tui_app.context.events.compaction import (
     Truncation,
     UsageInfo,
 )
+from tui_app.context.events.hooks import HookRan
 from tui_app.context.events.messages import (
     AssistantDelta,
     AssistantMessage,
@@ -43,12 +45,38 @@ from tui_app.context.events.session import (
 SCHEMA_VERSION = 1
 """Version of the envelope; it grows when a field changes its meaning."""
 PAYLOADS: tuple[type[Payload], ...] = (
-    SessionStart, SystemMessage, UserMessage, AssistantMessage, ToolCall, ToolResult, UsageInfo, Truncation,
-    CompactionStart, CompactionAwaited, CompactionProgress, CompactionComplete, CompactionUndone,
-    CompactionRedone, ModelChange, PolicyChange, SessionClear, SessionRewind, CheckpointCreated, Error,
-    SessionEnd, TurnStart, AssistantDelta, TurnEnd, QueueChanged, GaugeChanged, Notice, *REWRITES,
+    SessionStart,
+    SystemMessage,
+    UserMessage,
+    AssistantMessage,
+    ToolCall,
+    ToolResult,
+    UsageInfo,
+    Truncation,
+    CompactionStart,
+    CompactionAwaited,
+    CompactionProgress,
+    CompactionComplete,
+    CompactionAcknowledged,
+    CompactionUndone,
+    CompactionRedone,
+    ModelChange,
+    PolicyChange,
+    SessionClear,
+    SessionRewind,
+    CheckpointCreated,
+    HookRan,
+    Error,
+    SessionEnd,
+    TurnStart,
+    AssistantDelta,
+    TurnEnd,
+    QueueChanged,
+    GaugeChanged,
+    Notice,
+    *REWRITES,
     RewriteUndone,
-)  # fmt: skip
+)
 BY_TYPE: dict[str, type[Payload]] = {payload.TYPE: payload for payload in PAYLOADS}
 
 

@@ -23,7 +23,7 @@ from tui_app.context.stages.normalise import normalise
 from tui_app.context.stages.offload import offload, offload_newest
 from tui_app.context.stages.pointers import pointers
 from tui_app.context.stages.results import ResultPart
-from tui_app.context.stages.rewrite import Rewrite
+from tui_app.context.stages.rewrite import Digest, Rewrite
 from tui_app.context.stages.scope import unread
 from tui_app.context.stages.settings import Archive
 from tui_app.context.stages.spill import SpillNames
@@ -52,8 +52,10 @@ class Surroundings:
     """SHA-256 of a file in the workspace as it is now; None when there is none."""
     contains: Callable[[str, str], bool] = _holds_nothing
     """Whether a file in the workspace holds a text."""
-    digest: Callable[[str], Awaitable[str]] | None = None
-    """Has a model write the digest of archived results; None writes it without one."""
+    digest: Callable[[str, int], Awaitable[Digest | None]] | None = None
+    """Has a model write the digest of archived results, from that material in at most so many characters.
+
+    Without it, and where it returns None or no text, the digest is written without a model."""
     now: Callable[[], datetime] = _now
     handles: bool = True
     """Whether the model has a tool that brings a message back by its handle."""
@@ -166,20 +168,26 @@ class Relief:
         oldest = to_archive(items, settings, batch_to=int(settings.cutoff * settings.batch))
         chosen = tuple(item for item in oldest if item.key not in exempt)
         if chosen:
-            digest = await self._digest(chosen, settings, items)
-            self._commit(archived(chosen, digest, handles=self._handles))
-
-    async def _digest(self, chosen: Sequence[Item], settings: Archive, view: Sequence[Item]) -> str:
-        if settings.strategy == "llm" and self.around.digest is not None:
-            try:
-                written = await self.around.digest(digest_input(chosen, settings, view))
-            except Exception:
-                # Whatever a provider raises, the digest that needs no model will do.
-                _LOG.warning("a digest was not written", exc_info=True)
+            written = await self._asked(chosen, settings, items)
+            if written.text.strip():
+                written = replace(written, text=clip_digest(written.text, settings))
             else:
-                if written.strip():
-                    return clip_digest(written, settings)
-        return heuristic_digest(chosen, settings, view)
+                text = heuristic_digest(chosen, settings, items)
+                written = replace(written, text=text, performed_by="heuristic")
+            rewrite = archived(chosen, written.text, handles=self._handles)
+            self._commit(replace(rewrite, written=written))
+
+    async def _asked(self, chosen: Sequence[Item], settings: Archive, view: Sequence[Item]) -> Digest:
+        """What a model wrote about all that leaves; no text where none did."""
+        if settings.strategy != "llm" or self.around.digest is None:
+            return Digest()
+        try:
+            material = digest_input(chosen, settings, view)
+            return await self.around.digest(material, settings.llm_output_chars) or Digest()
+        except Exception:
+            # Whatever goes wrong there, the digest that needs no model will do.
+            _LOG.warning("a digest was not written", exc_info=True)
+            return Digest()
 
     def _commit(self, rewrite: Rewrite | None) -> None:
         """Apply a decision, less what a person has taken back; nothing where its files cannot be kept."""
@@ -190,6 +198,6 @@ class Relief:
         if not changes:
             return
         try:
-            self.history.rewrite(replace(rewrite, changes=changes))
+            self.history.rewrite(replace(rewrite, changes=changes, policy=self.policy.name))
         except OSError:
             _LOG.warning("the stage %s could not write its files", rewrite.stage, exc_info=True)

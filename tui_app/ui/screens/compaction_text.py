@@ -93,6 +93,7 @@ def number_lines(done: CompactionComplete) -> str:
         ("policy", done.policy),
         ("summary by", f"{done.performed_by} {done.model}".strip()),
         ("focus", one_line(done.focus, 200)),
+        ("instructions", one_line(done.instructions, 400)),
         ("tokens before", f"{done.tokens_before:,}"),
         ("tokens after", f"{done.tokens_after:,}"),
         ("tokens removed", f"{done.tokens_removed:,}"),

@@ -21,8 +21,10 @@ BODY_CHARS = 300_000
 """Of a longer prompt or answer head and tail are shown, and what is between is counted."""
 _TITLE_CELLS = 400
 _INDENT = 4
-_ROW_KINDS = frozenset({"tool", "system", "rewrite", "truncation", "model", "checkpoint", "clear", "notice"})
-_FOLDED_KINDS = frozenset({"tool", "system"})
+_ROW_KINDS = frozenset(
+    {"tool", "system", "hook", "rewrite", "truncation", "model", "checkpoint", "clear", "notice"}
+)
+_FOLDED_KINDS = frozenset({"tool", "system", "hook"})
 _STATE_WORDS: dict[EntryState, str] = {
     "running": "running", "ok": "", "failed": "failed", "cancelled": "cancelled", "undone": "undone",
     "interrupted": "interrupted",
@@ -103,7 +105,7 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> I
         case "assistant":
             yield from answer(body.text, body.thinking, wording, expanded=expanded)
             yield from _stopped(entry, wording)
-        case "tool" | "system":
+        case "tool" | "system" | "hook":
             yield from _folded(entry, body, wording, expanded=expanded)
         case "compaction":
             yield from _compaction(entry, wording)
@@ -180,7 +182,7 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
         yield from _clipped(readable_args(body.args), wording, Tone.DIM)
     if body.text.strip():
         yield from _clipped(body.text, wording, Tone.TEXT)
-    elif entry.kind == "tool":
+    elif entry.kind in ("tool", "hook"):
         yield TextPiece(
             "(still running)" if entry.state == "running" else "(no output)", Tone.DIM, indent=_INDENT
         )

@@ -1,0 +1,1 @@
+"""Hooks: commands of the person's own that run when something happens in a session."""

@@ -1,0 +1,39 @@
+"""What a hook's process may see of ours: everything but keys."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from tui_app.agent.key_names import key_variables
+from tui_app.context.masking import MASK
+
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|_)(?:api_?key|key(?:_id)?|token|secret|pass(?:word|wd|phrase)|credentials?)$"
+)
+_SHORTEST = 8
+"""A shorter value is no key, and stands in too many texts by chance."""
+
+
+def without_keys(env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
+    """The environment without keys: known variables, telling names, and copies of either.
+
+    Args:
+        env: The environment.
+        named: Variables that hold keys because the settings say so.
+    """
+    secret = {*key_variables(), *named}
+    secret |= {name for name in env if _SECRET_NAME.search(name)}
+    values = {env[name] for name in secret if len(env.get(name, "")) >= _SHORTEST}
+    return {name: value for name, value in env.items() if name not in secret and value not in values}
+
+
+def keys_in(env: Mapping[str, str], named: Iterable[str] = ()) -> frozenset[str]:
+    """The keys themselves, so that no text carries them to where the variables do not go."""
+    kept = without_keys(env, named)
+    return frozenset(value for name, value in env.items() if name not in kept and len(value) >= _SHORTEST)
+
+
+def masked(text: str, keys: Iterable[str]) -> str:
+    """A text in which none of these keys stands."""
+    for key in sorted(keys, key=len, reverse=True):
+        text = text.replace(key, MASK)
+    return text

@@ -1,0 +1,185 @@
+"""What settings may say of hooks: commands of the person's own that run when something happens.
+
+They stand in the person's own settings file and nowhere else: neither the environment, which a project can
+set for whoever enters its folder, nor any file of a project defines commands to run.
+
+The triggers stand here again because settings are read before the governor; tests hold them to it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+
+from tui_app.settings_rules import Flag, Group, Number, Refused, Rule, show
+
+TRIGGERS = (
+    "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless",
+)  # fmt: skip
+"""Why a compaction may start."""
+BEGINNINGS = ("new", "resume")
+"""How a session may start."""
+HOOK_EVENTS: Mapping[str, tuple[str, ...] | None] = {
+    "preCompact": TRIGGERS,
+    "postCompact": TRIGGERS,
+    "preTool": None,
+    "postTool": None,
+    "sessionStart": BEGINNINGS,
+    "sessionEnd": (),
+}
+"""When a hook may run, and the words its ``match`` may choose from; None is any word, for names of tools."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A command to run."""
+
+    command: tuple[str, ...] | str
+    """Program and arguments; a string is a line for the shell."""
+    timeout_s: float = 60.0
+    """Seconds it may take before it is ended."""
+    match: tuple[str, ...] = ()
+    """Patterns of which one must fit the trigger, as in file names; none fits all."""
+
+    @property
+    def shell(self) -> bool:
+        """Whether a shell runs it."""
+        return isinstance(self.command, str)
+
+    def fits(self, trigger: str) -> bool:
+        """Whether it is meant for this trigger."""
+        return not self.match or any(fnmatchcase(trigger, pattern) for pattern in self.match)
+
+    def to_json(self) -> dict[str, object]:
+        """As plain values, the way the settings file says it."""
+        return {**asdict(self), "shell": self.shell}
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A program with its arguments, or a line for a shell."""
+
+    allowed: str = 'a list such as ["notify-send", "compacted"], or with shell = true a string'
+
+    def check(self, value: object) -> object:
+        """See ``Rule``."""
+        words = value if isinstance(value, list) else [value]
+        # No program can be called with a zero byte in a word.
+        right = all(isinstance(word, str) and "\0" not in word for word in words)
+        if not words or not right or not str(words[0]).strip():
+            raise Refused(show(value), self.allowed)
+        return tuple(words) if isinstance(value, list) else value
+
+    def read(self, text: str) -> object:
+        """See ``Rule``."""
+        return self.check(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """One pattern or several; where the words are known each must fit one of them."""
+
+    words: tuple[str, ...] | None
+
+    def check(self, value: object) -> tuple[str, ...]:
+        """See ``Rule``."""
+        patterns = value if isinstance(value, list) else [value]
+        for pattern in patterns:
+            if not isinstance(pattern, str) or not pattern.strip() or not self._known(pattern):
+                raise Refused(show(pattern), self._allowed())
+        return tuple(patterns)
+
+    def _known(self, pattern: str) -> bool:
+        return self.words is None or any(fnmatchcase(word, pattern) for word in self.words)
+
+    def _allowed(self) -> str:
+        if self.words is None:
+            return 'names of tools such as "write_file" or "*_file", one or a list'
+        return f"{', '.join(self.words)}, one or a list" if self.words else "nothing: leave it out"
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """See ``Rule``."""
+        return self.check(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _HookRule:
+    """One hook: its keys one by one, then whether command and ``shell`` go together."""
+
+    keys: Group
+
+    def check(self, value: object) -> dict[str, object]:
+        """See ``Rule``."""
+        checked = self.keys.check(value)
+        command, shell = checked["command"], checked.pop("shell", False)
+        if isinstance(command, str) and not shell:
+            raise Refused(
+                show(command), 'a list such as ["sh", "check.sh"]; a string needs shell = true', "command"
+            )
+        if shell and not isinstance(command, str):
+            raise Refused("true", "true only where command is a string", "shell")
+        return checked
+
+    def read(self, text: str) -> dict[str, object]:
+        """See ``Rule``."""
+        return self.check(self.keys.read(text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Hooks:
+    """The hooks of one event, in the order in which they run."""
+
+    rule: Rule
+
+    def check(self, value: object) -> list[object]:
+        """See ``Rule``."""
+        if not isinstance(value, list):
+            raise Refused(show(value), "a list of tables, each below its own [[hooks.…]] in two brackets")
+        return [self._one(number, item) for number, item in enumerate(value, 1)]
+
+    def _one(self, number: int, item: object) -> object:
+        try:
+            return self.rule.check(item)
+        except Refused as refused:
+            path = f"{number}.{refused.inner_key}" if refused.inner_key else str(number)
+            raise Refused(refused.shown, refused.allowed, path) from None
+
+    def read(self, text: str) -> list[object]:
+        """See ``Rule``."""
+        return self.check(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _FileOnly:
+    """A setting that the environment cannot give."""
+
+    rule: Rule
+
+    def check(self, value: object) -> object:
+        """See ``Rule``."""
+        return self.rule.check(value)
+
+    def read(self, text: str) -> object:
+        """See ``Rule``."""
+        raise Refused(show(text), "only in the settings file, because hooks are commands that run")
+
+
+def _rule(words: tuple[str, ...] | None) -> _HookRule:
+    keys: dict[str, Rule] = {
+        "command": _Command(),
+        "shell": Flag(),
+        "timeout_s": Number(0.1, 3_600.0, "seconds from 0.1 to 3600"),
+        "match": _Match(words),
+    }
+    return _HookRule(Group(keys, required=("command",)))
+
+
+HOOKS = _FileOnly(
+    Group({event: _Hooks(_rule(words)) for event, words in HOOK_EVENTS.items()}, called="event")
+)
+FILE_ONLY = ("hooks",)
+"""Settings that neither the environment nor a flag can give."""
+
+
+def build_hooks(checked: Mapping[str, list[dict[str, object]]]) -> dict[str, tuple[Hook, ...]]:
+    """The hooks of each event from their checked tables."""
+    return {event: tuple(Hook(**table) for table in tables) for event, tables in checked.items()}  # type: ignore[arg-type]
