@@ -24,6 +24,7 @@ from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, betwe
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
 from tui_app.context.job import Job, started
+from tui_app.context.originals import unabridged
 from tui_app.context.planner import Plan, Refusal, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.replacement import WAY_BACK
@@ -251,9 +252,12 @@ class Compactor:
                     )
                 )
 
+        view = self.history.items()
+        left = frozenset(item.key for item in plan.split.old)
         return Writing(
             history=self.history,
             plan=plan,
+            whole=unabridged(self.history.originals(view), view, left),
             blank=blank,
             timeout_s=self.timeout_s,
             describe=self.describe,

@@ -4,7 +4,7 @@ Used when there is no model, when it fails, and offline. Only headings, verbs an
 else stands in the history word for word, so nothing can be invented. The same input gives the same text.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from tui_app.context.fact_extractors.candidates import candidates
 from tui_app.context.fact_extractors.carried import SECTIONS, Carried, take_apart
@@ -27,11 +27,12 @@ def extractive_summary(
     focus: str = "",
     previous: str = "",
     words_beside: int = 0,
+    in_sight: Collection[int] = (),
 ) -> str:
     """Summarise a history by extraction.
 
     Args:
-        items: The messages that are to be replaced, in order of time.
+        items: The messages that are to be replaced, in order of time, and those around them that stay.
         budget_tokens: Tokens the summary may take; never exceeded.
         count: Counts the tokens of a text.
         focus: Words whose lines are to be preferred.
@@ -40,12 +41,14 @@ def extractive_summary(
             it is empty, the newest summary among the items is taken.
         words_beside: Characters kept beside the summary for what the user typed: a long request that has
             room there is quoted in its beginning only.
+        in_sight: Keys of the messages that stay: nothing is quoted from them, but what they answer or solve
+            is no longer open.
 
     Returns:
         Markdown with the headings of ``SECTIONS`` that have something to say, and after each line the handle
         of its message. Empty when there is nothing to summarise or the budget holds not even one line.
     """
-    reading = read_items(items)
+    reading = read_items(items, in_sight)
     earlier = previous or (reading.summaries[-1] if reading.summaries else "")
     carried = take_apart(earlier) if earlier else Carried({})
     found = candidates(reading, carried)

@@ -4,7 +4,7 @@ A deterministic pass over the messages that are about to leave the view. It asks
 offline and gives the same facts for the same history; whether a summary kept them is judged afterwards.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tui_app.context.events import Fact
@@ -31,7 +31,7 @@ _EXTRACTORS = (
 )
 
 
-def extract_facts(items: Sequence[Item]) -> tuple[Fact, ...]:
+def extract_facts(items: Sequence[Item], in_sight: Collection[int] = ()) -> tuple[Fact, ...]:
     """Collect the facts of a history.
 
     Rules and requests come only from what the user typed; summaries, tool output and reminders that programs
@@ -39,12 +39,14 @@ def extract_facts(items: Sequence[Item]) -> tuple[Fact, ...]:
 
     Args:
         items: The messages, in order of time; any agent's, complete or not.
+        in_sight: Keys of those that stay in view: they yield no facts, but what they answer or solve is no
+            longer open.
 
     Returns:
         Facts with their source and weight, weightiest first; equal weights in order of finding. The same
         items always give the same facts.
     """
-    return facts_of(read_items(items))
+    return facts_of(read_items(items, in_sight))
 
 
 def facts_of(reading: Reading) -> tuple[Fact, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tui_app.context.extractive import extractive_summary, marker_summary
+from tui_app.context.originals import Unabridged
 from tui_app.context.spending import Ledger
 from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
 
@@ -47,8 +48,10 @@ class ExtractiveSummariser:
         return Summary(text=text, performed_by=performed_by, model=self.model_name)
 
     def _write(self, task: SummaryTask) -> str:
+        whole = task.whole or Unabridged(items=task.items)
         return extractive_summary(
-            task.items,
+            whole.items,
+            in_sight=whole.in_sight,
             budget_tokens=task.budget_tokens,
             count=self.count,
             focus=task.focus,

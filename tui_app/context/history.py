@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from tui_app.context.events import CompactionComplete, Payload
 from tui_app.context.items import Item, rejoined
 from tui_app.context.measure import Tally, Weighed
+from tui_app.context.originals import Originals
 from tui_app.context.sections import sections
 from tui_app.context.segments import place_summary, safe_cuts
 from tui_app.context.sizes import sizes_of
@@ -48,6 +49,14 @@ class History(Protocol):
 
     def items(self) -> Sequence[Item]:
         """The visible messages, oldest first."""
+        ...
+
+    def originals(self, items: Sequence[Item]) -> Sequence[Item]:
+        """Visible messages as they were before any stage gave them another form.
+
+        Returns:
+            One item for each, in the same order; the very item where no stage has touched it.
+        """
         ...
 
     def weigh(self, item: Item) -> Breakdown:
@@ -123,12 +132,17 @@ class ListHistory:
     _distrusted: bool = False
     _tally: Tally = field(default_factory=Tally)
     _counted_by_tokenizer: bool = False
+    _originals: Originals = field(default_factory=Originals)
     _lengths: dict[int, int] = field(default_factory=dict)
     """Number of parts each message of the list had, by identity: an agent may still add to its newest one."""
 
     def items(self) -> Sequence[Item]:
         """The messages as items; keys count up from 1."""
         return self._items
+
+    def originals(self, items: Sequence[Item]) -> Sequence[Item]:
+        """The messages as they were; what another process rewrote is not known here."""
+        return list(map(self._originals.of, items))
 
     def weigh(self, item: Item) -> Breakdown:
         """Tokens of one message; the counter remembers it."""
@@ -161,6 +175,7 @@ class ListHistory:
                 self._tally.add(self._weighed(item))
             return
         self._items = [replace(item, reported=0) if item.reported else item for item in items]
+        self._originals.keep(items)
         self._recount()
 
     def fix(self, window: ContextWindow, fixed: Breakdown, model: str, factor: float = 1.0) -> None:
@@ -183,6 +198,9 @@ class ListHistory:
         """Put the new forms into the list, and a digest behind the last of them."""
         before, messages = self.usage(), new_messages(rewrite)
         event = rewrite_event(rewrite, [self.counter.message(message).nonzero() for message in messages])
+        old = {item.key: item.message for item in self._items}
+        for change in rewrite.changes:
+            self._originals.note(old[change.key], change.message)
         self._items = rewritten_items(self._items, rewrite, self._next)
         self._next += rewrite.digest is not None
         self.version += 1

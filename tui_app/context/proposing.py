@@ -10,6 +10,7 @@ from tui_app.context.facts import extract_facts
 from tui_app.context.forms import framed
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
+from tui_app.context.originals import Unabridged
 from tui_app.context.planner import Plan
 from tui_app.context.render import message_text, prompts_of
 from tui_app.context.replacement import (
@@ -26,8 +27,13 @@ from tui_app.context.stages.marks import is_acknowledgement
 from tui_app.context.summary import Summary, SummaryTask
 
 
-def summary_task(plan: Plan) -> SummaryTask:
-    """What the summariser is given: the messages that leave, less the summaries it is to update."""
+def summary_task(plan: Plan, whole: Unabridged) -> SummaryTask:
+    """What the summariser is given: the messages that leave, less the summaries it is to update.
+
+    Args:
+        plan: What the job set out to do.
+        whole: The view as it was before any stage touched it.
+    """
     earlier = earlier_summary(plan.split.old)
     fresh = tuple(
         item
@@ -36,6 +42,7 @@ def summary_task(plan: Plan) -> SummaryTask:
     )
     return SummaryTask(
         items=fresh,
+        whole=whole,
         previous=earlier.notes,
         focus=plan.focus,
         instructions=plan.instructions,
@@ -46,6 +53,7 @@ def summary_task(plan: Plan) -> SummaryTask:
 async def propose(
     history: History,
     plan: Plan,
+    whole: Unabridged,
     summary: Summary,
     blank: CompactionComplete,
     *,
@@ -56,12 +64,13 @@ async def propose(
     Args:
         history: The view; only read.
         plan: What the job set out to do.
+        whole: The view as it was before any stage touched it: facts are read from there.
         summary: What was written.
         blank: The completion event with everything known before.
         way_back: How the model can get at what left; empty where it cannot.
     """
     # Facts of a long history take a while to extract; a person may cancel meanwhile.
-    draft = await asyncio.to_thread(_draft, plan, summary, recoverable=bool(way_back))
+    draft = await asyncio.to_thread(_draft, plan, whole, summary, recoverable=bool(way_back))
     message = _message(plan, summary, draft, way_back)
     said = acknowledging(plan.form.acknowledgement) if plan.form.acknowledgement else None
     tokens = history.weigh(Item(0, message))
@@ -119,12 +128,14 @@ class _Draft:
     retention: float
 
 
-def _draft(plan: Plan, summary: Summary, *, recoverable: bool) -> _Draft:
+def _draft(plan: Plan, whole: Unabridged, summary: Summary, *, recoverable: bool) -> _Draft:
     """The slow part, run in a thread: what was said, and which facts the summary left out."""
     split = plan.split
     earlier = earlier_summary(split.old)
-    words = choose_prompts(earlier, split.old, plan.prompts_budget, _rough)
-    facts = _facts(earlier, split.old)
+    left = {item.key for item in split.old}
+    old = tuple(item for item in whole.items if item.key in left)
+    words = choose_prompts(earlier, old, plan.prompts_budget, _rough)
+    facts = _facts(earlier, whole)
     standing = "\n".join(
         [summary.text, *(text for _, text in words.prompts), *map(_text, (*split.head, *split.recent))]
     )
@@ -134,9 +145,9 @@ def _draft(plan: Plan, summary: Summary, *, recoverable: bool) -> _Draft:
     return _Draft(words=words, missing=missing, rules=rules, facts=judged, retention=retention)
 
 
-def _facts(earlier: Earlier, old: tuple[Item, ...]) -> tuple[Fact, ...]:
-    """Facts of what leaves, and the rules of what left before; weightiest first."""
-    fresh = extract_facts(old)
+def _facts(earlier: Earlier, whole: Unabridged) -> tuple[Fact, ...]:
+    """Facts of what goes out of sight, and the rules of what left before; weightiest first."""
+    fresh = extract_facts(whole.items, whole.in_sight)
     known = {fact.text for fact in fresh if fact.kind == "rule"}
     carried = (rule for rule in earlier.rules if rule.text not in known)
     return tuple(sorted((*carried, *fresh), key=_weight, reverse=True))

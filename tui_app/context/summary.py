@@ -14,6 +14,7 @@ from tui_app.context.items import Item
 from tui_app.context.languages import language_of
 from tui_app.context.limits import ContextTooLarge
 from tui_app.context.noting import CONDENSED, Material, Notes, agenda
+from tui_app.context.originals import Unabridged
 from tui_app.context.overflow import detect_overflow
 from tui_app.context.render import fitted, prompts_of
 from tui_app.context.spending import Ledger
@@ -60,6 +61,9 @@ class SummaryTask:
     """What to summarise."""
 
     items: tuple[Item, ...]
+    """What leaves, as the agent sees it: all that a model is given."""
+    whole: Unabridged | None = None
+    """The whole view as it was before any stage touched it, for a writer that only quotes."""
     previous: str = ""
     """An earlier summary to update."""
     focus: str = ""

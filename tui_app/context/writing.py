@@ -9,6 +9,7 @@ from tui_app.context.events import CompactionComplete
 from tui_app.context.guards import refuse_result
 from tui_app.context.heuristic import ExtractiveSummariser, MarkerSummariser
 from tui_app.context.history import History, Proposal
+from tui_app.context.originals import Unabridged
 from tui_app.context.planner import Plan
 from tui_app.context.proposing import propose, summary_task
 from tui_app.context.provenance import Utterance, mark_unconfirmed, utterances
@@ -27,6 +28,8 @@ class Writing:
 
     history: History
     plan: Plan
+    whole: Unabridged
+    """The view as it was before any stage touched it."""
     blank: CompactionComplete
     """The completion event with everything known before."""
     timeout_s: float
@@ -59,7 +62,9 @@ class Writing:
         try:
             summary = await self._checked(await self._summarise(writer))
             blank = replace(self.blank, model=writer.model_name)
-            proposal = await propose(self.history, self.plan, summary, blank, way_back=self.way_back)
+            proposal = await propose(
+                self.history, self.plan, self.whole, summary, blank, way_back=self.way_back
+            )
         except SummaryFailed as failed:
             return str(failed)
         except Exception as error:
@@ -71,7 +76,7 @@ class Writing:
         seconds = None if isinstance(writer, _WITHOUT_MODEL) else self.timeout_s
         try:
             async with asyncio.timeout(seconds) as limit:
-                task = summary_task(self.plan)
+                task = summary_task(self.plan, self.whole)
                 summary = await writer.summarise(task, self._renewing(writer, limit), self.ledger)
         except TimeoutError:
             if not limit.expired():
@@ -98,12 +103,11 @@ class Writing:
         """Mark what a model ascribes to the user without any message of theirs; extraction only quotes."""
         if summary.performed_by != "model":
             return summary
-        split = self.plan.split
-        earlier = earlier_summary(split.old)
+        earlier = earlier_summary(self.plan.split.old)
         carried = (*(text for _, text in earlier.prompts), *(rule.text for rule in earlier.rules))
 
         def check() -> str:
-            said = utterances((*split.head, *split.old, *split.recent))
+            said = utterances(self.whole.items)
             return mark_unconfirmed(summary.text, (*map(Utterance, carried), *said), earlier.notes)
 
         # In a thread: a long conversation takes a moment, and a person may cancel meanwhile.

@@ -21,6 +21,7 @@ from tui_app.context.events import (
 from tui_app.context.history import Proposal
 from tui_app.context.items import Item
 from tui_app.context.measure import Tally
+from tui_app.context.originals import as_told
 from tui_app.context.stages.events import EVENTS, measured, new_messages, rewrite_event
 from tui_app.context.stages.rewrite import Rewrite, Stage
 from tui_app.context.tokens import TokenCounter
@@ -97,6 +98,15 @@ class SessionHistory:
             self._messages.load(heads)
             self._items = [self._item(head) for head in heads]
         return self._items
+
+    def originals(self, items: Sequence[Item]) -> Sequence[Item]:
+        """The messages as they were said, read from the log where a stage has rewritten them."""
+        first = self.view.rewritten()
+        heads = [first[item.key] for item in items if item.key in first]
+        self._messages.load(heads)
+        told = as_told(items, {head.seq: self._messages.of(head) for head in heads})
+        self._messages.keep(self.view.visible())
+        return told
 
     def weigh(self, item: Item) -> Breakdown:
         """Tokens of one message in the current model's own tokens."""

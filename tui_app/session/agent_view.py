@@ -160,6 +160,10 @@ class AgentView:
             for item in self._items
         ]
 
+    def rewritten(self) -> dict[int, Head]:
+        """Visible messages that a stage has given another form, as they were, by number."""
+        return {item.head.seq: item.head for item in self._items if item.visible and item.forms}
+
     def weighed(self) -> list[Weighed]:
         """Sizes of the visible messages."""
         return [weighed(head) for head in self.visible()]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tui_app.context.fact_extractors import carried as sections
 from tui_app.context.fact_extractors.carried import Carried
-from tui_app.context.fact_extractors.commands import Run, latest_runs
+from tui_app.context.fact_extractors.commands import latest_runs, untold_runs
 from tui_app.context.fact_extractors.files import file_trails
 from tui_app.context.fact_extractors.lines import Candidate, Tier, from_fact, kept, key_of
 from tui_app.context.fact_extractors.narrative import Told, last_words, milestones, plans, turns
@@ -49,7 +49,7 @@ def candidates(reading: Reading, carried: Carried) -> list[Candidate]:
         *change_lines(reading, carried, root),
         *command_lines(reading, carried),
         *open_error_lines(reading, carried, runs),
-        *_state(reading, carried, runs),
+        *_state(reading, carried),
         *_open(reading, carried),
         *detail_lines(reading, carried, root),
     ]
@@ -112,14 +112,14 @@ def _decisions(reading: Reading, carried: Carried) -> Iterator[Candidate]:
         yield from_fact(fact, sections.DECISIONS, Tier.DECISION)
 
 
-def _state(reading: Reading, carried: Carried, runs: dict[str, Run]) -> Iterator[Candidate]:
-    words = last_words(reading)
+def _state(reading: Reading, carried: Carried) -> Iterator[Candidate]:
+    words, runs = last_words(reading), untold_runs(reading)
     if words is None and not runs:
         yield from kept(carried, sections.STATE, Tier.STATE, 1.0)
     if words is not None:
         yield Candidate(sections.STATE, Tier.STATE, f"Last said: {words.text}", words.key, 2.0)
     if runs:
-        run = list(runs.values())[-1]
+        run = runs[-1]
         shown = f"`{run.what}`" if command_of(run.action) else run.what
         text = f"Last done: {shown} · {'ok' if run.ok else 'failed'}"
         yield Candidate(sections.STATE, Tier.STATE, text, run.action.key, 1.5)

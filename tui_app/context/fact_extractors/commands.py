@@ -68,11 +68,12 @@ def latest_runs(reading: Reading) -> dict[str, Run]:
         reading: The history.
 
     Returns:
-        Runs with how they ended. Refused and unanswered calls are left out: nothing happened.
+        Runs with how they ended, those in sight too. Refused and unanswered calls are left out: nothing
+        happened.
     """
     runs: dict[str, Run] = {}
     open_runs: deque[str] = deque(maxlen=_LOOK_BACK)
-    for action in reading.actions:
+    for action in reading.all_actions():
         if refused(action):
             continue
         key, broken = run_key(action), failed(action)
@@ -89,6 +90,11 @@ def latest_runs(reading: Reading) -> dict[str, Run]:
         elif open_runs and (command := normal_command(command_of(action))):
             _solve_others(runs, open_runs, command)
     return runs
+
+
+def untold_runs(reading: Reading) -> list[Run]:
+    """The newest runs, in their order, less those that can be seen where they stand."""
+    return [run for run in latest_runs(reading).values() if run.action.key not in reading.in_sight]
 
 
 def _run(action: Action, earlier: Run | None, *, broken: bool) -> Run:
@@ -122,7 +128,7 @@ def solves(command: str, broken: str) -> bool:
 def command_facts(reading: Reading) -> list[Fact]:
     """Facts ``command · ok`` for commands that do something; failed ones are told as errors."""
     facts: list[Fact] = []
-    for run in latest_runs(reading).values():
+    for run in untold_runs(reading):
         command = command_of(run.action)
         if command and not only_looks(command):
             text = f"`{run.what}` · {'ok' if run.ok else 'failed'}"
@@ -136,7 +142,7 @@ def command_facts(reading: Reading) -> list[Fact]:
 def error_facts(reading: Reading) -> list[Fact]:
     """Errors still open, and, light and marked, those that a later run of the same solved."""
     facts: list[Fact] = []
-    for run in latest_runs(reading).values():
+    for run in untold_runs(reading):
         action = run.action
         place = {"key": action.key, "index": action.index}
         if not run.ok:

@@ -83,6 +83,8 @@ def last_words(reading: Reading) -> Told | None:
 
 def plans(reading: Reading) -> Iterator[Told]:
     """Yield sentences of the newest texts that say what comes next."""
+    if reading.spoken and reading.went_on(reading.spoken[-1].index):
+        return  # what came of them can be seen
     for said in reading.spoken[-2:]:
         for sentence in sentences(said.text):
             if looks_ahead(sentence) and not asks(sentence) and len(sentence) <= _STEP_LIMIT:

@@ -6,7 +6,7 @@ time, and only text that a person typed is ever called typed.
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,22 @@ class Reading:
     actions: list[Action] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
     length: int = 0
+    in_sight: frozenset[int] = frozenset()
+    """Keys of the messages that stay; none of them stands in the lists above."""
+    beside: "Reading | None" = None
+    """What stands in those messages: it is not told again, but it answers and solves."""
+
+    def all_actions(self) -> list[Action]:
+        """Every action, those in sight too, in order of time."""
+        if self.beside is None:
+            return self.actions
+        return sorted((*self.actions, *self.beside.actions), key=_place)
+
+    def went_on(self, index: int) -> bool:
+        """Whether anybody said anything in sight after a place in the history."""
+        if self.beside is None:
+            return False
+        return any(said.index > index for said in (*self.beside.typed, *self.beside.spoken))
 
     def recency(self, index: int) -> float:
         """How new a place in the history is, from 0 (oldest) to 1 (newest)."""
@@ -118,11 +134,12 @@ class _Reader:
         return self.reading
 
 
-def read_items(items: Sequence[Item]) -> Reading:
+def read_items(items: Sequence[Item], in_sight: Collection[int] = ()) -> Reading:
     """Take the messages apart.
 
     Args:
         items: Messages in order of time, complete or cut anywhere.
+        in_sight: Keys of those that are to be read apart, as what stays.
 
     Returns:
         What was typed, spoken and done. Calls without an answer come last at their place, with an empty
@@ -132,7 +149,21 @@ def read_items(items: Sequence[Item]) -> Reading:
     for index, item in enumerate(items):
         for part in item.message.parts:
             reader.part(item, index, part)
-    return reader.finish()
+    whole = reader.finish()
+    return _apart(whole, frozenset(in_sight)) if in_sight else whole
+
+
+def _apart(whole: Reading, keys: frozenset[int]) -> Reading:
+    """Put what stands in some messages beside the rest."""
+    beside = Reading(length=whole.length)
+    rest = Reading(length=whole.length, summaries=whole.summaries, in_sight=keys, beside=beside)
+    for said in whole.typed:
+        (beside if said.key in keys else rest).typed.append(said)
+    for said in whole.spoken:
+        (beside if said.key in keys else rest).spoken.append(said)
+    for action in whole.actions:
+        (beside if action.key in keys else rest).actions.append(action)
+    return rest
 
 
 def ends_with_open_calls(items: Sequence[Item]) -> bool:

@@ -67,9 +67,9 @@ def open_question(reading: Reading) -> tuple[Said, str] | None:
     if not reading.spoken:
         return None
     last = reading.spoken[-1]
-    if reading.typed and reading.typed[-1].index > last.index:
+    if reading.went_on(last.index) or (reading.typed and reading.typed[-1].index > last.index):
         return None
-    if any(action.index > last.index for action in reading.actions if action.outcome):
+    if any(action.index > last.index for action in reading.all_actions() if action.outcome):
         return None
     question = last_question(last.text)
     return (last, question) if question else None

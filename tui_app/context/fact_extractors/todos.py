@@ -47,7 +47,7 @@ def current_todos(reading: Reading) -> list[Todo]:
     """
     tasks: dict[str, Todo] = {}
     whole: list[Todo] = []
-    for action in reading.actions:
+    for action in reading.all_actions():
         if not worked(action):
             continue
         if listed := list(_listed(action)):
