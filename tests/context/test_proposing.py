@@ -8,6 +8,7 @@ from tests.context.histories import as_items, long_conversation
 from tui_app.context.events import CompactionComplete
 from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import ListHistory, Proposal
+from tui_app.context.originals import Unabridged
 from tui_app.context.planner import Plan, plan_compaction
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.proposing import default_title, propose, summary_task
@@ -31,7 +32,11 @@ def view_and_plan(turns: int = 20, window: int = 20_000) -> tuple[ListHistory, P
 
 async def proposed(summary: Summary, way_back: str = WAY_BACK) -> tuple[ListHistory, Plan, Proposal]:
     view, plan = view_and_plan()
-    return view, plan, await propose(view, plan, summary, BLANK, way_back=way_back)
+    return (
+        view,
+        plan,
+        await propose(view, plan, Unabridged(items=tuple(view.items())), summary, BLANK, way_back=way_back),
+    )
 
 
 async def test_the_numbers_of_a_proposal_add_up() -> None:
@@ -51,15 +56,23 @@ async def test_facts_are_recoverable_only_where_there_is_a_way_back() -> None:
     view, plan = view_and_plan(turns=60, window=10_000)
     states = []
     for way_back in (WAY_BACK, ""):
-        proposal = await propose(view, plan, Summary(text="Notes."), BLANK, way_back=way_back)
+        proposal = await propose(
+            view,
+            plan,
+            Unabridged(items=tuple(view.items())),
+            Summary(text="Notes."),
+            BLANK,
+            way_back=way_back,
+        )
         states.append({fact.state for fact in proposal.complete.facts})
     assert states == [{"kept", "recoverable"}, {"kept", "lost"}]
 
 
 def test_the_task_of_a_plan() -> None:
-    _, plan = view_and_plan()
-    task = summary_task(plan)
-    assert task.items == plan.split.old
+    view, plan = view_and_plan()
+    whole = Unabridged(items=tuple(view.items()))
+    task = summary_task(plan, whole)
+    assert (task.items, task.whole) == (plan.split.old, whole)
     assert (task.focus, task.previous, task.budget_tokens) == ("files", "", plan.summary_budget)
     assert default_title(plan).startswith("prompt ")
     assert Breakdown(user=3).nonzero() == {"user": 3}

@@ -12,6 +12,7 @@ from tests.context.histories import long_conversation
 from tui_app.context.events import CompactionComplete
 from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import Proposal
+from tui_app.context.originals import Unabridged
 from tui_app.context.planner import Plan, plan_compaction
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.provenance import UNCONFIRMED
@@ -58,6 +59,7 @@ def writing(timeout_s: float = 100.0) -> Writing:
     return Writing(
         history=view,
         plan=plan,
+        whole=Unabridged(items=tuple(view.items())),
         blank=CompactionComplete(
             job="j", outcome="failed", trigger="blocking", tokens_before=plan.tokens_before
         ),
@@ -115,8 +117,8 @@ async def test_what_the_user_said_before_what_is_kept_and_in_it_counts() -> None
     """Also what stays in the view supports a claim."""
     made = writing()
     latest = said("Please rename the harbour module.")
-    recent = (*made.plan.split.recent, replace(made.plan.split.recent[-1], message=latest))
-    made = replace(made, plan=replace(made.plan, split=replace(made.plan.split, recent=recent)))
+    whole = Unabridged(items=(*made.whole.items, replace(made.whole.items[-1], message=latest)))
+    made = replace(made, whole=whole)
     claims = (
         "- The user wants nothing pushed to main.\n- The user asked to rename the harbour module.\n"
         "- The user asked to delete the harbour module."

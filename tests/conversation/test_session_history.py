@@ -19,6 +19,9 @@ from tui_app.context.events import (
 )
 from tui_app.context.history import Proposal
 from tui_app.context.replacement import key_ranges
+from tui_app.context.stages.archive import archived
+from tui_app.context.stages.settings import Trim
+from tui_app.context.stages.trim import trim
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.session.store import Store
 
@@ -203,3 +206,25 @@ def test_hidden_messages_are_not_kept_in_memory(history: SessionHistory) -> None
     assert len(held) == 4
     history.restate(history.view.compactions[-1], undo=True)
     assert as_json(history) == before
+
+
+def test_what_a_stage_has_hidden_is_read_from_the_log(
+    history: SessionHistory, store: Store, records: list[Record], tmp_path: Path
+) -> None:
+    filled(history)
+    say(history, "Go on.")
+    before = [item.message for item in history.items()]
+    cut = trim(history.items(), Trim(chars=20))
+    assert cut is not None
+    history.rewrite(cut)
+    results = [item for item in history.items() if "trimmed" in str(item.message)]
+    history.rewrite(archived(results[:2], "Two results."))
+    again = opened(store, history.session, records, tmp_path)
+    for view in (history, again):
+        shown, told = view.items(), view.originals(view.items())
+        assert [item.key for item in told] == [item.key for item in shown]
+        by_key = {item.key: item.message for item in told}
+        assert [by_key[item.key] for item in shown if item.key <= len(before) + 1] == before
+        same = [item.key for item, now in zip(told, shown, strict=True) if item is now]
+        assert set(same) == {item.key for item in shown} - {item.key for item in results}
+        assert view.items() is shown, "the view itself has not changed"

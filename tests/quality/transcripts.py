@@ -1,10 +1,11 @@
 """Sessions as the report takes them: messages in order, and where another product compacted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.usage import RequestUsage
 
 from tests.quality.readers import Reading, read_other
 from tui_app.context.events import CompactionComplete
@@ -74,7 +75,12 @@ def _of_reading(path: Path, read: Reading) -> Transcript:
 
 
 def _joined(messages: list[ModelMessage]) -> list[ModelMessage]:
-    return to_messages([Item(key, message) for key, message in enumerate(messages, 1)])
+    return to_messages([Item(key, _unreported(message)) for key, message in enumerate(messages, 1)])
+
+
+def _unreported(message: ModelMessage) -> ModelMessage:
+    """What the other program's provider reported was the size of the other program's request."""
+    return replace(message, usage=RequestUsage()) if isinstance(message, ModelResponse) else message
 
 
 def find_files(paths: list[Path]) -> list[Path]:

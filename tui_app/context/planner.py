@@ -15,6 +15,8 @@ from tui_app.context.usage import ContextUsage, ContextWindow
 
 FORCED: frozenset[Trigger] = frozenset({"manual", "overflow", "model_switch", "headless", "memory_pressure"})
 """Triggers that do not wait for a threshold."""
+_OF_THE_REST = 3
+"""Quarters of what the window has left above the floor that the replacement may take in any case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +149,10 @@ def _budgeted(
 ) -> Plan:
     """Share the room above the floor among summary, the person's words and facts."""
     window = usage.window
-    room = max(1, min(window.effective, policy.background_mark(window)) - floor)
-    share = min(room, max(64, old // 2))
+    below_mark = min(window.effective, policy.background_mark(window)) - floor
+    # Where what must stay alone comes near the mark, a summary may go beyond it: losing everything is worse.
+    room = max(1, below_mark, (window.effective - floor) * _OF_THE_REST // 4)
+    share = min(room, max(64, old * 2 // 3))
     return Plan(
         trigger=trigger,
         focus=focus,

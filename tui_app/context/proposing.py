@@ -20,6 +20,7 @@ from tui_app.context.replacement import (
     choose_prompts,
     earlier_summary,
     key_ranges,
+    said_beside,
     summary_message,
 )
 from tui_app.context.retention import judge, missing_facts
@@ -139,7 +140,8 @@ def _draft(plan: Plan, whole: Unabridged, summary: Summary, *, recoverable: bool
     standing = "\n".join(
         [summary.text, *(text for _, text in words.prompts), *map(_text, (*split.head, *split.recent))]
     )
-    missing = missing_facts(facts, standing, plan.facts_budget, _rough)
+    spare = max(0, plan.prompts_budget - said_beside(words, summary.text, _rough))
+    missing = missing_facts(facts, standing, plan.facts_budget + spare, _rough)
     judged, retention = judge(facts, replacement_text=f"{standing}\n{missing}", recoverable=recoverable)
     rules = tuple(fact for fact in facts if fact.kind == "rule")
     return _Draft(words=words, missing=missing, rules=rules, facts=judged, retention=retention)

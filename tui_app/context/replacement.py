@@ -195,6 +195,11 @@ def acknowledging(text: str) -> ModelResponse:
     return ModelResponse(parts=[TextPart(text)], timestamp=_EPOCH, metadata=metadata)
 
 
+def said_beside(words: Words, summary: str, count: Callable[[str], int]) -> int:
+    """Tokens that the person's words take beside a summary: what stands in it is not said twice."""
+    return sum(count(text) + _FRAMING for _, text in _not_said(words.prompts, summary))
+
+
 def _not_said(prompts: Sequence[Prompt], summary: str) -> list[Prompt]:
     """The prompts that do not stand in the notes already, sentence for sentence."""
     flat = one_line(summary)

@@ -235,3 +235,24 @@ def test_the_newest_results_stay_and_older_ones_leave_first(
     target = min(batch_to, cutoff)
     assert len(visible) <= (target if chosen else cutoff)
     assert not set(chosen) & set(every[len(every) - target :])
+
+
+def test_a_failure_that_nothing_has_solved_stays() -> None:
+    def ran(command: str, text: str) -> list[ModelMessage]:
+        args = {"command": command}
+        return [call(command, tool="run_command", args=args), result(command, text, tool="run_command")]
+
+    broken = f"{TEXT}\nExit code 2"
+    items = view(said(), *ran("make", broken), *ran("make docs", broken), *steps(*texts(4)), words())
+    assert keys(items, Archive(cutoff=1)) == [7, 9, 11], "and it does not count"
+    mended = view(*(item.message for item in items), *ran("make docs", TEXT), said(), words())
+    assert keys(mended, Archive(cutoff=1)) == [5, 7, 9, 11, 13]
+    many = [message for number in range(8) for message in ran(f"make part{number}", broken)]
+    assert keys(view(said(), *many, *steps(*texts(1)), words()), Archive(cutoff=0)) == [3, 5, 7, 19], (
+        "whoever leaves eight failures behind is not going to mend the oldest"
+    )
+
+
+def test_what_a_person_declined_stays() -> None:
+    items = view(said(), call("x"), result("x", TEXT, outcome="denied"), *steps(*texts(3)), words())
+    assert keys(items, Archive(cutoff=1)) == [5, 7]

@@ -167,3 +167,16 @@ def test_negative_sizes_are_refused() -> None:
 )
 def test_any_history(history: list[ModelMessage], chars: int, keep: int | None, marker: str) -> None:
     run(as_items(history), Trim(chars=chars, keep_messages=keep, marker=marker))
+
+
+def test_an_earlier_failure_that_nothing_has_solved_stays_whole() -> None:
+    def ran(command: str, text: str) -> list[ModelMessage]:
+        args = {"command": command}
+        return [call(command, tool="run_command", args=args), result(command, text, tool="run_command")]
+
+    broken = f"{LONG}\nmake: *** [all] Error 1\nExit code 2"
+    items = view(said(), *ran("make", broken), *ran("ls", LONG), words(), said(), words())
+    assert keys(run(items)) == [5]
+    solved = view(*(item.message for item in items), *ran("make", "fine"))
+    assert keys(run(solved)) == [3, 5]
+    assert keys(run(items, WINDOW)) == [3, 5], "a policy that keeps a number of messages knows no failures"

@@ -145,14 +145,12 @@ def error_facts(reading: Reading) -> list[Fact]:
     for run in untold_runs(reading):
         action = run.action
         place = {"key": action.key, "index": action.index}
-        if not run.ok:
-            if _was_only_looking(action):
-                continue
+        if still_open(run):
             factor = 1.0 if command_of(action) or verb_of(action) else 0.4
             facts.append(
                 make_fact(reading, "error", f"`{run.what}`{FAILED}{run.error}", factor=factor, **place)
             )
-        elif run.was_broken and command_of(action) and run.error:
+        elif run.ok and run.was_broken and command_of(action) and run.error:
             first = run.error.split(LINE_BREAK)[0]
             facts.append(make_fact(reading, "detail", f"{SOLVED}`{run.what}` · {first}", factor=0.4, **place))
     return facts
@@ -161,6 +159,11 @@ def error_facts(reading: Reading) -> list[Fact]:
 def only_looks(command: str) -> bool:
     """Whether a command changes and checks nothing."""
     return program_of(command) in _LOOKERS or bool(_GIT_LOOKS.match(normal_command(command)))
+
+
+def still_open(run: Run) -> bool:
+    """Whether a run failed and has left something to mend."""
+    return not run.ok and not _was_only_looking(run.action)
 
 
 def _was_only_looking(action: Action) -> bool:

@@ -25,7 +25,7 @@ from tui_app.context.stages.results import (
     rewrite_results,
 )
 from tui_app.context.stages.rewrite import Rewrite
-from tui_app.context.stages.scope import newest_answers, paired, recalled
+from tui_app.context.stages.scope import newest_answers, paired, recalled, unsettled
 from tui_app.context.stages.settings import Archive
 
 __all__ = [
@@ -57,7 +57,8 @@ def to_archive(items: Sequence[Item], settings: Archive, batch_to: int | None = 
 
     Never chosen are results of the newest answer's calls, what was brought back in the present turn, results
     whose call is unknown, and results with files. Those, and results that are shorter than a stub, stay in
-    their place when older than what leaves, without holding newer ones down.
+    their place when older than what leaves, without holding newer ones down. Failures that nothing has solved
+    yet and declined calls stay as well, and do not count.
 
     Args:
         items: The view.
@@ -154,7 +155,10 @@ def _visible(items: Sequence[Item]) -> Iterator[_Visible]:
     found = paired(items)
     known = {id(pair.part) for pair in found}
     stays = newest_answers(items, found) | recalled(items, found)
+    unsettled_keys = unsettled(items)
     for item in items:
+        if item.key in unsettled_keys:
+            continue
         parts = [part for _, part in results_of(item) if not is_archived(part)]
         results = sum(id(part) in known for part in parts)
         if results:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
 
-from tui_app.context.fact_extractors.reading import argument_texts
+from tui_app.context.fact_extractors.commands import latest_runs, still_open
+from tui_app.context.fact_extractors.reading import argument_texts, read_items
 from tui_app.context.items import Item, answers_of, is_prompt, is_system, latest_prompt_index
 from tui_app.context.pairing import Pair, pairs
 from tui_app.context.stages.marks import is_digest
@@ -13,6 +14,8 @@ from tui_app.context.stages.spill import FOLDER
 _RECALL_TOOL = "search_history"
 _RECALL_FOLDERS = (f"{FOLDER}/", "conversation_history/")
 _PATH_CHARS = 1_000
+_FAILURES = 5
+"""Failures that stay at most: whoever has left behind more is not going to mend the oldest."""
 
 
 def turn_start(items: Sequence[Item]) -> int:
@@ -85,6 +88,21 @@ def newest_answers(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
     """Identities of the results of the newest answer's calls."""
     last = newest_answer(items)
     return {id(pair.part) for pair in found if pair.call == last}
+
+
+def unsettled(items: Sequence[Item]) -> frozenset[int]:
+    """Keys of the results that the work still hangs on.
+
+    They are the newest failures that nothing has solved since, and calls that a person declined: what went
+    wrong, and what is not wanted, must not go out of sight before it has been dealt with.
+    """
+    runs = latest_runs(read_items(items)).values()
+    failures = [run.action.key for run in runs if still_open(run)][-_FAILURES:]
+    return frozenset((*failures, *(item.key for item in items if _declined(item))))
+
+
+def _declined(item: Item) -> bool:
+    return any(isinstance(part, ToolReturnPart) and part.outcome == "denied" for part in item.message.parts)
 
 
 def _brings_back(call: ToolCallPart) -> bool:

@@ -87,7 +87,8 @@ class Trim:
     chars: int = 2_000
     """Characters that stay; 0 trims nothing."""
     keep_messages: int | None = None
-    """How many of the last messages are left alone; None leaves the whole present turn alone."""
+    """How many of the last messages are left alone; None leaves the present turn alone, and earlier failures
+    that nothing has solved yet."""
     marker: str = MARKER
     """What is put behind the head: a template with the full length in characters and the handle's number."""
     start: float = 0.0

@@ -7,12 +7,15 @@ from string import Formatter
 from tui_app.context.items import Item
 from tui_app.context.stages.results import Form, ResultPart, length_of, rewrite_results
 from tui_app.context.stages.rewrite import Rewrite
-from tui_app.context.stages.scope import last_messages, turn_start
+from tui_app.context.stages.scope import last_messages, turn_start, unsettled
 from tui_app.context.stages.settings import Trim
 
 
 def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
     """Cut long tool results of the earlier conversation; structured ones are measured and cut as JSON.
+
+    Where the present turn is left alone, so are failures that nothing has solved yet: what went wrong stands
+    at the end of most of them, and the end is what trimming takes away.
 
     Args:
         items: The view.
@@ -25,6 +28,7 @@ def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
         return None
     keep = settings.keep_messages
     end = turn_start(items) if keep is None else last_messages(items, keep)
+    stays = unsettled(items) if keep is None else frozenset[int]()
     trimmed = _trimmed_form(settings.marker)
 
     def decide(item: Item, part: ResultPart, text: str) -> Form | None:
@@ -34,7 +38,7 @@ def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
         marker = settings.marker.format(length=length, key=item.key)
         return Form(text=text[: settings.chars] + marker, note=f"trimmed from {length:,} characters")
 
-    return rewrite_results("trim", items[:end], decide)
+    return rewrite_results("trim", [item for item in items[:end] if item.key not in stays], decide)
 
 
 def _trimmed_form(marker: str) -> re.Pattern[str]:
