@@ -17,7 +17,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.stages.marks import is_digest_part
+from tui_app.context.fact_extractors.typed import only_reminds
+from tui_app.context.stages.marks import is_digest, is_digest_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,18 @@ def is_prompt(message: ModelMessage) -> bool:
     )
 
 
+def is_request(message: ModelMessage) -> bool:
+    """Whether a prompt is more than a reminder or a note that a program put among the user's messages."""
+    return is_prompt(message) and not is_digest(message) and not all(map(_reminds, message.parts))
+
+
+def _reminds(part: object) -> bool:
+    if not isinstance(part, UserPromptPart) or is_digest_part(part):
+        return True
+    pieces = [part.content] if isinstance(part.content, str) else part.content
+    return all(isinstance(piece, str) and only_reminds(piece) for piece in pieces)
+
+
 def is_summary(message: ModelMessage) -> bool:
     """Whether the message is a summary standing for compacted history."""
     return any(isinstance(part, CompactionPart) for part in message.parts)
@@ -83,10 +96,14 @@ def is_system(message: ModelMessage) -> bool:
 
 
 def latest_prompt_index(items: Sequence[Item]) -> int | None:
-    """Index of the newest user prompt, or None when nobody has said anything."""
-    for index in range(len(items) - 1, -1, -1):
-        if is_prompt(items[index].message):
-            return index
+    """Index of the newest user prompt, or None when nobody has said anything.
+
+    A reminder counts only where there is nothing else.
+    """
+    for asks in (is_request, is_prompt):
+        for index in range(len(items) - 1, -1, -1):
+            if asks(items[index].message):
+                return index
     return None
 
 

@@ -1,11 +1,13 @@
 """From a written summary to a proposal: facts checked, replacement built and weighed."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pydantic_ai.messages import ModelRequest
 
 from tui_app.context.events import CompactionComplete, Fact
+from tui_app.context.fact_extractors.typed import typed_text
 from tui_app.context.facts import extract_facts
 from tui_app.context.forms import framed
 from tui_app.context.history import History, Proposal
@@ -168,8 +170,12 @@ def _rough(text: str) -> int:
     return -(-len(text) // 3)
 
 
+def _typed(items: Sequence[Item]) -> list[str]:
+    return [typed for _, text in prompts_of(items) if (typed := typed_text(text))]
+
+
 def default_title(plan: Plan) -> str:
     """A title for the checkpoint when the summary has none: the first words of the latest request."""
-    said = prompts_of(plan.split.old) or prompts_of((*plan.split.head, *plan.split.recent))
-    words = said[-1][1].split()[:6] if said else []
+    said = _typed(plan.split.old) or _typed((*plan.split.head, *plan.split.recent))
+    words = said[-1].split()[:6] if said else []
     return " ".join(words)[:60] or "conversation"

@@ -6,7 +6,15 @@ from itertools import takewhile
 
 from pydantic_ai.messages import ModelResponse, TextPart
 
-from tui_app.context.items import Item, answers_of, calls_of, is_prompt, is_summary, is_system
+from tui_app.context.items import (
+    Item,
+    answers_of,
+    calls_of,
+    is_request,
+    is_summary,
+    is_system,
+    latest_prompt_index,
+)
 from tui_app.context.pairing import pairs
 from tui_app.context.policy import Recent
 from tui_app.context.stages.scope import last_messages
@@ -78,7 +86,7 @@ def choose_boundary(items: Sequence[Item], budget: int, tokens: Callable[[Item],
         if found and spent > budget:
             break
         found, within, within_spent = True, index, spent
-        if is_prompt(items[index].message):
+        if is_request(items[index].message):
             turn, turn_spent = index, spent
     return turn if turn_spent * 2 >= within_spent else within
 
@@ -159,7 +167,8 @@ def split_at(
         pinned: Keys of messages that must stay; a pinned call or result keeps the whole pair.
         first: Index behind a first run that stays; a safe cut.
     """
-    latest = next((i.key for i in reversed(items) if is_prompt(i.message)), None)
+    place = latest_prompt_index(items)
+    latest = None if place is None else items[place].key
     old_items = items[:boundary]
     lead = min(first, boundary)
     stays = pinned | {item.key for item in items[:lead]}

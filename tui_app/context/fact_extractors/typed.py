@@ -16,15 +16,25 @@ _TAGS = words(
     "ide_selection task-notification retry_feedback user-prompt-submit-hook tool_use_error tool_result "
     "reminder skill project_instructions session_context turn_aborted user_action sql_tables"
 )
+_REMINDERS = words(
+    "system-reminder system_reminder reminder environment_context environment_details session_context "
+    "current_datetime task-notification user-prompt-submit-hook local-command-caveat local-command-stdout "
+    "local-command-stderr turn_aborted ide_opened_file ide_selection"
+)
+"""Those that stand in messages nobody wrote; in others a program may hand over what a person asked for."""
 _TAG = re.compile(r"<([A-Za-z][A-Za-z_-]{1,40})(?:[ \t][^<>\n]{0,200})?>")
 _COMMAND_NAME = re.compile(r"<command-name>([^<]{1,200})</command-name>")
 _COMMAND_ARGS = "command-args"
+_WRAPPERS = _TAGS | {_COMMAND_ARGS}
 _LONGEST_REFUSAL = 20_000
 _SAID = re.compile(r"(?is)\b(?:the )?user (?:said|wrote|answered)\b[^:\n]{0,40}:\s*(.+)$")
-_INJECTED_STARTS = (
-    "this session is being continued from a previous conversation",
+_NOTED_STARTS = (
     "[request interrupted by user",
     "caveat: the messages below were generated",
+)
+_INJECTED_STARTS = (
+    *_NOTED_STARTS,
+    "this session is being continued from a previous conversation",
     "called the read tool with the following input",
     "# agents.md instructions for",
     "base directory for this skill",
@@ -49,11 +59,22 @@ def typed_text(text: str) -> str:
     if "<" not in text:
         return text.strip()
     command = _COMMAND_NAME.search(text)
-    rest = _without_blocks(text).strip()
+    rest = _without_blocks(text, _WRAPPERS).strip()
     if command is None:
         return rest
     arguments = _block(text, _COMMAND_ARGS)
     return f"{command[1].strip()} {arguments}".strip() if arguments else rest
+
+
+def only_reminds(text: str) -> bool:
+    """Whether nobody asks for anything in a text of a user message: programs put reminders and notes there.
+
+    Args:
+        text: One text of a user message as it was sent.
+    """
+    if text.lstrip()[:80].casefold().startswith(_NOTED_STARTS):
+        return True
+    return text.lstrip().startswith("<") and not _without_blocks(text, _REMINDERS).strip()
 
 
 def said_in_refusal(answer: str) -> str:
@@ -76,15 +97,14 @@ def _block(text: str, tag: str) -> str:
     return text[start + len(tag) + 2 : end].strip() if 0 <= start < end else ""
 
 
-def _without_blocks(text: str) -> str:
-    """Take out every block of a known tag; an opening without its end is left as text."""
+def _without_blocks(text: str, tags: frozenset[str]) -> str:
+    """Take out every block of some tags; an opening without its end is left as text."""
     pieces: list[str] = []
     unclosed: set[str] = set()
     position = 0
     for match in _TAG.finditer(text):
         tag = match[1]
-        known = tag.lower() in _TAGS or tag == _COMMAND_ARGS
-        if match.start() < position or not known or tag in unclosed:
+        if match.start() < position or tag.lower() not in tags or tag in unclosed:
             continue
         end = text.find(f"</{tag}>", match.end())
         if end < 0:

@@ -8,7 +8,6 @@ from tui_app.context.fact_extractors.commands import latest_runs, still_open
 from tui_app.context.fact_extractors.reading import argument_texts, read_items
 from tui_app.context.items import Item, answers_of, is_prompt, is_system, latest_prompt_index
 from tui_app.context.pairing import Pair, pairs
-from tui_app.context.stages.marks import is_digest
 from tui_app.context.stages.spill import FOLDER
 
 _RECALL_TOOL = "search_history"
@@ -20,11 +19,7 @@ _FAILURES = 5
 
 def turn_start(items: Sequence[Item]) -> int:
     """Index of the newest message a person wrote, with which the present turn begins; 0 if there is none."""
-    for index in range(len(items) - 1, -1, -1):
-        message = items[index].message
-        if is_prompt(message) and not is_digest(message):
-            return index
-    return 0
+    return latest_prompt_index(items) or 0
 
 
 def unread(items: Sequence[Item]) -> list[Item]:
