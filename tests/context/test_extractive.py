@@ -11,6 +11,7 @@ from pydantic_ai.messages import ModelMessage
 from tests.context.facts_kit import MESSAGES, call, characters, history, says, shell, summary, user
 from tui_app.context.extractive import extractive_summary, marker_summary
 from tui_app.context.items import Item
+from tui_app.context.replacement import WAY_BACK
 
 RULE = "Never touch the `migrations` folder."
 FIRST = "Add CSV import to the address book.\nIt must accept UTF-8 with and without a mark."
@@ -310,3 +311,50 @@ def test_any_messages_keep_the_budget(
 def test_the_marker_says_how_much_went() -> None:
     assert marker_summary(1) == "[1 earlier message was removed to make room. No summary could be made.]"
     assert "[12 earlier messages were removed" in marker_summary(12)
+
+
+PROSE = """\
+The user builds a ferry timetable and wants it offline.
+
+The parser was split in two, and its tests pass.
+
+# Key ideas
+- berths are numbered from the north
+
+## Pending Tasks
+1. Write the manual
+"""
+
+
+def test_a_summary_in_plain_prose_is_carried_over() -> None:
+    items = history(user("Go on."), says("I wrote the manual."), start=9)
+    once = summarise(items, previous=PROSE)
+    lines = [
+        "- The user builds a ferry timetable and wants it offline.",
+        "- The parser was split in two, and its tests pass.",
+        "- Key ideas: berths are numbered from the north",
+        "- Pending Tasks: Write the manual",
+    ]
+    assert "\n".join(["## What came before", *lines]) in once
+    assert "\n".join(["## What came before", *lines]) in summarise(items, previous=once), "and never nested"
+
+
+def test_a_long_paragraph_is_carried_in_pieces() -> None:
+    sentences = [f"Berth number {number} is closed on Sundays in winter." for number in range(60)]
+    text = summarise(history(user("Go on."), start=9), budget=500, previous=" ".join(sentences))
+    block = text.partition("## What came before\n")[2].partition("\n\n")[0].splitlines()
+    assert len(block) > 1
+    assert all(len(line) <= 405 for line in block)
+    assert all(
+        sentence in " ".join(sentences) for line in block for sentence in line.removeprefix("- ").split(". ")
+    )
+    assert characters(text) <= 500
+
+
+def test_the_programs_own_words_below_a_summary_are_not_carried_as_prose() -> None:
+    old = (
+        f"## Errors\n- `make` · failed: x (#2)\n\n## Said by the user, word for word\n- #1: Hi.\n\n{WAY_BACK}"
+    )
+    text = summarise(history(user("Go on."), start=9), previous=f"Prose.\n\n{WAY_BACK}\n{old}")
+    assert "What came before\n- Prose.\n\n" in text
+    assert "search_history" not in text

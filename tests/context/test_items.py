@@ -1,7 +1,9 @@
 """Items, the sections they may be of, and the messages they become again."""
 
+import pytest
 from pydantic_ai.messages import (
     CompactionPart,
+    ImageUrl,
     ModelRequest,
     ModelResponse,
     SystemPromptPart,
@@ -17,6 +19,7 @@ from tui_app.context.items import (
     answers_of,
     calls_of,
     is_prompt,
+    is_request,
     is_summary,
     is_system,
     latest_prompt_index,
@@ -112,3 +115,33 @@ def test_a_late_result_goes_to_the_oldest_open_call() -> None:
     words = ModelResponse(parts=[TextPart("meanwhile")])
     assert pairing(call("a"), call("a"), returned, words, returned) == [(1, 2), (0, 4)]
     assert pairing(returned, call("a")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("Mend the pier.", True),
+        ("<system-reminder>Be brief.</system-reminder>", False),
+        ("<system-reminder>Be brief.</system-reminder>\nMend the pier.", True),
+        ("<environment_context>linux</environment_context>\n<system-reminder>x</system-reminder>", False),
+        ("[Request interrupted by user]", False),
+        ("<instructions>Mend the pier.</instructions>", True),
+        ("<system-reminder>never closed", True),
+        ("", True),
+    ],
+)
+def test_what_a_program_puts_there_is_no_request(text: str, asks: bool) -> None:
+    message = ModelRequest(parts=[UserPromptPart(text)])
+    assert is_request(message) is asks
+    assert is_prompt(message)
+    both = [Item(1, ModelRequest(parts=[UserPromptPart("Begin.")])), Item(2, message)]
+    assert latest_prompt_index(both) == (1 if asks else 0)
+    assert latest_prompt_index(both[1:]) == 0
+
+
+def test_a_picture_is_a_request_and_a_result_with_a_reminder_is_none() -> None:
+    picture = UserPromptPart([ImageUrl("https://example.org/pier.png")])
+    reminder = UserPromptPart("<system-reminder>Be brief.</system-reminder>")
+    assert is_request(ModelRequest(parts=[picture]))
+    assert not is_request(ModelRequest(parts=[result("a"), reminder]))
+    assert not is_request(ModelRequest(parts=[result("a")]))

@@ -69,3 +69,9 @@ def test_marked_words_are_taken_whole_and_calls_without_brackets() -> None:
     )
     assert {"`npm:build`", "`openDoor`"} <= set(found)
     assert not any("undefined" in text for text in found)
+
+
+def test_a_file_is_known_by_the_place_a_compiler_names() -> None:
+    printed = "src/tide.ts(3,8): error TS1259: no default\nrun.sh(now) open.py()"
+    names = index_names(read_items(history(shell("tsc", printed))))
+    assert set(names.files) == {"src/tide.ts"}

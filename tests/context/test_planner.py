@@ -151,3 +151,16 @@ def test_off_is_never_under_pressure() -> None:
     assert OFF.pressure(at(5_000)) == "none"
     assert PRESETS["off"] is OFF
     assert Policy().pressure(at(800)) == "background"
+
+
+def test_a_large_floor_leaves_the_summary_most_of_the_rest() -> None:
+    """A latest prompt of most of a small window must not squeeze everything else out."""
+    history = [*long_conversation(30), ModelRequest(parts=[UserPromptPart("tide " * 9_000)])]
+    usage = usage_of(history, 16_000)
+    plan = planned(history, usage)
+    assert isinstance(plan, Plan)
+    below_mark = PLIMSOLL.background_mark(usage.window) - plan.floor
+    assert below_mark < 1_500
+    budgets = plan.summary_budget + plan.prompts_budget + plan.facts_budget
+    assert budgets > below_mark
+    assert plan.floor + budgets < usage.window.effective

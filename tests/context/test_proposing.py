@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.context.facts_kit import characters
+from tests.context.facts_kit import characters, shell
 from tests.context.governor_kit import plain_counter, tokens
 from tests.context.histories import as_items, long_conversation
 from tui_app.context.events import CompactionComplete
@@ -12,6 +12,7 @@ from tui_app.context.originals import Unabridged
 from tui_app.context.planner import Plan, plan_compaction
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.proposing import default_title, propose, summary_task
+from tui_app.context.render import message_text, prompts_of
 from tui_app.context.replacement import WAY_BACK
 from tui_app.context.spending import Ledger
 from tui_app.context.summary import Summary, SummaryFailed, SummaryTask
@@ -76,6 +77,25 @@ def test_the_task_of_a_plan() -> None:
     assert (task.focus, task.previous, task.budget_tokens) == ("files", "", plan.summary_budget)
     assert default_title(plan).startswith("prompt ")
     assert Breakdown(user=3).nonzero() == {"user": 3}
+
+
+async def test_facts_take_the_room_that_the_persons_words_leave() -> None:
+    view = ListHistory(plain_counter())
+    work = [message for number in range(200) for message in shell(f"make part{number:03}")]
+    work += long_conversation(20)
+    view.sync(work)
+    view.fix(resolve_window(setting=20_000), Breakdown(system=100), "m")
+    plan = plan_compaction(view.items(), view.usage(), tokens, PLIMSOLL, trigger="manual")
+    assert isinstance(plan, Plan)
+    said = "\n".join(text for _, text in prompts_of(plan.split.old))
+    whole = Unabridged(items=tuple(view.items()))
+    sizes = []
+    for notes in (f"Notes.\n{said}", "Notes."):
+        proposal = await propose(view, plan, whole, Summary(text=notes), BLANK, way_back="")
+        text = message_text(proposal.message)
+        sizes.append(len(text.partition("## Also worth keeping")[2]))
+    assert sizes[0] > sizes[1], "what stands in the notes is not said again, and facts take its room"
+    assert sizes[1] <= 3 * (plan.facts_budget + plan.prompts_budget)
 
 
 async def test_extraction_needs_no_model() -> None:

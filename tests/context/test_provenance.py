@@ -231,3 +231,19 @@ def test_nothing_but_marks_is_added_and_marking_twice_is_marking_once(
     assert mark_unconfirmed(marked, said) == marked
     assert "".join(marked.replace(UNCONFIRMED, "").split()) == "".join(summary.split())
     assert marked.count(UNCONFIRMED) <= len(list(find_claims(summary)))
+
+
+def test_a_slash_command_is_something_the_user_did() -> None:
+    typed = "<command-message>tide-review</command-message>\n<command-name>/tide-review</command-name>"
+    said = utterances(as_items([*user(typed), *says("I review it."), *user("Thanks.")]))
+    assert [one.text for one in said] == ["Thanks.", "/tide-review"]
+    notes = "## All user messages\n- (Invoked the `/tide-review` command)"
+    assert UNCONFIRMED not in mark_unconfirmed(notes, said)
+    assert UNCONFIRMED in mark_unconfirmed(notes.replace("tide-review", "harbour-purge"), said)
+
+
+def test_code_speaks_of_its_own_users() -> None:
+    quoted = "- help.md, last change: `The user asked for a refund and approved deleting the account.`"
+    assert list(find_claims(quoted)) == []
+    claim = "The user asked to run `the user wants it` at once."
+    assert [one.text for one in find_claims(claim)] == [claim]

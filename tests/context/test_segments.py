@@ -68,3 +68,18 @@ def test_units_keep_pairs_together() -> None:
     orphan = [ModelRequest(parts=[ToolReturnPart("read", "x", "z")]), ModelResponse(parts=[TextPart("x")])]
     assert units(as_items(orphan)) == [[0], [1]]
     assert units([]) == []
+
+
+def test_a_reminder_is_not_the_latest_prompt() -> None:
+    reminder = "<system-reminder>The list of tasks is empty.</system-reminder>"
+    turn: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Mend the pier.")])]
+    for number in range(6):
+        turn.append(ModelResponse(parts=[ToolCallPart("read", {}, f"{number}")]))
+        turn.append(ModelRequest(parts=[ToolReturnPart("read", "x", f"{number}")]))
+    turn.insert(3, ModelRequest(parts=[UserPromptPart(reminder)]))
+    items = as_items([*long_conversation(2), *turn])
+    split = split_view(items, 45, ten)
+    assert [item.key for item in split.head] == [9], "what the person asked for stays, the reminder goes"
+    assert 12 in [item.key for item in split.old]
+    alone = as_items([*turn[1:3], turn[3], *turn[4:]])
+    assert [item.key for item in split_view(alone, 45, ten).head] == [3], "where nobody asked for anything"

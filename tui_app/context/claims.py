@@ -13,6 +13,8 @@ _HEADING = re.compile(
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _BULLET = re.compile(r"^\s*(?:[-*+•–]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]*_]{0,3}\s+(?=[^\s\d(a-z])|(?<=[。！？])")
+_CODE = re.compile(r"`[^`\n]{1,400}`")
+"""What is quoted in code marks speaks of its own users."""
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|z\.B|bzw|d\.h|p\.ex|Nr|No|approx)\.$")
 
 
@@ -81,11 +83,16 @@ def _claims_of(line: str, offset: int, place: _Place) -> Iterator[Claim]:
     bullet = _BULLET.match(line)
     for start, end in _sentences(line, bullet.end() if bullet else 0):
         text = line[start:end]
-        if kind := "allowed" if _approves(text) else "said" if _asks(text) else ascribed:
-            active = ACTIVE.search(text)
+        told = _CODE.sub(_blank, text)
+        if kind := "allowed" if _approves(told) else "said" if _asks(told) else ascribed:
+            active = ACTIVE.search(told)
             yield Claim(text, offset + end, kind, text[active.start() :] if active else text)
     if line.endswith((":", "：")) and _asks(line):
         place.lead_indent = _indent(line) if bullet else -1
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 def _sentences(line: str, start: int) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ else stands in the history word for word, so nothing can be invented. The same i
 from collections.abc import Callable, Collection, Sequence
 
 from tui_app.context.fact_extractors.candidates import candidates
-from tui_app.context.fact_extractors.carried import SECTIONS, Carried, take_apart
+from tui_app.context.fact_extractors.carried import SHOWN, Carried, take_apart
 from tui_app.context.fact_extractors.lines import Candidate, Tier, bullets
 from tui_app.context.fact_extractors.reading import read_items
 from tui_app.context.fact_extractors.rules import clip_middle
@@ -45,7 +45,7 @@ def extractive_summary(
             is no longer open.
 
     Returns:
-        Markdown with the headings of ``SECTIONS`` that have something to say, and after each line the handle
+        Markdown with the headings of ``SHOWN`` that have something to say, and after each line the handle
         of its message. Empty when there is nothing to summarise or the budget holds not even one line.
     """
     reading = read_items(items, in_sight)
@@ -132,7 +132,7 @@ def _within(chosen: list[Candidate], budget: int, count: Callable[[str], int]) -
 
 def _render(chosen: Sequence[Candidate]) -> str:
     blocks: list[str] = []
-    for name in SECTIONS:
+    for name in SHOWN:
         lines = list(bullets([candidate for candidate in chosen if candidate.section == name]))
         if lines:
             blocks.append("\n".join([f"## {name}", *lines]))

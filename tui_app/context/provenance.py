@@ -12,8 +12,10 @@ from itertools import chain
 
 from tui_app.context.claims import Claim, find_claims
 from tui_app.context.fact_extractors.reading import read_items
+from tui_app.context.fact_extractors.typed import command_typed
 from tui_app.context.items import Item
 from tui_app.context.languages import language_of
+from tui_app.context.render import prompts_of
 from tui_app.context.wording import (
     Wording,
     affirmed,
@@ -83,7 +85,10 @@ class _Source:
 
 
 def utterances(items: Sequence[Item]) -> tuple[Utterance, ...]:
-    """What the user said in a history, in order; what programs put into their messages is left out."""
+    """What the user said in a history, in order, then the slash commands they typed.
+
+    What programs put into their messages is left out.
+    """
     reading = read_items(items)
     said: list[Utterance] = []
     spoken = iter([*reading.spoken, None])
@@ -92,6 +97,8 @@ def utterances(items: Sequence[Item]) -> tuple[Utterance, ...]:
         while following is not None and following.index < typed.index:
             before, following = following.text, next(spoken)
         said.append(Utterance(typed.text, before))
+    commands = (command_typed(text) for _, text in prompts_of(items))
+    said += [Utterance(command) for command in commands if command]
     return tuple(said)
 
 

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tui_app.context.fact_extractors.carried import SECTIONS
+from tui_app.context.fact_extractors.carried import SHOWN
 from tui_app.context.fact_extractors.language import one_line
 from tui_app.context.fact_extractors.lines import Candidate, Tier
 
 FLOORS: dict[Tier, float] = {
+    Tier.BEFORE: 0.12,
     Tier.STATE: 0.08,
     Tier.OPEN: 0.06,
     Tier.DONE: 0.08,
@@ -22,6 +23,7 @@ SHARES: dict[Tier, float] = {
     Tier.RULE: 0.50,
     Tier.ERROR: 0.20,
     Tier.CHANGED: 0.35,
+    Tier.BEFORE: 0.30,
     Tier.OPEN: 0.12,
     Tier.STATE: 0.15,
     Tier.DECISION: 0.12,
@@ -100,7 +102,7 @@ def choose(
         waiting[candidate.tier].append((-candidate.weight * boost, order, candidate, cost))
     for ranked in waiting.values():
         ranked.sort(key=_rank)
-    selection = _Selection(budget - sum(count(f"## {name}") + 2 for name in SECTIONS), waiting)
+    selection = _Selection(budget - sum(count(f"## {name}") + 2 for name in SHOWN), waiting)
     if budget < _LITTLE:
         selection.take(Tier.REQUEST, request_budget(budget))
     for tier, share in (*FLOORS.items(), *SHARES.items()):

@@ -43,6 +43,7 @@ def candidates(reading: Reading, carried: Carried) -> list[Candidate]:
     return [
         *_requests(reading, carried),
         *_rules(reading, carried),
+        *kept(carried, sections.BEFORE, Tier.BEFORE, 1.0),
         *_done(reading, carried),
         *_decisions(reading, carried),
         *file_lines(reading, trails, root),

@@ -1,12 +1,13 @@
 """What an earlier summary hands on, by section, so that a new summary updates it and never nests it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tui_app.context.fact_extractors.changes import LAST_CHANGE
 from tui_app.context.fact_extractors.commands import FAILED
 from tui_app.context.fact_extractors.files import Trail
+from tui_app.context.fact_extractors.language import paragraphs, sentences
 from tui_app.context.fact_extractors.paths import WholePaths
 from tui_app.context.fact_extractors.reading import Said
 from tui_app.context.fact_extractors.rules import Rule
@@ -22,6 +23,10 @@ NEXT = "Next steps"
 DETAILS = "Details to keep"
 SECTIONS = (INTENT, CONSTRAINTS, DONE, DECISIONS, FILES, ERRORS, STATE, NEXT, DETAILS)
 """Headings of a summary, in order. A summary written by a model uses the same ones."""
+BEFORE = "What came before"
+"""Heading above what an earlier summary said under headings of its own, or under none."""
+SHOWN = (INTENT, CONSTRAINTS, BEFORE, *SECTIONS[2:])
+"""Headings in the order in which a summary without a model shows them."""
 FIRST_REQUEST = "First request"
 LATEST_REQUEST = "Latest request"
 KIND_LABELS: dict[str, str] = {
@@ -46,6 +51,11 @@ _LABEL = re.compile(r"^\*\*([A-Z][A-Za-z ]{2,30}):?\*\*:?$")
 _BULLET = re.compile(r"^(?:[-*+]|\d{1,3}[.)]) {1,4}")
 _HANDLE = re.compile(r" \(#(-?\d{1,12})\)$")
 _REQUEST = re.compile(rf"(?s)^({FIRST_REQUEST}|{LATEST_REQUEST}) \(#(-?\d{{1,12}})\): (.*)$")
+_WAY_BACK = "Everything before this point is kept."
+_SAID = "said by the user"
+"""What the program itself puts below a summary, and carries over by itself."""
+_LONGEST_PIECE = 400
+"""Characters of a paragraph that are carried as one; of a longer one sentences go together."""
 _DEED = re.compile(r"^(created|written|edited|read|deleted)(?: (\d{1,6})×)?$")
 
 
@@ -109,30 +119,70 @@ def take_apart(summary: str) -> Carried:
 
     Args:
         summary: A summary with the headings of ``SECTIONS``, written by this program or by a model, with or
-            without the groups of facts below it. Anything under other headings is left out.
+            without the groups of facts below it. Anything else, such as a summary in plain prose, becomes
+            the paragraphs of ``BEFORE``.
 
     Returns:
         The entries; texts of several lines keep their line breaks, without indentation.
     """
     found: dict[str, list[list[str]]] = {}
-    section = ""
+    prose: dict[str, list[str]] = {}
+    section, title = BEFORE, ""
     paths = WholePaths()
     for line in summary.splitlines():
         if (heading := _section(line)) is not None:
-            section = heading
-        elif section:
+            section, title = heading or BEFORE, _title(line)
+        elif section == BEFORE:
+            prose.setdefault("" if title == BEFORE else title, []).append(line)
+        else:
             whole = paths.line(line) if section in {FILES, DETAILS} else line
             if whole.strip():
                 _take_line(found.setdefault(section, []), whole)
+    found[BEFORE] = [
+        [piece]
+        for title, lines in prose.items()
+        if not title.casefold().startswith(_SAID)
+        for piece in _pieces(title, lines)
+    ]
     entries = {name: tuple(_entries(blocks)) for name, blocks in found.items()}
     return Carried({name: kept for name, kept in entries.items() if kept})
 
 
+def _title(line: str) -> str:
+    match = _HEADING.match(line)
+    return match[1].strip() if match else ""
+
+
+def _pieces(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """The paragraphs of prose, long ones in pieces; the first says under which heading they stood."""
+    lead = f"{title}: " if title else ""
+    for paragraph in paragraphs("\n".join(lines)):
+        if paragraph.startswith(_WAY_BACK):
+            continue
+        for piece in _short(paragraph):
+            yield f"{lead}{piece}"
+            lead = ""
+
+
+def _short(paragraph: str) -> Iterator[str]:
+    if len(paragraph) <= _LONGEST_PIECE:
+        yield paragraph
+        return
+    taken = ""
+    for sentence in sentences(paragraph):
+        if taken and len(taken) + len(sentence) > _LONGEST_PIECE:
+            yield taken
+            taken = ""
+        taken = f"{taken} {sentence}".strip()
+    if taken:
+        yield taken
+
+
 def _section(line: str) -> str | None:
     """The section that a heading or a label opens: empty for an unknown one, None for other lines."""
-    if match := _HEADING.match(line):
-        title = match[1].strip().casefold()
-        return next((name for name in SECTIONS if title.startswith(name.casefold().split(" ")[0])), "")
+    if _HEADING.match(line):
+        title = _title(line).casefold()
+        return next((name for name in SHOWN if title.startswith(name.casefold().split(" ")[0])), "")
     if match := _LABEL.match(line):
         return _LABEL_SECTIONS.get(match[1])
     return None

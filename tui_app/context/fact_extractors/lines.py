@@ -12,6 +12,7 @@ class Tier(Enum):
     """Kinds of lines, by how dear they are when there is little room."""
 
     REQUEST = "request"
+    BEFORE = "earlier prose"
     RULE = "rule"
     ERROR = "error"
     CHANGED = "changed file"

@@ -58,12 +58,21 @@ def typed_text(text: str) -> str:
         return ""
     if "<" not in text:
         return text.strip()
+    if _block(text, _COMMAND_ARGS) and (command := command_typed(text)):
+        return command
+    return _without_blocks(text, _WRAPPERS).strip()
+
+
+def command_typed(text: str) -> str:
+    """The slash command that a person typed, with its arguments, or an empty string.
+
+    A bare one steers the program and asks for nothing, but it is the person's doing.
+
+    Args:
+        text: One text of a user message as it was sent.
+    """
     command = _COMMAND_NAME.search(text)
-    rest = _without_blocks(text, _WRAPPERS).strip()
-    if command is None:
-        return rest
-    arguments = _block(text, _COMMAND_ARGS)
-    return f"{command[1].strip()} {arguments}".strip() if arguments else rest
+    return f"{command[1].strip()} {_block(text, _COMMAND_ARGS)}".strip() if command else ""
 
 
 def only_reminds(text: str) -> bool:
