@@ -11,13 +11,15 @@ from tui_app.context.compactor import CompactionRefused
 from tui_app.context.encodings import TextCounter
 from tui_app.context.items import to_messages
 from tui_app.context.limits import ContextTooLarge
-from tui_app.context.policy import Policy
+from tui_app.context.policy import PLIMSOLL, Policy
 
 STEP = 3_000
 """Tokens a played history grows by between two requests."""
 
 
-async def chained(before: Sequence[ModelMessage], times: int, window: int, text: TextCounter) -> Context:
+async def chained(
+    before: Sequence[ModelMessage], times: int, window: int, text: TextCounter, policy: Policy = PLIMSOLL
+) -> Context:
     """Play a history in so many portions and compact after each one.
 
     Args:
@@ -25,11 +27,12 @@ async def chained(before: Sequence[ModelMessage], times: int, window: int, text:
         times: Portions, and compactions.
         window: Tokens of the model's window.
         text: Counts tokens.
+        policy: How the window is governed.
 
     Returns:
         What is in view after the last compaction.
     """
-    governed = Governed(text, window)
+    governed = Governed(text, window, policy)
     view: list[ModelMessage] = []
     for portion in portions(before, times, governed.size):
         done = len(governed.compactions)

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from pydantic_ai.messages import BaseToolReturnPart, ModelMessage
+from pydantic_ai.messages import BaseToolReturnPart, ModelMessage, ModelResponse
 
-from tests.quality.text import message_text, names_in, text_of
+from tests.quality.text import message_text, names_in, text_of, typed_in
 
 HIDDEN = "[old output hidden]"
 KEPT_OUTPUTS = 10
@@ -84,6 +84,14 @@ def product(summary: str, tail: Sequence[ModelMessage], count: Count) -> Context
     """What the other product really put in place of the history."""
     text = "\n".join(filter(None, [summary, text_of(tail)]))
     return Context("the product's own summary", text, count(text), summary, count(summary))
+
+
+def what_cannot_leave(before: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """The last prompt that a person typed, and from the last answer on everything: nobody has read it yet."""
+    answers = [place for place, message in enumerate(before) if isinstance(message, ModelResponse)]
+    unread = answers[-1] if answers else 0
+    typed = [place for place, message in enumerate(before) if typed_in([message])]
+    return [*(before[place] for place in typed[-1:] if place < unread), *before[unread:]]
 
 
 def _last(text: str, budget: int, count: Count) -> str:

@@ -11,7 +11,7 @@ from pydantic_ai.usage import RequestUsage
 
 from tests.quality.contexts import Context
 from tests.quality.text import text_of
-from tui_app.context.compactor import Compactor
+from tui_app.context.compactor import CompactionRefused, Compactor
 from tui_app.context.encodings import TextCounter
 from tui_app.context.events import CompactionComplete, Payload
 from tui_app.context.extractive import extractive_summary
@@ -26,13 +26,13 @@ from tui_app.context.replacement import WAY_BACK
 from tui_app.context.tokens import TokenCounter
 
 COMPACTION_ALONE = replace(PLIMSOLL, stages=NO_STAGES)
-"""The default policy without the stages that hide old outputs first: what is summarised is all there was."""
+"""The default policy without the stages that hide old outputs first."""
 
 
 class Governed:
     """A conversation under a policy in a window of so many tokens, without any model."""
 
-    def __init__(self, text: TextCounter, window: int, policy: Policy = COMPACTION_ALONE) -> None:
+    def __init__(self, text: TextCounter, window: int, policy: Policy = PLIMSOLL) -> None:
         self.counter = TokenCounter(text)
         self.events: list[Payload] = []
         self.sent: list[ModelMessage] = []
@@ -50,6 +50,16 @@ class Governed:
         """Send a history that ends with a request; returns what the model was given."""
         await self._agent.run(None, message_history=list(messages))
         return self.sent
+
+    async def compacted(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+        """Send a history, and ask for a compaction where hiding old outputs had made room enough."""
+        sent = await self.send(messages)
+        if self.compactions:
+            return sent
+        try:
+            return await self.compact()
+        except CompactionRefused:
+            return sent
 
     async def compact(self) -> list[ModelMessage]:
         """Compact what the last request left in view, and return the view."""

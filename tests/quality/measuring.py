@@ -8,7 +8,15 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.quality.cases import Case
 from tests.quality.chains import chained, played
-from tests.quality.contexts import Context, head_and_tail, ledger, masked, product, raw_tail
+from tests.quality.contexts import (
+    Context,
+    head_and_tail,
+    ledger,
+    masked,
+    product,
+    raw_tail,
+    what_cannot_leave,
+)
 from tests.quality.governed import COMPACTION_ALONE, Governed, bare_summary, context_of
 from tests.quality.safety import check
 from tests.quality.scores import Scores, invented, score, wrong_claims
@@ -19,9 +27,10 @@ from tui_app.context.facts import extract_facts
 from tui_app.context.items import Item
 from tui_app.context.policy import PLIMSOLL
 
-PLAYED = {"compaction alone": COMPACTION_ALONE, "default policy, with old outputs hidden first": PLIMSOLL}
+PLAYED = {"default policy": PLIMSOLL, "compaction alone": COMPACTION_ALONE}
 CHAINS = (1, 2, 3, 5)
-OURS_STAGED = "ours, with old outputs hidden first"
+OURS_UNASKED = "ours, before anybody asks for a compaction"
+OURS_ALONE = "compaction alone, no old outputs hidden first"
 OURS_LONG = "ours, where the history is at least two windows long"
 LONG = 600_000
 """Tokens of the session that speed is measured on."""
@@ -36,8 +45,8 @@ class Measured:
     chains: dict[int, list[Scores]] = field(default_factory=dict)
     played: dict[str, list[Scores]] = field(default_factory=dict)
     checks: dict[str, list[bool]] = field(default_factory=dict)
-    cases: list[tuple[Case, Scores]] = field(default_factory=list)
-    """Every case with the scores of our result."""
+    cases: list[tuple[Case, float, Scores]] = field(default_factory=list)
+    """Every case with the share of it that cannot leave, and the scores of our result."""
     complaints: list[str] = field(default_factory=list)
     """False claims and inventions of ours, word for word; for the terminal, never for a committed page."""
     same_bytes: list[bool] = field(default_factory=list)
@@ -49,14 +58,15 @@ async def measure(case: Case, into: Measured, window: int, budgets: Sequence[int
     """Measure one case."""
     truth = truth_of(case)
     governed = Governed(text, window)
-    ours = context_of(await governed.send(case.before), governed)
+    ours = context_of(await governed.compacted(case.before), governed)
     again = Governed(text, window)
-    into.same_bytes.append(context_of(await again.send(case.before), again).text == ours.text)
+    into.same_bytes.append(context_of(await again.compacted(case.before), again).text == ours.text)
     size = ours.tokens
-    staged = Governed(text, window, PLIMSOLL)
+    unasked, alone = Governed(text, window), Governed(text, window, COMPACTION_ALONE)
     contexts = [
         ours,
-        context_of(await staged.send(case.before), staged, OURS_STAGED),
+        context_of(await unasked.send(case.before), unasked, OURS_UNASKED),
+        context_of(await alone.compacted(case.before), alone, OURS_ALONE),
         raw_tail(case.before, size, text.count, "raw tail of the same size"),
         head_and_tail(case.before, size, text.count),
         masked(case.before, text.count),
@@ -68,7 +78,8 @@ async def measure(case: Case, into: Measured, window: int, budgets: Sequence[int
         scores = score(context, truth, case.tokens, text.count)
         into.window.setdefault(context.name, []).append(scores)
         if context is ours:
-            into.cases.append((case, scores))
+            stays = governed.size(what_cannot_leave(case.before)) / case.tokens
+            into.cases.append((case, stays, scores))
             if case.tokens >= 2 * window:
                 into.window.setdefault(OURS_LONG, []).append(scores)
     _complain(into, case, ours, truth)

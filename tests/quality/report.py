@@ -29,7 +29,7 @@ _CHAIN = ("size", "written", "touched", "verbs", "false_claims", "rules", "first
 
 def render(measured: Measured, *, window: int, command: str) -> str:
     """The whole report as Markdown."""
-    real = sum(case.real for case, _ in measured.cases)
+    real = sum(case.real for case, _, _ in measured.cases)
     count = len(measured.cases)
     blocks = [
         f"`{command}`",
@@ -92,11 +92,11 @@ def _cases(measured: Measured) -> str:
     """One row a history, without its name: what the sessions are about is nobody's business."""
     columns = tuple(COLUMNS)
     lines = [
-        "| history | tokens | cut | " + " | ".join(COLUMNS[name] for name in columns) + " |",
-        "|---" * (len(columns) + 3) + "|",
+        "| history | tokens | cut | cannot leave | " + " | ".join(COLUMNS[name] for name in columns) + " |",
+        "|---" * (len(columns) + 4) + "|",
     ]
-    for place, (case, scores) in enumerate(measured.cases, 1):
+    for place, (case, stays, scores) in enumerate(measured.cases, 1):
         cells = " | ".join(number(getattr(scores, name)) for name in columns)
         cut = "real" if case.real else "made"
-        lines.append(f"| {place}, {case.format} | {case.tokens:,} | {cut} | {cells} |")
+        lines.append(f"| {place}, {case.format} | {case.tokens:,} | {cut} | {number(stays)} | {cells} |")
     return "\n".join(lines)

@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.validity import complaints, unpaired
-from tests.quality.governed import Governed, written_in
+from tests.quality.governed import COMPACTION_ALONE, Governed, written_in
 from tests.quality.logged import survives_on_disk
 from tui_app.context.compactor import CompactionRefused, Compactor
 from tui_app.context.encodings import TextCounter
@@ -60,11 +60,11 @@ class _Failing:
 
 async def check(before: Sequence[ModelMessage], window: int, text: TextCounter) -> dict[str, bool]:
     """Run every check on one history; names as in :data:`CHECKS`."""
-    governed = Governed(text, window)
+    governed = Governed(text, window, COMPACTION_ALONE)
     system = ModelRequest(parts=[SystemPromptPart("You are careful.")])
     sent = await governed.send([system, *before])
     staged = await Governed(text, window, PLIMSOLL).send([system, *before])
-    hostile = await Governed(text, window).send([*before[:1], *_hostile(), *before[1:]])
+    hostile = await Governed(text, window).compacted([*before[:1], *_hostile(), *before[1:]])
     return {
         "S1": not unpaired(sent) and not unpaired(staged),
         "S2": _in_order(sent, before),

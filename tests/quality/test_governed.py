@@ -39,7 +39,13 @@ def session(turns: int = 24, printed: int = 60) -> tuple[ModelMessage, ...]:
 
 def test_the_request_is_what_the_model_was_given() -> None:
     governed = Governed(text(), WINDOW)
-    sent = asyncio.run(governed.send(session()))
+    unasked = asyncio.run(governed.send(session()))
+    assert governed.compactions == [], "hiding old outputs was enough"
+    assert text_of(unasked).count("[Result archived") > 10
+    sent = asyncio.run(Governed(text(), WINDOW, COMPACTION_ALONE).send(session()))
+    assert isinstance(sent[0].parts[0], CompactionPart)
+    governed = Governed(text(), WINDOW)
+    sent = asyncio.run(governed.compacted(session()))
     kept = context_of(sent, governed)
     assert len(governed.compactions) == 1
     assert kept.tokens < WINDOW < governed.size(session())

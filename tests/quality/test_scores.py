@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.quality.contexts import Context
+from tests.context.facts_kit import call, says, user
+from tests.quality.contexts import Context, what_cannot_leave
 from tests.quality.scores import average, invented, score, wrong_claims
 from tests.quality.synthetic import BEFORE, CASE, FIRST, GOOD, LATEST, OPEN_LINE, RULE, characters, scored
 from tests.quality.text import text_of
@@ -99,3 +100,13 @@ def test_means_leave_out_what_had_no_object() -> None:
     assert means["rules"] == 0.5
     assert means["density"] == rows[0].density
     assert average([])["size"] is None
+
+
+def test_what_nobody_has_read_yet_cannot_leave() -> None:
+    reminder = user("<system-reminder>Be brief.</system-reminder>")
+    unread = call("read", {"path": "b"}, "x")
+    asked, latest = user("Go on."), user("Now this.")
+    before = [*user("Begin."), *says("Right."), *asked, *call("read", {"path": "a"}), *reminder, *unread]
+    assert what_cannot_leave(before) == [*asked, *unread]
+    assert what_cannot_leave([*before, *latest]) == [*unread, *latest]
+    assert what_cannot_leave(latest) == latest
