@@ -97,7 +97,8 @@ def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Ca
 
     Args:
         earlier: What a previous summary carried.
-        old: Messages that leave now; what programs put around a prompt is left out.
+        old: Messages that leave now; what programs put around a prompt is left out, and so are bare slash
+            commands, which only steer the program.
         budget: Tokens all of them may take.
         count: Tokens of a text.
 
@@ -105,15 +106,15 @@ def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Ca
         What has room. The first request is clipped in the middle only where it alone is over the budget, any
         other prompt where it would take more than half of it.
     """
-    said = list(dict.fromkeys((*earlier.prompts, *_typed(old))))
+    every = dict.fromkeys((*earlier.prompts, *_typed(old)))
+    said = [(key, text) for key, text in every if not is_bare_command(text)]
     if budget <= 0:
         return Words(omitted=earlier.omitted + len(said))
-    first = next((place for place, (_, text) in enumerate(said) if not is_bare_command(text)), 0)
     chosen: dict[int, Prompt] = {}
     left = budget
-    for place in [first, *(at for at in range(len(said) - 1, -1, -1) if at != first)] if said else ():
+    for place in [0, *range(len(said) - 1, 0, -1)] if said else ():
         key, text = said[place]
-        clipped = _fitted(text, budget if place == first else budget // 2, count)
+        clipped = _fitted(text, budget // 2 if place else budget, count)
         cost = count(clipped) + _FRAMING
         if cost > left and chosen:
             continue

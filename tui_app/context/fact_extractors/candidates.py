@@ -10,7 +10,7 @@ from tui_app.context.fact_extractors.files import file_trails
 from tui_app.context.fact_extractors.lines import Candidate, Tier, from_fact, kept, key_of
 from tui_app.context.fact_extractors.narrative import Told, last_words, milestones, plans, turns
 from tui_app.context.fact_extractors.outcomes import command_of
-from tui_app.context.fact_extractors.paths import common_root
+from tui_app.context.fact_extractors.paths import common_root, shortened
 from tui_app.context.fact_extractors.reading import Reading, Said
 from tui_app.context.fact_extractors.rules import REQUEST_LIMIT, clip_middle, find_rules, first_request
 from tui_app.context.fact_extractors.talk import AWAITS_ANSWER, AWAITS_RESULT, decision_facts, question_facts
@@ -50,7 +50,7 @@ def candidates(reading: Reading, carried: Carried) -> list[Candidate]:
         *change_lines(reading, carried, root),
         *command_lines(reading, carried),
         *open_error_lines(reading, carried, runs),
-        *_state(reading, carried),
+        *_state(reading, carried, root),
         *_open(reading, carried),
         *detail_lines(reading, carried, root),
     ]
@@ -113,7 +113,7 @@ def _decisions(reading: Reading, carried: Carried) -> Iterator[Candidate]:
         yield from_fact(fact, sections.DECISIONS, Tier.DECISION)
 
 
-def _state(reading: Reading, carried: Carried) -> Iterator[Candidate]:
+def _state(reading: Reading, carried: Carried, root: str) -> Iterator[Candidate]:
     words, runs = last_words(reading), untold_runs(reading)
     if words is None and not runs:
         yield from kept(carried, sections.STATE, Tier.STATE, 1.0)
@@ -121,7 +121,7 @@ def _state(reading: Reading, carried: Carried) -> Iterator[Candidate]:
         yield Candidate(sections.STATE, Tier.STATE, f"Last said: {words.text}", words.key, 2.0)
     if runs:
         run = runs[-1]
-        shown = f"`{run.what}`" if command_of(run.action) else run.what
+        shown = f"`{run.what}`" if command_of(run.action) else shortened(run.what, root)
         text = f"Last done: {shown} · {'ok' if run.ok else 'failed'}"
         yield Candidate(sections.STATE, Tier.STATE, text, run.action.key, 1.5)
 

@@ -59,23 +59,25 @@ def detail_facts(reading: Reading, limit: int = MAX_DETAILS) -> list[Fact]:
 
 
 def grouped(facts: Iterable[Fact]) -> Iterator[tuple[str, list[Fact]]]:
-    """Put details of one file, and files of one folder, on common lines: ``path: a, b``.
+    """Put details of one file, and files of one folder, on a common line: ``path: a, b``.
+
+    There is one line for each: whoever needs more of a file's names opens the file, and nobody reads a page of
+    them.
 
     Args:
         facts: Details, weightiest first.
 
     Yields:
-        The text of a line and its facts, at most ``NAMES_IN_A_LINE`` of them, weightiest first.
+        The text of a line and its facts, the weightiest ``NAMES_IN_A_LINE`` of them.
     """
     groups: dict[str, list[Fact]] = {}
     for fact in facts:
         groups.setdefault(fact.text.partition(_SEPARATOR)[2], []).append(fact)
     for where, members in groups.items():
         head = _head(where)
-        for start in range(0, len(members), NAMES_IN_A_LINE):
-            part = members[start : start + NAMES_IN_A_LINE]
-            names = ", ".join(fact.text.partition(_SEPARATOR)[0] for fact in part)
-            yield head + (names.replace("`", "") if head else names), part
+        part = members[:NAMES_IN_A_LINE]
+        names = ", ".join(fact.text.partition(_SEPARATOR)[0] for fact in part)
+        yield head + (names.replace("`", "") if head else names), part
 
 
 def _head(where: str) -> str:

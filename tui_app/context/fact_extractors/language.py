@@ -19,6 +19,7 @@ _CODE = re.compile(
 )
 _MARKED = re.compile(r"`[^`]{1,200}`")
 _SPACE = re.compile(r"\s+")
+_EMPHASIS = re.compile(r"\*\*(?=\S)([^*\n]{1,300})\*\*")
 
 
 def paragraphs(text: str) -> Iterator[str]:
@@ -75,6 +76,11 @@ def looks_pasted(line: str) -> bool:
         return True
     letters = sum(char.isalpha() or char in " _-,." for char in sample)
     return letters < 0.6 * len(sample)
+
+
+def unmarked(text: str) -> str:
+    """The text without marks of emphasis, which say nothing once a line stands alone."""
+    return _EMPHASIS.sub(r"\1", text)
 
 
 def one_line(text: str) -> str:

@@ -23,6 +23,9 @@ _FILE_ENDINGS = words(
     "rst txt json jsonl yaml yml toml ini cfg conf lock xml html css scss less vue svelte sql proto tf "
     "bicep gradle env csv tsv ipynb lua dart ex exs hs ml pony mod sum log plist svg tcss"
 )
+_DIFF_HEAD = re.compile(r"(?m)^(?:diff --git|---|\+\+\+) [ab]/.*$")
+_DIFF_SIDE = re.compile(r" [ab]/")
+"""A diff puts a letter for its side in front of every path."""
 _OUTSIDE = re.compile(r"^(?:\.{1,2}/|@)+")
 """What stands in front of a path that is told from somewhere else."""
 _ATTRIBUTES = frozenset({"process.env", "console.log"})
@@ -73,13 +76,17 @@ class Names:
 
     def note(self, text: str, key: int, index: int, voice: float, place: str = "") -> None:
         """Take in the names of one text."""
-        text = text[:LONGEST]
+        text = _DIFF_HEAD.sub(_without_sides, text[:LONGEST])
         defined = set(_DEFINED.findall(text)) if voice == PRINTED else ()
         for name in dict.fromkeys(_code_names(text)):
             points = voice * _DEFINITION if name in defined else voice
             _note(self.code, name, key, index, points, place, defined=name in defined)
         for name in dict.fromkeys(_file_names(text)):
             _note(self.files, name, key, index, voice, place)
+
+
+def _without_sides(match: re.Match[str]) -> str:
+    return _DIFF_SIDE.sub(" ", match[0])
 
 
 def _note(

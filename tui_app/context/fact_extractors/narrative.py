@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tui_app.context.fact_extractors.cues import asks, looks_ahead
-from tui_app.context.fact_extractors.language import clip, looks_pasted, one_line, paragraphs, sentences
+from tui_app.context.fact_extractors.language import (
+    clip,
+    looks_pasted,
+    one_line,
+    paragraphs,
+    sentences,
+    unmarked,
+)
 from tui_app.context.fact_extractors.reading import Reading, Said
 
 STATE_LIMIT = 700
@@ -65,7 +72,7 @@ def milestones(reading: Reading) -> Iterator[Told]:
             finished = _DONE.search(sentence) and not looks_ahead(sentence) and not asks(sentence)
             finished = finished and not sentence.endswith(_ANNOUNCES)
             if finished and 16 <= len(sentence) <= _MILESTONE_LIMIT and not looks_pasted(sentence):
-                yield Told(sentence, said.key, said.index)
+                yield Told(unmarked(sentence), said.key, said.index)
                 given += 1
                 break
         if given >= _MAX_MILESTONES:
@@ -88,7 +95,7 @@ def plans(reading: Reading) -> Iterator[Told]:
     for said in reading.spoken[-2:]:
         for sentence in sentences(said.text):
             if looks_ahead(sentence) and not asks(sentence) and len(sentence) <= _STEP_LIMIT:
-                yield Told(sentence, said.key, said.index)
+                yield Told(unmarked(sentence), said.key, said.index)
 
 
 def opening(text: str, limit: int) -> str:
@@ -100,4 +107,4 @@ def opening(text: str, limit: int) -> str:
         length += len(paragraph) + 1
         if length > limit:
             break
-    return clip(" ".join(taken), limit)
+    return clip(unmarked(" ".join(taken)), limit)

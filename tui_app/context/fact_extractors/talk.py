@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.cues import asks, diagnoses, sounds_decided
-from tui_app.context.fact_extractors.language import clip, looks_pasted, sentences
+from tui_app.context.fact_extractors.language import clip, looks_pasted, sentences, unmarked
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Reading, Said
 
@@ -104,4 +104,4 @@ def _decides(sentence: str) -> bool:
 def _prose(text: str) -> Iterator[str]:
     for sentence in sentences(text):
         if not looks_pasted(sentence):
-            yield sentence
+            yield unmarked(sentence)
