@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.facts_kit import MESSAGES, call, characters, history, says, shell, summary, user
 from tui_app.context.extractive import extractive_summary, marker_summary
+from tui_app.context.fact_extractors.language import unmarked
 from tui_app.context.items import Item
 from tui_app.context.replacement import WAY_BACK
 
@@ -358,3 +359,12 @@ def test_the_programs_own_words_below_a_summary_are_not_carried_as_prose() -> No
     text = summarise(history(user("Go on."), start=9), previous=f"Prose.\n\n{WAY_BACK}\n{old}")
     assert "What came before\n- Prose.\n\n" in text
     assert "search_history" not in text
+
+
+def test_marks_of_emphasis_are_left_out_of_what_the_assistant_said() -> None:
+    said = "**Changes made:** I decided to drop `**kwargs`. **Done:** everything passes now, *mostly*."
+    text = summarise(history(user("Never use **kwargs."), says(said)))
+    assert "Last said: Changes made: I decided to drop `**kwargs`. Done: everything passes now" in text
+    assert "Never use **kwargs." in text, "the user's words stay as they are"
+    assert unmarked("pass **options on") == "pass **options on"
+    assert unmarked("2 ** 3 is **eight**") == "2 ** 3 is eight"

@@ -2,8 +2,9 @@
 
 from pydantic_ai.messages import ModelMessage
 
-from tests.context.facts_kit import call, history, says, shell, texts, user
-from tui_app.context.fact_extractors.details import detail_facts, grouped
+from tests.context.facts_kit import call, characters, history, says, shell, texts, user
+from tui_app.context.extractive import extractive_summary
+from tui_app.context.fact_extractors.details import NAMES_IN_A_LINE, detail_facts, grouped
 from tui_app.context.fact_extractors.names import index_names, reports
 from tui_app.context.fact_extractors.reading import read_items
 from tui_app.context.facts import extract_facts
@@ -75,3 +76,31 @@ def test_a_file_is_known_by_the_place_a_compiler_names() -> None:
     printed = "src/tide.ts(3,8): error TS1259: no default\nrun.sh(now) open.py()"
     names = index_names(read_items(history(shell("tsc", printed))))
     assert set(names.files) == {"src/tide.ts"}
+
+
+def test_the_sides_of_a_diff_are_no_folders() -> None:
+    printed = "diff --git a/src/tide.py b/src/tide.py\n--- a/src/tide.py\n+++ b/src/tide.py\nsee a/plan.md\n"
+    names = index_names(read_items(history(shell("git diff", printed))))
+    assert set(names.files) == {"src/tide.py", "a/plan.md"}
+
+
+def test_a_file_has_one_line_with_what_it_defines_first() -> None:
+    printed = "def open_berth(): ...\n" + "\n".join(f"use_rope_{number}()" for number in range(40))
+    items = history(user("Look at pier.py."), says("ok"), call("Read", {"file_path": "pier.py"}, printed))
+    text = extractive_summary(items, budget_tokens=900, count=characters)
+    lines = [line for line in text.splitlines() if "use_rope_" in line]
+    assert len(lines) == 1, "a page of names is read by nobody"
+    assert lines[0].startswith("- pier.py defines open_berth; also use_rope_")
+    assert lines[0].count(",") == NAMES_IN_A_LINE - 2
+
+
+def test_files_that_were_only_seen_stand_apart() -> None:
+    items = history(user("Look around."), shell("git ls-files", LISTING))
+    once = extractive_summary(items, budget_tokens=900, count=characters)
+    seen = once.partition("## Seen but not opened\n")[2].splitlines()
+    assert "- web/src/: chat.tsx, app.tsx (#3)" in seen
+    again = extractive_summary(history(user("Go on.")), budget_tokens=900, count=characters, previous=once)
+    assert again.partition("## Seen but not opened\n")[2].splitlines() == seen
+    below = "**Details**\n- files in web/src/: chat.tsx (#3)\n- files: alone.py (#3)"
+    moved = extractive_summary(history(user("Go on.")), budget_tokens=900, count=characters, previous=below)
+    assert "## Seen but not opened\n- web/src/: chat.tsx (#3)\n- alone.py (#3)" in moved

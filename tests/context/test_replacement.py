@@ -154,3 +154,10 @@ def test_ranges_go_by_number_and_not_by_place() -> None:
     assert key_ranges(items, frozenset({60, 45, 52, 53})) == ((45, 60),)
     assert key_ranges(items, frozenset({45, 52, 61})) == ((45, 52), (61, 61))
     assert key_ranges(items, frozenset()) == ()
+
+
+def test_a_bare_command_is_nothing_anybody_needs_word_for_word() -> None:
+    items = prompts("/mode", "Mend the pier.", "/tide now")
+    words = choose_prompts(Earlier(prompts=((-1, "/old"),)), items, 500, characters)
+    assert words.prompts == ((2, "Mend the pier."), (3, "/tide now"))
+    assert words.omitted == 0

@@ -25,7 +25,9 @@ SECTIONS = (INTENT, CONSTRAINTS, DONE, DECISIONS, FILES, ERRORS, STATE, NEXT, DE
 """Headings of a summary, in order. A summary written by a model uses the same ones."""
 BEFORE = "What came before"
 """Heading above what an earlier summary said under headings of its own, or under none."""
-SHOWN = (INTENT, CONSTRAINTS, BEFORE, *SECTIONS[2:])
+SEEN = "Seen but not opened"
+"""Heading above files that came up by their names only."""
+SHOWN = (INTENT, CONSTRAINTS, BEFORE, *SECTIONS[2:], SEEN)
 """Headings in the order in which a summary without a model shows them."""
 FIRST_REQUEST = "First request"
 LATEST_REQUEST = "Latest request"
@@ -46,6 +48,7 @@ _LABEL_SECTIONS = {
     "Rules": CONSTRAINTS, "Requests": INTENT, "Open errors": ERRORS, "Open questions": NEXT, "Tasks": NEXT,
     "Files": FILES, "Agreed": DECISIONS, "Commands": FILES, "Details": DETAILS,
 }  # fmt: skip
+_WITH_PATHS = frozenset((FILES, DETAILS, SEEN))
 _HEADING = re.compile(r"^#{1,6}\s{1,4}(?:\d{1,2}[.)]\s{1,4})?\**([^#*\n]{1,120}?)\**:?\s{0,40}$")
 _LABEL = re.compile(r"^\*\*([A-Z][A-Za-z ]{2,30}):?\*\*:?$")
 _BULLET = re.compile(r"^(?:[-*+]|\d{1,3}[.)]) {1,4}")
@@ -135,7 +138,7 @@ def take_apart(summary: str) -> Carried:
         elif section == BEFORE:
             prose.setdefault("" if title == BEFORE else title, []).append(line)
         else:
-            whole = paths.line(line) if section in {FILES, DETAILS} else line
+            whole = paths.line(line) if section in _WITH_PATHS else line
             if whole.strip():
                 _take_line(found.setdefault(section, []), whole)
     found[BEFORE] = [

@@ -17,10 +17,11 @@ from tui_app.context.fact_extractors.reading import Reading
 
 MAX_DETAILS = 250
 """Enough to judge a summary by; a log entry that lists more is read by nobody."""
-NAMES_IN_A_LINE = 10
+NAMES_IN_A_LINE = 14
 LEAST_WEIGHT = 0.15
 """Names below it stood once in an old output: hardly one in thirty of them is ever needed again."""
-SEEN_IN, DEFINED_IN = " · in ", " · defined in "
+_SEEN, _DEFINED = "in ", "defined in "
+SEEN_IN, DEFINED_IN = f" · {_SEEN}", f" · {_DEFINED}"
 FILES, FILES_IN = "files: ", "files in "
 _SEPARATOR = " · "
 _NO_FOLDER = "?"
@@ -61,8 +62,8 @@ def detail_facts(reading: Reading, limit: int = MAX_DETAILS) -> list[Fact]:
 def grouped(facts: Iterable[Fact]) -> Iterator[tuple[str, list[Fact]]]:
     """Put details of one file, and files of one folder, on a common line: ``path: a, b``.
 
-    There is one line for each: whoever needs more of a file's names opens the file, and nobody reads a page of
-    them.
+    There is one line for each: whoever needs more of a file's names opens the file, and nobody reads a page
+    of them.
 
     Args:
         facts: Details, weightiest first.
@@ -72,22 +73,31 @@ def grouped(facts: Iterable[Fact]) -> Iterator[tuple[str, list[Fact]]]:
     """
     groups: dict[str, list[Fact]] = {}
     for fact in facts:
-        groups.setdefault(fact.text.partition(_SEPARATOR)[2], []).append(fact)
-    for where, members in groups.items():
-        head = _head(where)
+        groups.setdefault(_place(fact), []).append(fact)
+    for place, members in groups.items():
         part = members[:NAMES_IN_A_LINE]
-        names = ", ".join(fact.text.partition(_SEPARATOR)[0] for fact in part)
-        yield head + (names.replace("`", "") if head else names), part
+        yield _line(place, part), part
 
 
-def _head(where: str) -> str:
-    """The beginning of a line about one place; details without a place have none."""
-    relation, _, place = where.rpartition("in ")
+def _place(fact: Fact) -> str:
+    """The file or folder a detail belongs to; empty for one that belongs nowhere."""
+    where = fact.text.partition(_SEPARATOR)[2]
+    return where.removeprefix(_DEFINED).removeprefix(_SEEN)
+
+
+def _line(place: str, part: Iterable[Fact]) -> str:
+    """What is known of one place: in a file what is defined there first, then what else came up in it."""
+    defined: list[str] = []
+    others: list[str] = []
+    for fact in part:
+        name, _, where = fact.text.partition(_SEPARATOR)
+        (defined if where.startswith(_DEFINED) else others).append(name.replace("`", "") if place else name)
+    listed = ", ".join(others)
+    if defined:
+        return f"{place} defines {', '.join(defined)}" + (f"; also {listed}" if others else "")
     if place.endswith("/"):
-        return f"{FILES_IN}{place}: "
-    if place == _NO_FOLDER or not place:
-        return FILES if place else ""
-    return f"{place} defines: " if relation else f"{place}: "
+        return f"{FILES_IN}{place}: {listed}"
+    return f"{FILES}{listed}" if place == _NO_FOLDER else f"{place}: {listed}" if place else listed
 
 
 def _weight(fact: Fact) -> float:

@@ -19,7 +19,8 @@ _CODE = re.compile(
 )
 _MARKED = re.compile(r"`[^`]{1,200}`")
 _SPACE = re.compile(r"\s+")
-_EMPHASIS = re.compile(r"\*\*(?=\S)([^*\n]{1,300})\*\*")
+_EMPHASIS = re.compile(r"(`[^`\n]{0,300}`)|\*\*(?=\S)|(?<=\S)\*\*")
+"""Code first: what looks like a mark in it is code."""
 
 
 def paragraphs(text: str) -> Iterator[str]:
@@ -79,8 +80,16 @@ def looks_pasted(line: str) -> bool:
 
 
 def unmarked(text: str) -> str:
-    """The text without marks of emphasis, which say nothing once a line stands alone."""
-    return _EMPHASIS.sub(r"\1", text)
+    """The text without marks of emphasis, which say nothing once a line stands alone.
+
+    Where one has no counterpart it may be anything, and all stay.
+    """
+    marks = sum(match[1] is None for match in _EMPHASIS.finditer(text))
+    return text if marks % 2 else _EMPHASIS.sub(_code_of, text)
+
+
+def _code_of(match: re.Match[str]) -> str:
+    return match[1] or ""
 
 
 def one_line(text: str) -> str:

@@ -23,6 +23,7 @@ _MOST_DETAILS = 800
 """More than fit; which of them are taken is for weight and focus to say."""
 _FEW = 3
 """Errors that are told in more than one line are fewer than these."""
+_NAMED = (sections.DETAILS, sections.SEEN)
 _ALWAYS = 1_000.0
 """Weight of a line that others cannot be read without."""
 
@@ -99,9 +100,10 @@ def _target(what: str) -> str:
 
 def detail_lines(reading: Reading, carried: Carried, root: str) -> Iterator[Candidate]:
     """Values and names by the file they belong to, and files by their folder, some to a line."""
-    known = " ".join(entry.text for entry in carried.entries(sections.DETAILS))
-    for entry in kept(carried, sections.DETAILS, Tier.DETAIL, 0.5):
-        yield entry.saying(shortened(entry.text, root))
+    known = " ".join(entry.text for name in _NAMED for entry in carried.entries(name))
+    for name in _NAMED:
+        for entry in kept(carried, name, Tier.DETAIL, 0.5):
+            yield _named(shortened(entry.text, root), entry.key, entry.weight, seen=name == sections.SEEN)
     facts = (
         fact
         for fact in detail_facts(reading, _MOST_DETAILS)
@@ -109,5 +111,12 @@ def detail_lines(reading: Reading, carried: Carried, root: str) -> Iterator[Cand
     )
     for text, part in grouped(facts):
         weight = sum(fact.weight for fact in part) / len(part)
-        tier = Tier.SEEN if text.startswith((FILES, FILES_IN)) else Tier.DETAIL
-        yield Candidate(sections.DETAILS, tier, shortened(text, root), max(map(key_of, part)), weight)
+        yield _named(shortened(text, root), max(map(key_of, part)), weight)
+
+
+def _named(text: str, key: int | None, weight: float, *, seen: bool = False) -> Candidate:
+    """A line of names: those of files that were never opened stand apart."""
+    if seen or text.startswith((FILES, FILES_IN)):
+        folder = text.removeprefix(FILES_IN).removeprefix(FILES)
+        return Candidate(sections.SEEN, Tier.SEEN, folder, key, weight)
+    return Candidate(sections.DETAILS, Tier.DETAIL, text, key, weight)
