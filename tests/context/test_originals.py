@@ -80,20 +80,13 @@ def test_a_list_knows_what_stood_there_before_any_stage() -> None:
 def test_what_a_merged_request_stands_for_is_still_known() -> None:
     old, new = ToolReturnPart("read", "long", "a"), ToolReturnPart("read", "short", "a")
     originals = Originals()
-    originals.note(ModelRequest(parts=[old]), ModelRequest(parts=[new]))
+    change = Change(key=1, message=ModelRequest(parts=[new]))
+    originals.note([Item(1, ModelRequest(parts=[old]))], Rewrite(stage="trim", changes=(change,)))
     other = ToolReturnPart("read", "other", "b")
     merged = originals.of(Item(9, ModelRequest(parts=[new, other])))
     assert merged.message.parts == [old, other]
     originals.keep([Item(9, ModelRequest(parts=[other]))])
     assert originals.of(Item(1, ModelRequest(parts=[new]))).message.parts == [new], "it has left"
-
-
-def test_a_message_of_another_shape_is_no_form_of_it() -> None:
-    originals = Originals()
-    part = ToolReturnPart("read", "short", "a")
-    originals.note(ModelRequest(parts=[]), ModelRequest(parts=[part]))
-    item = Item(1, ModelRequest(parts=[part]))
-    assert originals.of(item) is item
 
 
 def test_what_the_list_has_lost_is_forgotten() -> None:

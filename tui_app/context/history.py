@@ -52,11 +52,7 @@ class History(Protocol):
         ...
 
     def originals(self, items: Sequence[Item]) -> Sequence[Item]:
-        """Visible messages as they were before any stage gave them another form.
-
-        Returns:
-            One item for each, in the same order; the very item where no stage has touched it.
-        """
+        """Visible messages as they were before any stage; the very item where none has touched it."""
         ...
 
     def weigh(self, item: Item) -> Breakdown:
@@ -198,9 +194,7 @@ class ListHistory:
         """Put the new forms into the list, and a digest behind the last of them."""
         before, messages = self.usage(), new_messages(rewrite)
         event = rewrite_event(rewrite, [self.counter.message(message).nonzero() for message in messages])
-        old = {item.key: item.message for item in self._items}
-        for change in rewrite.changes:
-            self._originals.note(old[change.key], change.message)
+        self._originals.note(self._items, rewrite)
         self._items = rewritten_items(self._items, rewrite, self._next)
         self._next += rewrite.digest is not None
         self.version += 1

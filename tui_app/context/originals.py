@@ -12,6 +12,7 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ModelResponsePart
 
 from tui_app.context.items import Item
+from tui_app.context.stages.rewrite import Rewrite
 
 Part = ModelRequestPart | ModelResponsePart
 
@@ -51,14 +52,14 @@ class Originals:
     _known: dict[int, tuple[Part, Part]] = field(default_factory=dict)
     """The part that is shown and the one it stands for, by the identity of the first."""
 
-    def note(self, old: ModelMessage, new: ModelMessage) -> None:
-        """Remember what a message was before a stage gave it another form."""
-        if len(old.parts) != len(new.parts):
-            return
-        for before, after in zip(old.parts, new.parts, strict=True):
-            if before is not after:
-                _, first = self._known.get(id(before), (before, before))
-                self._known[id(after)] = (after, first)
+    def note(self, items: Iterable[Item], rewrite: Rewrite) -> None:
+        """Remember what stands in a view before a stage gives messages of it another form."""
+        old = {item.key: item.message.parts for item in items}
+        for change in rewrite.changes:
+            # The new form has the same parts, in the same order.
+            for before, after in zip(old.get(change.key, ()), change.message.parts, strict=False):
+                if before is not after:
+                    self._known[id(after)] = (after, self._first(before))
 
     def of(self, item: Item) -> Item:
         """The message as it was; the same item where nothing is known."""

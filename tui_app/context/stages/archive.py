@@ -69,7 +69,11 @@ def to_archive(items: Sequence[Item], settings: Archive, batch_to: int | None = 
     if settings.strategy == "off":
         return ()
     view = list(dropwhile(_must_stay, _visible(items)))
-    left = sum(entry.results for entry in view)
+    if _results(view) <= settings.cutoff:
+        return ()
+    spared = unsettled(items)
+    view = list(dropwhile(_must_stay, (entry for entry in view if entry.item.key not in spared)))
+    left = _results(view)
     if left <= settings.cutoff:
         return ()
     target = settings.cutoff if batch_to is None else max(0, min(batch_to, settings.cutoff))
@@ -142,6 +146,10 @@ def clip_digest(text: str, settings: Archive) -> str:
     return shorten(text.strip(), settings.llm_output_chars)
 
 
+def _results(view: Sequence[_Visible]) -> int:
+    return sum(entry.results for entry in view)
+
+
 def _must_stay(entry: _Visible) -> bool:
     return not entry.may_leave
 
@@ -155,10 +163,7 @@ def _visible(items: Sequence[Item]) -> Iterator[_Visible]:
     found = paired(items)
     known = {id(pair.part) for pair in found}
     stays = newest_answers(items, found) | recalled(items, found)
-    unsettled_keys = unsettled(items)
     for item in items:
-        if item.key in unsettled_keys:
-            continue
         parts = [part for _, part in results_of(item) if not is_archived(part)]
         results = sum(id(part) in known for part in parts)
         if results:

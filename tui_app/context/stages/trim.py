@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from string import Formatter
 
 from tui_app.context.items import Item
@@ -28,7 +29,6 @@ def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
         return None
     keep = settings.keep_messages
     end = turn_start(items) if keep is None else last_messages(items, keep)
-    stays = unsettled(items) if keep is None else frozenset[int]()
     trimmed = _trimmed_form(settings.marker)
 
     def decide(item: Item, part: ResultPart, text: str) -> Form | None:
@@ -38,7 +38,12 @@ def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
         marker = settings.marker.format(length=length, key=item.key)
         return Form(text=text[: settings.chars] + marker, note=f"trimmed from {length:,} characters")
 
-    return rewrite_results("trim", [item for item in items[:end] if item.key not in stays], decide)
+    rewrite = rewrite_results("trim", items[:end], decide)
+    if rewrite is None or keep is not None:
+        return rewrite
+    spared = unsettled(items)
+    changes = tuple(change for change in rewrite.changes if change.key not in spared)
+    return replace(rewrite, changes=changes) if changes else None
 
 
 def _trimmed_form(marker: str) -> re.Pattern[str]:
