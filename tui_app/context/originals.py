@@ -12,6 +12,7 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ModelResponsePart
 
 from tui_app.context.items import Item
+from tui_app.context.stages.marks import is_acknowledgement
 from tui_app.context.stages.rewrite import Rewrite
 
 Part = ModelRequestPart | ModelResponsePart
@@ -22,7 +23,7 @@ class Unabridged:
     """A view as it was before any stage touched it."""
 
     items: tuple[Item, ...]
-    """All messages, in the order of the view."""
+    """All messages that anybody wrote or returned, in the order of the view."""
     in_sight: frozenset[int] = frozenset()
     """Keys of those that stay beside the summary and are shown as they were."""
 
@@ -39,7 +40,9 @@ def unabridged(originals: Sequence[Item], view: Sequence[Item], leaving: Iterabl
     shown = frozenset(
         item.key for item, now in zip(originals, view, strict=True) if item is now and item.key not in gone
     )
-    return Unabridged(items=tuple(originals), in_sight=shown)
+    # What we had the assistant say about a summary is nothing anybody said.
+    said = tuple(item for item in originals if not is_acknowledgement(item.message))
+    return Unabridged(items=said, in_sight=shown)
 
 
 @dataclass(slots=True)
