@@ -1,5 +1,7 @@
 """From summary to proposal, and the summariser that needs no model."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.context.facts_kit import characters, shell
@@ -122,3 +124,12 @@ async def test_the_last_resort_is_a_marker() -> None:
     summary = await ExtractiveSummariser(characters).summarise(task, lambda *_step: None, Ledger())
     assert summary.performed_by == "marker"
     assert "20 earlier messages were removed" in summary.text
+
+
+async def test_a_policy_without_facts_gets_none() -> None:
+    view, plan = view_and_plan()
+    whole = Unabridged(items=tuple(view.items()))
+    bare = replace(plan, facts_budget=0)
+    for made, stands in ((plan, True), (bare, False)):
+        proposal = await propose(view, made, whole, Summary(text="Notes."), BLANK, way_back="")
+        assert ("## Also worth keeping" in message_text(proposal.message)) is stands

@@ -78,20 +78,27 @@ async def propose(
     said = acknowledging(plan.form.acknowledgement) if plan.form.acknowledgement else None
     tokens = history.weigh(Item(0, message))
     added = tokens.total + (history.weigh(Item(0, said)).total if said else 0)
-    written = replace(
+    written = _written(blank, plan, summary, draft, tokens.nonzero())
+    left = frozenset(item.key for item in plan.split.old)
+    complete = _measured(written, plan, left, plan.sizes.of(added))
+    return Proposal(complete=complete, message=message, left=left, acknowledgement=said)
+
+
+def _written(
+    blank: CompactionComplete, plan: Plan, summary: Summary, draft: "_Draft", tokens: dict[str, int]
+) -> CompactionComplete:
+    """Add what was written, by whom and at what price, and what became of the facts."""
+    return replace(
         blank,
         outcome="success",
         performed_by=summary.performed_by,
         model=summary.model or blank.model,
         title=summary.title or default_title(plan),
         summary=summary.text,
-        tokens=tokens.nonzero(),
+        tokens=tokens,
         retention=round(draft.retention, 4),
         facts=draft.facts,
     )
-    left = frozenset(item.key for item in plan.split.old)
-    complete = _measured(written, plan, left, plan.sizes.of(added))
-    return Proposal(complete=complete, message=message, left=left, acknowledgement=said)
 
 
 def _message(plan: Plan, summary: Summary, draft: "_Draft", way_back: str) -> ModelRequest:
@@ -142,11 +149,17 @@ def _draft(plan: Plan, whole: Unabridged, summary: Summary, *, recoverable: bool
     standing = "\n".join(
         [summary.text, *(text for _, text in words.prompts), *map(_text, (*split.head, *split.recent))]
     )
-    spare = max(0, plan.prompts_budget - said_beside(words, summary.text, _rough))
-    missing = missing_facts(facts, standing, plan.facts_budget + spare, _rough)
+    missing = missing_facts(facts, standing, _facts_budget(plan, words, summary), _rough)
     judged, retention = judge(facts, replacement_text=f"{standing}\n{missing}", recoverable=recoverable)
     rules = tuple(fact for fact in facts if fact.kind == "rule")
     return _Draft(words=words, missing=missing, rules=rules, facts=judged, retention=retention)
+
+
+def _facts_budget(plan: Plan, words: Words, summary: Summary) -> int:
+    """Tokens for facts: what the person's words do not need is theirs, where the policy wants any."""
+    if not plan.facts_budget:
+        return 0
+    return plan.facts_budget + max(0, plan.prompts_budget - said_beside(words, summary.text, _rough))
 
 
 def _facts(earlier: Earlier, whole: Unabridged) -> tuple[Fact, ...]:
