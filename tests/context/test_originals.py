@@ -16,6 +16,7 @@ from tui_app.context.items import Item, to_messages
 from tui_app.context.originals import Originals, unabridged
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.render import message_text
+from tui_app.context.spending import Ledger
 from tui_app.context.stages.archive import archived, heuristic_digest
 from tui_app.context.stages.rewrite import Change, Rewrite
 from tui_app.context.stages.settings import Archive, Trim
@@ -137,7 +138,7 @@ class _Listening:
     def __init__(self) -> None:
         self.read: list[str] = []
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         self.read = [message_text(item.message) for item in task.items]
         return Summary(text="## Intent\nFind out.", performed_by="model")
 
@@ -148,7 +149,7 @@ async def compacted(
     events: list[Payload] = []
     view.listener = events.append
     chosen = policy if isinstance(policy, type(PLIMSOLL)) else replace(PLIMSOLL, recent_share=0.01)
-    compactor = Compactor(view, chosen, lambda _trigger: writer)
+    compactor = Compactor(view, chosen, lambda _trigger: (writer,))
     compactor.start("headless")
     done = await compactor.finish()
     assert done is not None

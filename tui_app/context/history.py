@@ -11,8 +11,9 @@ from tui_app.context.events import CompactionComplete, Payload
 from tui_app.context.items import Item, rejoined
 from tui_app.context.measure import Tally, Weighed
 from tui_app.context.originals import Originals
+from tui_app.context.rewritten import rewritten_items
 from tui_app.context.sections import sections
-from tui_app.context.segments import place_summary, safe_cuts
+from tui_app.context.segments import place_summary
 from tui_app.context.sizes import sizes_of
 from tui_app.context.stages.events import measured, new_messages, rewrite_event
 from tui_app.context.stages.rewrite import Rewrite, Stage
@@ -278,25 +279,6 @@ class _Known:
     def _is_as_before(self, message: ModelMessage) -> bool:
         parts = len(message.parts)
         return self._lengths.get(id(message), parts) == parts
-
-
-def rewritten_items(items: Sequence[Item], rewrite: Rewrite, digest_key: int) -> list[Item]:
-    """The view with new forms in it; a digest stands at the first place where a cut is safe."""
-    new = {change.key: change.message for change in rewrite.changes}
-    wholes = {id(item.whole) for item in items if item.key in new and item.whole is not None}
-    done = [
-        # Sections of a message that is no longer whole go their own ways.
-        replace(item, message=new.get(item.key, item.message), whole=None, reported=0)
-        if item.key in new or id(item.whole) in wholes
-        else item
-        for item in items
-    ]
-    if rewrite.digest is None:
-        return done
-    last = max(place for place, item in enumerate(done) if item.key in new)
-    safe = safe_cuts(done)
-    place = next(place for place in range(last + 1, len(safe)) if safe[place])
-    return [*done[:place], Item(digest_key, rewrite.digest), *done[place:]]
 
 
 def reported_tokens(message: ModelMessage) -> int:
