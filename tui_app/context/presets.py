@@ -51,7 +51,7 @@ RESERVE = Policy(
     facts_share=0.0,
     fallback="none",
     form=Form(summary="[Previous conversation summary]\n{summary}", way_back=False),
-    stages=Stages(normalise=NormaliseLimits(), archive=Archive(cutoff=10, strategy="llm", batch=1.0)),
+    stages=Stages(normalise=NormaliseLimits(), archive=Archive(cutoff=10, strategy="llm")),
 )
 BACKGROUND = Policy(
     name="background",

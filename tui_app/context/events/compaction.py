@@ -9,10 +9,16 @@ from tui_app.context.usage import ContextUsage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageInfo(Payload):
-    """The measured context of a request: the payload is ``ContextUsage.to_json()``."""
+    """The measured context of a request: ``ContextUsage.to_json()`` and what prompt caches can make of it."""
 
     TYPE: ClassVar[str] = "session.usage_info"
     usage: dict[str, Any]
+    prefix_kept: float | None = None
+    """Share of the previous request's tokens, 0 to 1, that this one begins with byte for byte; None for the
+    first request since the conversation was opened."""
+    cache_read_tokens: int | None = None
+    """Input tokens of the previous request that its provider says it read from its cache; None where it did
+    not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
