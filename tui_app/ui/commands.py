@@ -27,6 +27,7 @@ class CommandId(Enum):
     RESUME = auto()
     NEW = auto()
     STATUS = auto()
+    STATS = auto()
     COPY = auto()
     EXPORT = auto()
     CHECKPOINTS = auto()
@@ -77,6 +78,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(id=CommandId.NEW, name="new", summary="Start a new session", busy="queue"),
     SlashCommand(id=CommandId.STATUS, name="status", summary="Model, policy, context and session in words"),
+    SlashCommand(id=CommandId.STATS, name="stats", summary="What was asked, spent and saved so far"),
     SlashCommand(id=CommandId.COPY, name="copy", summary="Copy the last answer as Markdown"),
     SlashCommand(id=CommandId.EXPORT, name="export", argument="[file]", summary="Write it to a file"),
     SlashCommand(id=CommandId.CHECKPOINTS, name="session checkpoints", summary="List the checkpoint files"),

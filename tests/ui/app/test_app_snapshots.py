@@ -5,6 +5,7 @@ After a wanted change run this file with ``--snapshot-update`` and look at the p
 
 import secrets
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -17,13 +18,14 @@ from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
-from tui_app.context.events import CompactionComplete, Error, Fact
+from tui_app.context.events import CompactionComplete, Error, Fact, ToolTrimmed
 from tui_app.conversation import opening
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.model_picker import ModelPicker
 from tui_app.ui.screens.sessions import SessionsScreen
+from tui_app.ui.screens.stats import StatsScreen
 from tui_app.ui.screens.switch_dialog import SwitchDialog
 from tui_app.ui.widgets.status import StatusRow
 
@@ -266,6 +268,16 @@ def test_error(look: Compare, size: tuple[int, int]) -> None:
 @sizes
 def test_context(look: Compare, size: tuple[int, int]) -> None:
     assert look(size, compacted_talk(), opens(ContextScreen, "f3"))
+
+
+@sizes
+def test_stats(look: Compare, size: tuple[int, int]) -> None:
+    story = compacted_talk().measured(9_000, kept=1.0).measured(9_700, kept=0.42)
+    story.add(ToolTrimmed(tokens_removed=12_400)).add(
+        replace(DONE, outcome="failed", reason="no", trigger="manual")
+    )
+    story.add(Error(kind="rate_limit", message="Too many requests."))
+    assert look(size, story, opens(StatsScreen, *"/stats", "enter"))
 
 
 @sizes
