@@ -93,6 +93,8 @@ class Settings:
     """Named model servers."""
     hooks: Mapping[str, tuple[Hook, ...]] = field(default_factory=dict)
     """Commands that run when something happens: the event to its hooks, in order."""
+    review_compactions: bool = False
+    """Whether the summary of a compaction by hand is shown, to be edited, before it is applied."""
     summary_timeout_s: float = 120.0
     """Seconds a summary request may take before the compaction fails."""
 

@@ -59,5 +59,6 @@ RULES: Mapping[str, Rule] = {
         ),
     ),
     "hooks": HOOKS,
+    "review_compactions": Flag(),
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
 }

@@ -16,6 +16,7 @@ from tui_app.context.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    HookRan,
     Payload,
     RewriteUndone,
     SessionRewind,
@@ -156,10 +157,8 @@ def test_errors_by_kind() -> None:
 
 
 def test_hooks_by_name_and_outcome() -> None:
-    fold = StatsFold()
-    for outcome in ("ok", "vetoed", "ok"):
-        fold.apply(1, "hook.ran", {"hook": "preCompact", "outcome": outcome})
-    assert fold.stats().hooks == {"preCompact ok": 2, "preCompact vetoed": 1}
+    ran = [HookRan(hook="preCompact", command="check", outcome=outcome) for outcome in ("ok", "vetoed", "ok")]  # type: ignore[arg-type]
+    assert folded(*ran).hooks == {"preCompact ok": 2, "preCompact vetoed": 1}
 
 
 @contextmanager

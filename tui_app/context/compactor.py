@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from time import monotonic
 
 from tui_app.context.before import Before, Veto, unhindered
 from tui_app.context.events import (
@@ -23,10 +22,11 @@ from tui_app.context.fallbacks import writers_for
 from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, refuse_gain
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
-from tui_app.context.job import Job, fetch
+from tui_app.context.job import Job, announced, begin, fetch
 from tui_app.context.planner import Plan, Refusal, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.replacement import WAY_BACK
+from tui_app.context.review import Declined, Reviewer, write
 from tui_app.context.sizes import sizes_of
 from tui_app.context.summary import Summariser
 from tui_app.context.writing import Writing
@@ -69,10 +69,10 @@ class Compactor:
 
     @property
     def state(self) -> State:
-        """``running`` while the summary is written, ``ready`` until it is applied."""
+        """``running`` while the summary is written, ``ready`` until it is applied or declined."""
         if self._job is None:
             return State.IDLE
-        return State.READY if self._job.task.done() else State.RUNNING
+        return State.READY if self._job.written.is_set() or self._job.task.done() else State.RUNNING
 
     @property
     def trigger(self) -> Trigger | None:
@@ -88,8 +88,13 @@ class Compactor:
         """Whether an automatic compaction may start now: none under way, and the last ones got somewhere."""
         return self._job is None and self.breaker.allows(self.history.usage(), self.policy, trigger)
 
-    def start(self, trigger: Trigger, focus: str = "") -> None:
+    def start(self, trigger: Trigger, focus: str = "", reviewer: Reviewer | None = None) -> None:
         """Begin a job.
+
+        Args:
+            trigger: Why it runs.
+            focus: What the summary should keep above all.
+            reviewer: Decides on the summary before it can be applied; None applies it as it is written.
 
         Raises:
             CompactionRefused: if one is running, or the plan says that nothing can be gained.
@@ -109,20 +114,12 @@ class Compactor:
             tokens_before=plan.tokens_before,
             messages_before=plan.messages_before,
         )
-        start = CompactionStart(
-            job=blank.job,
-            trigger=trigger,
-            tokens_before=blank.tokens_before,
-            messages_before=blank.messages_before,
-            model=blank.model,
-            policy=blank.policy,
-            focus=focus,
-        )
-        work = self._work(start, plan, blank, writers)
-        task = asyncio.create_task(work, name=f"compaction-{blank.job}")
+        written = asyncio.Event()
+        start = announced(blank)
+        work = self._work(start, plan, blank, writers, reviewer, written)
         left = frozenset(item.key for item in plan.split.old)
         replaces = between(self.history.items(), left)
-        self._job = Job(blank=blank, started=monotonic(), replaces=replaces, task=task)
+        self._job = begin(work, blank, replaces, written)
         self.history.report(start)
 
     def preview(self, trigger: Trigger, focus: str = "") -> Plan:
@@ -157,16 +154,23 @@ class Compactor:
     async def finish_for(self, trigger: Trigger) -> CompactionComplete | None:
         """Wait as ``finish`` does, for a request that cannot go on without it.
 
-        A job that ran in the background is reported as awaited, for until then nobody had to know of it.
+        A job that nothing waited for so far is reported as awaited: one in the background, or one that is
+        being reviewed.
         """
         job = self._job
-        if job is not None and job.blank.trigger == "background" and not job.task.done():
+        waiting = job is not None and (job.blank.trigger == "background" or job.written.is_set())
+        if job is not None and waiting and not job.task.done():
             self.history.report(CompactionAwaited(job=job.blank.job, trigger=trigger))
         self._waiting += 1
         try:
             return await self.finish()
         finally:
             self._waiting -= 1
+
+    async def written(self) -> None:
+        """Wait until the current job, if any, asks nothing more of a model."""
+        if self._job is not None:
+            await self._job.written.wait()
 
     async def settled(self) -> None:
         """Wait until the current job, if any, has nothing more to do but be applied."""
@@ -182,11 +186,8 @@ class Compactor:
         if job.task.cancelled():
             return self._settle(job.ended(replace(job.blank, outcome="cancelled")))
         result = job.task.result()
-        if isinstance(result, str):
-            return self._failed(job, result)
-        if isinstance(result, Veto):
-            self.breaker.vetoed(job.blank.tokens_before, self.history.usage().window.limit)
-            return self._settle(job.ended(replace(job.blank, outcome="vetoed", reason=result.reason)))
+        if not isinstance(result, Proposal):
+            return self._unwanted(job, result)
         complete = job.ended(result.complete)
         now = between(self.history.items(), result.left)
         if not result.left <= now <= job.replaces:
@@ -227,14 +228,21 @@ class Compactor:
             await asyncio.wait([job.task])
 
     async def _work(
-        self, start: CompactionStart, plan: Plan, blank: CompactionComplete, writers: Sequence[Summariser]
-    ) -> Proposal | Veto | str:
-        """What a job does: ask who may have something against it, then write."""
+        self,
+        start: CompactionStart,
+        plan: Plan,
+        blank: CompactionComplete,
+        writers: Sequence[Summariser],
+        reviewer: Reviewer | None,
+        written: asyncio.Event,
+    ) -> Proposal | Veto | Declined | str:
+        """What a job does: ask who may have something against it, write, and ask who decides on it."""
         said = await self.before(start)
         if isinstance(said, Veto):
             return said
         plan, blank = replace(plan, instructions=said), replace(blank, instructions=said)
-        return await self._writing(plan, blank).run(writers)
+        writing = self._writing(plan, blank)
+        return await write(writing, writers, self.policy, reviewer, written)
 
     def _writing(self, plan: Plan, blank: CompactionComplete) -> Writing:
         def progress(part: int, parts: int, written: int) -> None:
@@ -269,6 +277,14 @@ class Compactor:
         self.breaker.succeeded(applied.tokens_before, gained, self.policy)
         if self.breaker.tripped(self.policy) and not was_tripped:
             self.history.report(Notice(text=NO_PROGRESS))
+
+    def _unwanted(self, job: Job, result: Veto | Declined | str) -> CompactionComplete:
+        if isinstance(result, str):
+            return self._failed(job, result)
+        if isinstance(result, Declined):
+            return self._settle(job.ended(result.complete))
+        self.breaker.vetoed(job.blank.tokens_before, self.history.usage().window.limit)
+        return self._settle(job.ended(replace(job.blank, outcome="vetoed", reason=result.reason)))
 
     def _failed(self, job: Job, reason: str) -> CompactionComplete:
         self._hold_off(job)

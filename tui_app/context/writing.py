@@ -88,6 +88,28 @@ class Writing:
         refusal = refuse_result(proposal.complete, self.plan)
         return Failed(refusal, spent) if refusal else proposal
 
+    async def rewritten(self, proposal: Proposal, text: str) -> Proposal | Failed:
+        """Propose a summary that a person has edited, at the cost of the one it comes from."""
+        done = proposal.complete
+        edited = Summary(
+            text=text,
+            title=done.title,
+            performed_by=done.performed_by,
+            model=done.model,
+            input_tokens=done.input_tokens,
+            output_tokens=done.output_tokens,
+            cost_usd=done.cost_usd,
+        )
+        blank = replace(self.blank, edited=True, duration_s=done.duration_s)
+        try:
+            edited = await self._marked(edited)
+            again = await propose(self.history, self.plan, edited, blank, way_back=self.way_back)
+        except Exception as error:
+            # Whatever goes wrong, the view must stay as it is and the text must not be lost.
+            return Failed(self._said(error), edited.spent)
+        refusal = refuse_result(again.complete, self.plan)
+        return Failed(refusal, edited.spent) if refusal else again
+
     async def _summarise(self, writer: Summariser) -> Summary:
         seconds = None if isinstance(writer, _WITHOUT_MODEL) else self.timeout_s
         try:
@@ -116,8 +138,9 @@ class Writing:
 
     async def _checked(self, summary: Summary) -> Summary:
         """Mark what a model ascribes to the user without any message of theirs; extraction only quotes."""
-        if summary.performed_by != "model":
-            return summary
+        return await self._marked(summary) if summary.performed_by == "model" else summary
+
+    async def _marked(self, summary: Summary) -> Summary:
         split = self.plan.split
         earlier = earlier_summary(split.old)
         carried = (*(text for _, text in earlier.prompts), *(rule.text for rule in earlier.rules))

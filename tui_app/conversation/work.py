@@ -4,6 +4,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
+REVIEW = "--review"
+"""Behind ``/compact``: the summary is shown before it is applied."""
 SwitchWay = Literal["plain", "compact", "anyway"]
 """How to change to a smaller model: as it is, after a compaction, or cutting each request."""
 
@@ -25,11 +27,14 @@ class Compact:
     """Compact the conversation now."""
 
     focus: str = ""
+    review: bool = False
+    """Whether a person decides on the summary before it is applied."""
 
     @property
     def label(self) -> str:
         """What the queue shows."""
-        return f"/compact {self.focus}".strip()
+        words = ("/compact", REVIEW if self.review else "", self.focus)
+        return " ".join(filter(None, words))
 
 
 @dataclass(frozen=True, slots=True)

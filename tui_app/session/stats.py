@@ -12,6 +12,7 @@ from tui_app.context.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    HookRan,
     RewriteUndone,
     SessionRewind,
     ToolArchived,
@@ -36,10 +37,10 @@ STAGES: dict[str, str] = {
     Truncation.TYPE: "truncate",
 }
 """Stages that make the context smaller, by the event that records their work, in the order they run."""
-_HOOK = "hook.ran"
 COUNTED: tuple[str, ...] = (
     UserMessage.TYPE, AssistantMessage.TYPE, ToolCall.TYPE, ToolResult.TYPE, UsageInfo.TYPE, *STAGES,
-    CompactionUndone.TYPE, CompactionRedone.TYPE, RewriteUndone.TYPE, SessionRewind.TYPE, Error.TYPE, _HOOK,
+    CompactionUndone.TYPE, CompactionRedone.TYPE, RewriteUndone.TYPE, SessionRewind.TYPE, Error.TYPE,
+    HookRan.TYPE,
 )  # fmt: skip
 """Types of the events that the fold looks at."""
 FIGURES: tuple[str, ...] = (
@@ -190,7 +191,7 @@ class StatsFold:
                 self._kept.append(float(kept))
             case Error.TYPE:
                 self._errors[str(data.get("kind"))] += 1
-            case _ if kind == _HOOK:
+            case HookRan.TYPE:
                 self._hooks[f"{data.get('hook')} {data.get('outcome')}"] += 1
 
     def stats(self) -> SessionStats:

@@ -8,6 +8,7 @@ from tui_app.context.events import (
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
+    CompactionProposed,
     CompactionRedone,
     CompactionStart,
     CompactionUndone,
@@ -38,6 +39,7 @@ _REASON_CELLS = 40
 CANCELLED = "Compaction cancelled. Nothing changed."
 OTHERWISE = "else compaction is tried again; ctrl+g compacts now."
 """What a stopped compaction leads to where the row, which says the rest, has no room for it."""
+PROPOSED = "The summary waits for your review. Nothing has changed yet."
 STOPPED = Status(kind="message", text="Stopped. Nothing is lost.")
 NOTICES = 200
 """So many of the newest notices are kept."""
@@ -68,13 +70,15 @@ class ChatState:
     """Progress of a background compaction, 0 to 1; None when none runs."""
     compacting: bool = False
     """Whether a compaction runs that the person waits for."""
+    reviewing: bool = False
+    """Whether a summary waits for a decision."""
     stopped: Status | None = None
     """What the row says when a turn ends whose compaction was stopped; None where none was."""
 
     @property
     def busy(self) -> bool:
         """Whether Esc has something to stop."""
-        return self.turn or self.compacting or self.background is not None
+        return self.turn or self.compacting or self.reviewing or self.background is not None
 
 
 def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
@@ -164,6 +168,9 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
             return replace(state, status=status)
         case CompactionProgress(part=part, parts=parts):
             return replace(state, background=(part - 1) / max(1, parts))
+        case CompactionProposed():
+            status = _waiting(state) if state.turn else Status(kind="message", text=PROPOSED)
+            return replace(state, compacting=False, reviewing=True, status=status)
         case CompactionComplete():
             return _compacted(state, payload)
         case _:
@@ -178,7 +185,8 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     elif done.outcome == "cancelled" and done.reason:
         state = replace(noting(state, f"{text}, {OTHERWISE}"), stopped=outcome)
     status = state.status if done.trigger == "background" else outcome
-    return replace(state, compacting=False, background=None, status=_waiting(state) if state.turn else status)
+    state = replace(state, compacting=False, reviewing=False, background=None)
+    return replace(state, status=_waiting(state) if state.turn else status)
 
 
 def _outcome(done: CompactionComplete) -> tuple[str, tuple[str, ...]]:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from tui_app.context.events import (
     AssistantDelta,
     AssistantMessage,
+    CompactionComplete,
+    CompactionProposed,
     Record,
     TurnEnd,
     TurnStart,
@@ -95,6 +97,10 @@ class Presenter:
                 self._transcript.live_start()
             case AssistantDelta(text=text, thinking=thinking):
                 self._transcript.live_append(text, thinking)
+            case CompactionProposed() as proposed:
+                self._pane.post_message(ChatPane.ReviewWanted(proposed))
+            case CompactionComplete(job=job):
+                self._pane.post_message(ChatPane.ReviewOver(job))
             case AssistantMessage():
                 self._transcript.live_end()
             case TurnEnd(prompt=prompt):

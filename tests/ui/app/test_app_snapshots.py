@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.servers.behaviours import HangBeforeHeaders
+from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk
@@ -24,6 +24,7 @@ from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.model_picker import ModelPicker
+from tui_app.ui.screens.review import ReviewScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.stats import StatsScreen
 from tui_app.ui.screens.switch_dialog import SwitchDialog
@@ -223,6 +224,13 @@ def test_compaction_facts(look: Compare, size: tuple[int, int]) -> None:
         await deck.press("right_square_bracket")
 
     assert look(size, compacted_talk(), scene)
+
+
+@sizes
+def test_review(look: Compare, fake_openai: FakeOpenAI, size: tuple[int, int]) -> None:
+    fake_openai.add(Text(DONE.summary, usage=(0, 0)))
+    story = Story("word by word").turns(6).answer("Six.", reported=91_500)
+    assert look(size, story, opens(ReviewScreen, *"/compact --review", "enter"))
 
 
 @sizes

@@ -60,7 +60,7 @@ class CompactionStart(Payload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionAwaited(Payload):
-    """A request waits from now on for a job that ran in the background; it ends as any job does."""
+    """A request waits from now on for a job of the background or one under review; it ends as any does."""
 
     TYPE: ClassVar[str] = "session.compaction_awaited"
     STORED: ClassVar[bool] = False
@@ -79,6 +79,26 @@ class CompactionProgress(Payload):
     part: int
     parts: int
     tokens_written: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionProposed(Payload):
+    """A summary is written and waits for a person to accept, edit or discard it; nothing has changed."""
+
+    TYPE: ClassVar[str] = "session.compaction_proposed"
+    STORED: ClassVar[bool] = False
+    job: str
+    summary: str
+    problem: str = ""
+    """Why the summary could not be applied as it was edited; empty the first time."""
+    model: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    messages_before: int = 0
+    messages_after: int = 0
+    retention: float | None = None
+    facts_lost: int = 0
+    """Facts that would be neither kept nor recoverable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +133,8 @@ class CompactionComplete(Payload):
     """What the person's own hooks asked of the summary."""
     title: str = ""
     summary: str = ""
+    edited: bool = False
+    """Whether a person changed the summary before it was applied."""
     removed: tuple[tuple[int, int], ...] = ()
     """Inclusive ranges of log numbers that left the agent view."""
     tokens: dict[str, int] = field(default_factory=dict)

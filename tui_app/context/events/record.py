@@ -8,6 +8,7 @@ from tui_app.context.events.compaction import (
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
+    CompactionProposed,
     CompactionRedone,
     CompactionStart,
     CompactionUndone,
@@ -45,10 +46,10 @@ SCHEMA_VERSION = 1
 """Version of the envelope; it grows when a field changes its meaning."""
 PAYLOADS: tuple[type[Payload], ...] = (
     SessionStart, SystemMessage, UserMessage, AssistantMessage, ToolCall, ToolResult, UsageInfo, Truncation,
-    CompactionStart, CompactionAwaited, CompactionProgress, CompactionComplete, CompactionUndone,
-    CompactionRedone, ModelChange, PolicyChange, SessionClear, SessionRewind, CheckpointCreated, HookRan,
-    Error, SessionEnd, TurnStart, AssistantDelta, TurnEnd, QueueChanged, GaugeChanged, Notice, *REWRITES,
-    RewriteUndone,
+    CompactionStart, CompactionAwaited, CompactionProgress, CompactionProposed, CompactionComplete,
+    CompactionUndone, CompactionRedone, ModelChange, PolicyChange, SessionClear, SessionRewind,
+    CheckpointCreated, HookRan, Error, SessionEnd, TurnStart, AssistantDelta, TurnEnd, QueueChanged,
+    GaugeChanged, Notice, *REWRITES, RewriteUndone,
 )  # fmt: skip
 _USAGE_OWN = tuple(each.name for each in fields(UsageInfo) if each.name != "usage")
 """Fields of ``UsageInfo`` that stand beside the figures of the usage."""
