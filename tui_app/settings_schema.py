@@ -60,4 +60,5 @@ RULES: Mapping[str, Rule] = {
     ),
     "hooks": HOOKS,
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
+    "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
 }

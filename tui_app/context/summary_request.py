@@ -5,7 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_ai import Agent, capture_run_messages
+from opentelemetry.trace import get_current_span
+from pydantic_ai import Agent, RunContext, capture_run_messages
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ContentFilterError, UnexpectedModelBehavior
 from pydantic_ai.messages import (
@@ -16,11 +17,12 @@ from pydantic_ai.messages import (
     TextPart,
     TextPartDelta,
 )
-from pydantic_ai.models import Model
+from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
+from tui_app.context.spans import INTERACTION_ATTRIBUTE
 from tui_app.context.spending import Spent, spent_on
 from tui_app.context.summary_prompt import INSTRUCTIONS, unwrapped, why_no_notes
 
@@ -45,6 +47,17 @@ class SummaryFailed(Exception):
     def __init__(self, reason: str = "", spent: Spent | None = None) -> None:
         super().__init__(reason)
         self.spent = spent or Spent()
+
+
+class Marked(AbstractCapability[Any]):
+    """Puts the marker on the span of the request, where somebody instruments the agent."""
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Mark the span that is open around each attempt."""
+        get_current_span().set_attribute(INTERACTION_ATTRIBUTE, INTERACTION)
+        return request_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +113,7 @@ class NotesRequest:
             name=INTERACTION,
             output_type=str,
             instructions=self.instructions,
-            capabilities=list(self.capabilities),
+            capabilities=[*self.capabilities, Marked()],
             retries=0,
             model_settings=ModelSettings(max_tokens=max_tokens, extra_headers=self._headers()),
         )

@@ -3,10 +3,13 @@
 import logging
 import sqlite3
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions import system_instructions
@@ -41,6 +44,7 @@ from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.standing_files import StandingFiles
 from tui_app.conversation.switching import Carried, ModelSwitch
+from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SummaryWriters
 from tui_app.session.lock import WriterLock
@@ -63,6 +67,7 @@ class OpenSession:
     turns: Turns
     bus: EventBus
     hooks: Hooks
+    telemetry: Telemetry
 
     async def prepare(self) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -70,6 +75,7 @@ class OpenSession:
         A prompt waits for what it needs of the loading, the screen does not.
         """
         # Before anything is awaited: a prompt may be on its way.
+        self.telemetry.follow(self.conversation)
         self.turns.close_open_calls()
         await self.conversation.prepare()
         await self.writers.prepare()
@@ -93,6 +99,7 @@ class OpenSession:
             self.bus.close()
             self.lock.release()
             self.store.close()
+            await self.telemetry.close()
 
 
 def open_session(opening: Opening) -> OpenSession:
@@ -172,13 +179,13 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         model=place.model,
     )
     history.load()
-    writers = SummaryWriters(
-        history, shelf, text, opening.settings.summarization_model, opening.settings.summary_timeout_s
-    )
+    telemetry = start_telemetry(opening.settings.telemetry.get("otlp_endpoint", "off"), opening.env)
+    writers = _writers(opening, history, shelf, text, telemetry)
     hooks = _hooks(opening, history)
     bus.listen(hooks.heard)
     compactor = _compactor(opening, policy, place, writers, hooks)
-    runner, carried = _runner(opening, place, compactor, limits, writers, hooks)
+    around = [ToolHooks(hooks), *telemetry.capabilities()]
+    runner, carried = _runner(opening, place, compactor, limits, writers, around)
     turns = Turns(history, runner)
     # A killed process may have left an index that counts a checkpoint never applied.
     history.sync_files()
@@ -192,7 +199,23 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         hooks=hooks,
         bus=bus,
     )
-    return OpenSession(conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks)
+    return OpenSession(
+        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry
+    )
+
+
+def _writers(
+    opening: Opening, history: SessionHistory, shelf: ModelShelf, text: TextCounter, telemetry: Telemetry
+) -> SummaryWriters:
+    settings = opening.settings
+    return SummaryWriters(
+        history,
+        shelf,
+        text,
+        settings.summarization_model,
+        settings.summary_timeout_s,
+        telemetry.capabilities(),
+    )
 
 
 def _compactor(
@@ -230,7 +253,7 @@ def _runner(
     compactor: Compactor,
     limits: Limits,
     writers: SummaryWriters,
-    hooks: Hooks,
+    around: Sequence[AbstractCapability[Any]],
 ) -> tuple[TurnRunner, Carried]:
     """The agent with its tools and its governor, and what it adds to every request."""
     history = writers.history
@@ -250,10 +273,11 @@ def _runner(
     )
     agent: Agent[None, str] = Agent(
         None,
+        name="plimsoll",
         instructions=instructions,
         toolsets=[tools],
-        capabilities=[governor, recorder, ToolHooks(hooks)],
+        capabilities=[governor, recorder, *around],
         retries=2,
     )
     definitions = [tool.tool_def for tool in tools.tools.values()]
-    return TurnRunner(agent, recorder), Carried(instructions, definitions)
+    return TurnRunner(agent, recorder, place.session), Carried(instructions, definitions)
