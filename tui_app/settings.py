@@ -95,6 +95,8 @@ class Settings:
     """Commands that run when something happens: the event to its hooks, in order."""
     summary_timeout_s: float = 120.0
     """Seconds a summary request may take before the compaction fails."""
+    memory_limit_mb: int = 1024
+    """Megabytes the process may hold before caches are dropped, then the history compacted; 0 is no limit."""
     telemetry: Mapping[str, str] = field(default_factory=dict)
     """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
 

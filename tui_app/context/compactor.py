@@ -66,6 +66,8 @@ class Compactor:
     """How the model can get at messages that left; empty where it cannot."""
     before: Before = unhindered
     """Asked before a summary is written."""
+    pressed: bool = False
+    """Whether memory is short: the next request compacts before it is sent."""
     _job: Job | None = None
     _count: int = 0
     _waiting: int = 0

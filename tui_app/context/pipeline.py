@@ -137,6 +137,9 @@ class Pipeline:
         if self.compactor is None:
             return
         self.compactor.apply_ready()
+        if self.compactor.pressed:
+            self.compactor.pressed = False
+            await self._compact("memory_pressure")
         match self.policy.pressure(usage_as_sent(self.history)):
             case "background":
                 self._start(self.compactor, "background")

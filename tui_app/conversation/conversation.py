@@ -200,9 +200,9 @@ class Conversation:
         match work:
             case Prompt():
                 await self._turn(work)
-            case Compact(focus):
+            case Compact(focus, trigger):
                 if await self._models.ready():
-                    await self._compactions.run("manual", focus)
+                    await self._compactions.run(trigger, focus)
             case Restate(undo, compaction):
                 self._compactions.restate(undo=undo, compaction=compaction)
             case Restore(rewrite):

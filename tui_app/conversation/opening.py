@@ -37,6 +37,7 @@ from tui_app.conversation.hooks.environment import keys_in, without_keys
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.hooks.process import Runner
 from tui_app.conversation.hooks.tools import ToolHooks
+from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.policy_change import PolicySwitch, policy_of
 from tui_app.conversation.request import Opening
@@ -68,6 +69,7 @@ class OpenSession:
     bus: EventBus
     hooks: Hooks
     telemetry: Telemetry
+    memory: MemoryGuard
 
     async def prepare(self) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -76,6 +78,7 @@ class OpenSession:
         """
         # Before anything is awaited: a prompt may be on its way.
         self.telemetry.follow(self.conversation)
+        self.memory.start()
         self.turns.close_open_calls()
         await self.conversation.prepare()
         await self.writers.prepare()
@@ -87,6 +90,7 @@ class OpenSession:
     async def close(self) -> None:
         """End the session; one in which nothing was ever said leaves no trace."""
         try:
+            await self.memory.close()
             await self.conversation.close()
             session = self.conversation.session
             if self.store.info(session).messages == 0:
@@ -199,8 +203,9 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         hooks=hooks,
         bus=bus,
     )
+    memory = MemoryGuard(conversation, opening.settings.memory_limit_mb)
     return OpenSession(
-        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry
+        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory
     )
 
 

@@ -239,6 +239,12 @@ class SessionHistory:
         except OSError as error:
             _log.warning("Could not bring the checkpoint index of %s up to date: %s", self.session, error)
 
+    def shed(self) -> None:
+        """Let go of loaded messages and their counts; they are read from the log when they are needed."""
+        self._items = None
+        self._messages.keep(())
+        self.counter.forget()
+
     def show_gauge(self) -> None:
         """Tell everyone the estimate of the next request."""
         self.publish(

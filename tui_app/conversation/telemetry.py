@@ -91,6 +91,8 @@ class Telemetry:
 
     def follow(self, watched: "Conversation") -> None:
         """Write spans from the events of a conversation until they end, or say why there are none."""
+        if self._loop is not None:
+            return
         self._tell, self._loop = watched.history.report, asyncio.get_running_loop()
         if self.notice:
             self._tell(Notice(text=self.notice))

@@ -25,6 +25,8 @@ class Compact:
     """Compact the conversation now."""
 
     focus: str = ""
+    trigger: Literal["manual", "memory_pressure"] = "manual"
+    """Whether a person asked for it, or memory is short."""
 
     @property
     def label(self) -> str:

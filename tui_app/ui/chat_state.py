@@ -14,6 +14,7 @@ from tui_app.context.events import (
     Error,
     GaugeChanged,
     HookRan,
+    MemoryPressure,
     ModelChange,
     Notice,
     Payload,
@@ -91,6 +92,7 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         or _rewritten(state, payload)
         or _changed(state, payload)
         or _session(state, payload)
+        or _told(state, payload)
         or state
     )
 
@@ -225,6 +227,11 @@ def _changed(state: ChatState, payload: Payload) -> ChatState | None:
             return None
 
 
+def _pressure(short: MemoryPressure) -> str:
+    done = "caches were dropped" if short.action == "drop" else "the history is compacted"
+    return f"Memory is short ({short.rss_mb:,} of {short.limit_mb:,} MB): {done}."
+
+
 def _session(state: ChatState, payload: Payload) -> ChatState | None:
     match payload:
         case SessionStart():
@@ -235,10 +242,20 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
             return replace(state, queue=prompts, paused=paused)
         case GaugeChanged(usage=usage):
             return replace(state, usage=usage)
+        case _:
+            return None
+
+
+def _told(state: ChatState, payload: Payload) -> ChatState | None:
+    """What must not be missed: it stays among the notices."""
+    match payload:
         case Notice(text=text):
             return noting(saying(state, text), text)
         case HookRan(outcome="failed" | "timeout" | "missing" | "overruled"):
             text = f"The {one_line(hook_title(payload), 400).rstrip('.')}. It changed nothing."
+            return noting(saying(state, text), text)
+        case MemoryPressure():
+            text = _pressure(payload)
             return noting(saying(state, text), text)
         case Error(message=message, hint=hint):
             return noting(state, f"{message} {hint}".strip())

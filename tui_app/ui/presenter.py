@@ -7,6 +7,7 @@ from dataclasses import replace
 from tui_app.context.events import (
     AssistantDelta,
     AssistantMessage,
+    MemoryPressure,
     Record,
     TurnEnd,
     TurnStart,
@@ -97,6 +98,8 @@ class Presenter:
                 self._transcript.live_append(text, thinking)
             case AssistantMessage():
                 self._transcript.live_end()
+            case MemoryPressure():
+                self._transcript.shed()
             case TurnEnd(prompt=prompt):
                 self._transcript.live_end()
                 if prompt:

@@ -52,6 +52,7 @@ from tui_app.context.events.rewrites import (
 from tui_app.context.events.session import (
     CheckpointCreated,
     Error,
+    MemoryPressure,
     ModelChange,
     Notice,
     PolicyChange,
@@ -85,6 +86,7 @@ __all__ = [
     "HookName",
     "HookOutcome",
     "HookRan",
+    "MemoryPressure",
     "ModelChange",
     "Notice",
     "Outcome",

@@ -32,6 +32,7 @@ from tui_app.context.events.rewrites import REWRITES, RewriteUndone, Rewritten
 from tui_app.context.events.session import (
     CheckpointCreated,
     Error,
+    MemoryPressure,
     ModelChange,
     Notice,
     PolicyChange,
@@ -73,6 +74,7 @@ PAYLOADS: tuple[type[Payload], ...] = (
     TurnEnd,
     QueueChanged,
     GaugeChanged,
+    MemoryPressure,
     Notice,
     *REWRITES,
     RewriteUndone,
