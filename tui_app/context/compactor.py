@@ -25,7 +25,7 @@ from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, betwe
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
 from tui_app.context.job import Job, fetch
-from tui_app.context.planner import Plan, Refusal, plan_compaction
+from tui_app.context.planner import FORCED, Plan, Refusal, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.replacement import WAY_BACK
 from tui_app.context.sizes import sizes_of
@@ -68,6 +68,8 @@ class Compactor:
     """Asked before a summary is written."""
     pressed: bool = False
     """Whether memory is short: the next request compacts before it is sent."""
+    stands_back: bool = False
+    """Whether the provider compacts by itself: then nothing here starts because of the view's size."""
     _job: Job | None = None
     _count: int = 0
     _waiting: int = 0
@@ -91,6 +93,8 @@ class Compactor:
 
     def wanted(self, trigger: Trigger) -> bool:
         """Whether an automatic compaction may start now: none under way, and the last ones got somewhere."""
+        if self.stands_back and trigger not in FORCED:
+            return False
         return self._job is None and self.breaker.allows(self.history.usage(), self.policy, trigger)
 
     def start(self, trigger: Trigger, focus: str = "") -> None:
@@ -148,7 +152,8 @@ class Compactor:
         )
         if isinstance(plan, Refusal):
             raise CompactionRefused(plan.reason)
-        return plan
+        behind = tuple(each for item in plan.split.old for each in self.history.behind(item))
+        return replace(plan, behind=behind)
 
     async def finish(self) -> CompactionComplete | None:
         """Wait for the current job and apply it; None when there is none.

@@ -9,7 +9,7 @@ from pydantic_ai.models import Model, ModelRequestContext
 from tui_app.context.compactor import CompactionRefused, Compactor, State
 from tui_app.context.events import Notice, Trigger, UsageInfo
 from tui_app.context.history import History
-from tui_app.context.items import to_messages
+from tui_app.context.items import is_summary, to_messages
 from tui_app.context.limits import ContextTooLarge, Limits
 from tui_app.context.measure import is_silent_truncation
 from tui_app.context.outgoing import build, usage_as_sent
@@ -77,7 +77,8 @@ class Pipeline:
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
         """Learn how the model's own tokenizer compares with the count."""
-        if response.state != "complete":
+        # Whatever a provider reports with a compaction of its own is not the size of what was sent.
+        if response.state != "complete" or is_summary(response):
             return
         overflow = overflow_of_answer(response, self.limits.window(request.model).stated)
         if overflow is not None:

@@ -28,10 +28,10 @@ from tui_app.context.summary import Summary, SummaryTask
 
 def summary_task(plan: Plan) -> SummaryTask:
     """What the summariser is given: the messages that leave, less the summaries it is to update."""
-    earlier = earlier_summary(plan.split.old)
+    earlier = earlier_summary(plan.leaving)
     fresh = tuple(
         item
-        for item in plan.split.old
+        for item in plan.leaving
         if not is_acknowledgement(item.message) and not earlier_summary((item,)).summary
     )
     return SummaryTask(
@@ -124,10 +124,10 @@ class _Draft:
 
 def _draft(plan: Plan, summary: Summary, *, recoverable: bool) -> _Draft:
     """The slow part, run in a thread: what was said, and which facts the summary left out."""
-    split = plan.split
-    earlier = earlier_summary(split.old)
-    words = choose_prompts(earlier, split.old, plan.prompts_budget, _rough)
-    facts = _facts(earlier, split.old)
+    split, leaving = plan.split, plan.leaving
+    earlier = earlier_summary(leaving)
+    words = choose_prompts(earlier, leaving, plan.prompts_budget, _rough)
+    facts = _facts(earlier, leaving)
     standing = "\n".join(
         [summary.text, *(text for _, text in words.prompts), *map(_text, (*split.head, *split.recent))]
     )

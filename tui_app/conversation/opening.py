@@ -40,6 +40,7 @@ from tui_app.conversation.hooks.tools import ToolHooks
 from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.policy_change import PolicySwitch, policy_of
+from tui_app.conversation.provider_compaction import ProviderCompaction
 from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
@@ -268,6 +269,7 @@ def _runner(
     files = FilesOnDisk(workspace)
     tools = build_toolset(workspace, SessionSearch(place.store, place.session))
     recorder = Recorder(history)
+    provider = ProviderCompaction(history, compactor, wanted=opening.settings.provider_compaction)
     governor = ContextGovernor(
         compactor.policy,
         history=history,
@@ -281,7 +283,7 @@ def _runner(
         name="plimsoll",
         instructions=instructions,
         toolsets=[tools],
-        capabilities=[governor, recorder, *around],
+        capabilities=[provider, governor, recorder, *around],
         retries=2,
     )
     definitions = [tool.tool_def for tool in tools.tools.values()]

@@ -19,7 +19,7 @@ from tui_app.context.events import (
     RewriteUndone,
 )
 from tui_app.context.history import Proposal
-from tui_app.context.items import Item
+from tui_app.context.items import Item, is_sealed
 from tui_app.context.measure import Tally
 from tui_app.context.stages.events import EVENTS, measured, new_messages, rewrite_event
 from tui_app.context.stages.rewrite import Rewrite, Stage
@@ -162,6 +162,15 @@ class SessionHistory:
         """What a stage must leave alone, because a person took its work back."""
         kind = EVENTS[stage].TYPE
         return frozenset(seq for type_, seq in self.view.restored if type_ == kind)
+
+    def behind(self, item: Item) -> Sequence[Item]:
+        """The originals that a provider's sealed summary stands for, also through an earlier one."""
+        if not is_sealed(item.message):
+            return ()
+        heads = self.view.hidden_by(item.key)
+        self._messages.load(heads)
+        originals = [self._item(head) for head in heads]
+        return [each for one in originals for each in (*self.behind(one), one)]
 
     def rewrite(self, rewrite: Rewrite) -> None:
         """Apply a stage's decision: files first, then one event, then the view.

@@ -160,6 +160,10 @@ class AgentView:
             for item in self._items
         ]
 
+    def hidden_by(self, seq: int) -> list[Head]:
+        """Heads of the messages that an event took out of the view."""
+        return [item.shown for item in self._items if item.hidden_by == seq]
+
     def weighed(self) -> list[Weighed]:
         """Sizes of the visible messages."""
         return [weighed(head) for head in self.visible()]

@@ -38,8 +38,9 @@ def compaction_title(payload: CompactionComplete) -> str:
     if payload.outcome != "success":
         return payload.reason or payload.outcome
     kept = "" if payload.retention is None else f" · facts kept {payload.retention:.0%}"
+    by = " · by the provider" if payload.performed_by == "provider" else ""
     sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
-    return f"{sizes} · {payload.messages_before} messages → {payload.messages_after}{kept}"
+    return f"{sizes} · {payload.messages_before} messages → {payload.messages_after}{kept}{by}"
 
 
 def truncation_title(payload: Truncation) -> str:
