@@ -29,7 +29,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.usage import ContextUsage
-from tui_app.session.head_titles import hook_title
+from tui_app.session.head_titles import hook_title, pressure_text
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.status import Status
@@ -227,11 +227,6 @@ def _changed(state: ChatState, payload: Payload) -> ChatState | None:
             return None
 
 
-def _pressure(short: MemoryPressure) -> str:
-    done = "caches were dropped" if short.action == "drop" else "the history is compacted"
-    return f"Memory is short ({short.rss_mb:,} of {short.limit_mb:,} MB): {done}."
-
-
 def _session(state: ChatState, payload: Payload) -> ChatState | None:
     match payload:
         case SessionStart():
@@ -255,7 +250,7 @@ def _told(state: ChatState, payload: Payload) -> ChatState | None:
             text = f"The {one_line(hook_title(payload), 400).rstrip('.')}. It changed nothing."
             return noting(saying(state, text), text)
         case MemoryPressure():
-            text = _pressure(payload)
+            text = pressure_text(payload)
             return noting(saying(state, text), text)
         case Error(message=message, hint=hint):
             return noting(state, f"{message} {hint}".strip())
