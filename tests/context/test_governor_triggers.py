@@ -17,8 +17,8 @@ from tests.context.governor_kit import (
     sized,
 )
 from tests.context.validity import as_bytes, complaints, prompts
-from tui_app.context.compactor import State
 from tui_app.context.events import CompactionAwaited, CompactionComplete, CompactionStart, Payload, UsageInfo
+from tui_app.context.job import State
 from tui_app.context.policy import Policy
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
@@ -97,7 +97,8 @@ async def test_waiting_for_a_background_job_is_told_before_it_ends() -> None:
     assert made.compactor.awaited
     assert made.compactor.state is State.RUNNING
     job = made.heard.of(CompactionStart)[0].job
-    assert made.heard.of(CompactionAwaited) == [CompactionAwaited(job=job, trigger="blocking")]
+    awaited = CompactionAwaited(job=job, trigger="blocking", model="scripted")
+    assert made.heard.of(CompactionAwaited) == [awaited]
     assert not CompactionAwaited.STORED
     made.provider.gate.set()
     await asked

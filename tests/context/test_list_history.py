@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from pydantic_ai.messages import (
     CompactionPart,
     ModelMessage,
@@ -17,8 +18,9 @@ from tests.context.governor_kit import Heard, plain_counter
 from tests.context.histories import as_items, long_conversation
 from tests.context.word_counter import WordCounter
 from tui_app.context.events import CompactionComplete, ToolTrimmed
-from tui_app.context.history import ListHistory, Proposal, place_summary, reported_tokens
+from tui_app.context.history import ListHistory, Proposal, reported_tokens
 from tui_app.context.items import Item, to_messages
+from tui_app.context.segments import place_summary
 from tui_app.context.stages.rewrite import Change, Rewrite
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown
@@ -45,6 +47,16 @@ def test_known_messages_keep_their_key() -> None:
     view = followed(one, two)
     view.sync([two, three, one])
     assert [(item.key, item.message) for item in view.items()] == [(2, two), (3, three), (1, one)]
+
+
+def test_requests_that_the_agent_has_joined_keep_their_keys() -> None:
+    """pydantic-ai does so between two runs, while a summary of them may be on its way."""
+    summary, prompt = ModelRequest(parts=[CompactionPart("notes")]), said("go on")
+    view = followed(summary, prompt, answered())
+    joined = ModelRequest(parts=[*summary.parts, *prompt.parts])
+    view.sync([joined, view.items()[2].message, said("more")])
+    assert [item.key for item in view.items()] == [1, 2, 3, 4]
+    assert view.items()[0].whole is view.items()[1].whole is joined
 
 
 def test_the_report_of_the_answer_to_the_last_request_counts() -> None:
@@ -123,8 +135,17 @@ def test_a_message_that_was_given_other_parts_is_new() -> None:
 def test_where_a_summary_stands() -> None:
     system, other = as_items([ModelRequest(parts=[SystemPromptPart("s")]), said()])
     note = Item(9, ModelRequest(parts=[CompactionPart("c")]))
-    assert [item.key for item in place_summary([system, other], note)] == [1, 9, 2]
-    assert place_summary([], note) == [note]
+    assert [item.key for item in place_summary([system, other], [note])] == [1, 9, 2]
+    assert place_summary([], [note]) == [note]
+
+
+@pytest.mark.parametrize(
+    ("behind", "order"), [(0, [9, 1, 2]), (1, [1, 9, 2]), (2, [1, 2, 9]), (7, [9, 1, 2])]
+)
+def test_a_summary_stands_behind_what_a_policy_keeps_in_front_of_it(behind: int, order: list[int]) -> None:
+    stays = as_items([said(), answered()])
+    note = Item(9, ModelRequest(parts=[CompactionPart("c")]))
+    assert [item.key for item in place_summary(stays, [note], behind)] == order
 
 
 def test_what_a_response_reports() -> None:

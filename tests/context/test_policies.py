@@ -16,15 +16,20 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tests.context.governor_kit import tokens
+from tests.context.governor_kit import Writer, tokens
 from tests.context.histories import as_items, long_conversation
+from tui_app.context.attachments import IMAGE_TOKENS
+from tui_app.context.encodings import TextCounter
 from tui_app.context.events import Trigger
+from tui_app.context.fallbacks import writers_for
 from tui_app.context.forms import framed
+from tui_app.context.heuristic import ExtractiveSummariser, MarkerSummariser
 from tui_app.context.items import Item
 from tui_app.context.pairing import pairs
 from tui_app.context.planner import Plan, plan_compaction
 from tui_app.context.policy import OFF, PLIMSOLL, MessageLimit, Policy, Recent, TokenLimit
 from tui_app.context.presets import BACKGROUND, PRESETS, PROGRESSIVE, RESERVE, SLIDING_WINDOW, derive
+from tui_app.context.render import RESULT_LIMIT
 from tui_app.context.stages.archive import to_archive
 from tui_app.context.stages.settings import Archive, NormaliseLimits, Offload, Pointers, Trim
 from tui_app.context.stages.trim import trim
@@ -33,11 +38,19 @@ from tui_app.context.window import resolve_window
 
 KNOWN = ContextWindow(limit=100_000, source="model")
 UNKNOWN = resolve_window()
-CUT = Trim(chars=2_000, keep_messages=2, marker="\n[…truncated, {length} chars total]")
+CUT = Trim(chars=2_000, keep_messages=2, marker="\n[… cut here; {length} characters in all]")
 
 
 def at(total: int, *, messages: int = 10, window: ContextWindow = KNOWN) -> ContextUsage:
     return ContextUsage(parts=Breakdown(user=total), window=window, messages=messages)
+
+
+def writers(policy: Policy, trigger: Trigger) -> list[str]:
+    """Who writes a summary, and who does when that fails."""
+    extractive = ExtractiveSummariser(len)
+    chain = writers_for(policy, trigger, lambda _trigger: (Writer(),), extractive)
+    names = {Writer: "model", MarkerSummariser: "marker", ExtractiveSummariser: "heuristic"}
+    return [names[type(each)] for each in chain]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +61,8 @@ def at(total: int, *, messages: int = 10, window: ContextWindow = KNOWN) -> Cont
             {
                 "automatic": True, "background_threshold": 0.8, "blocking_threshold": 0.95,
                 "minimum_messages": 4, "limit": None, "at_turn_end": False, "recent_share": 0.2,
-                "user_share": 0.05, "facts_share": 0.03, "summary_share": 0.06, "summary_by": "llm",
+                "user_share": 0.05, "facts_share": 0.03, "plan_share": 0.05, "summary_share": 0.06,
+                "summary_by": "llm",
                 "fallback": "heuristic", "safety_margin": 0.05, "minimum_gain": 0.05, "breaker_after": 2,
             },
         ),
@@ -57,6 +71,7 @@ def at(total: int, *, messages: int = 10, window: ContextWindow = KNOWN) -> Cont
             {
                 "limit": MessageLimit(messages=40), "keep_first_run": True, "manual_keeps_recent": False,
                 "summary_by": "llm", "fallback": "marker", "user_share": 0.0, "facts_share": 0.0,
+                "plan_share": 0.0,
                 "at_turn_end": False,
             },
         ),
@@ -65,7 +80,7 @@ def at(total: int, *, messages: int = 10, window: ContextWindow = KNOWN) -> Cont
             {
                 "limit": TokenLimit(reserve=16_384, unknown=8_000, messages=50), "at_turn_end": True,
                 "recent_tokens": 20_000, "recent_messages": 5, "summary_by": "llm", "fallback": "none",
-                "automatic": True,
+                "automatic": True, "user_share": 0.0, "facts_share": 0.0, "plan_share": 0.0,
             },
         ),
         (
@@ -73,14 +88,15 @@ def at(total: int, *, messages: int = 10, window: ContextWindow = KNOWN) -> Cont
             {
                 "background_threshold": 0.8, "blocking_threshold": 0.95, "minimum_messages": 4,
                 "recent_share": 0.0, "limit": None, "summary_by": "llm", "fallback": "none",
-                "user_share": 0.05,
+                "user_share": 0.05, "facts_share": 0.0, "plan_share": 0.05,
             },
         ),
         (
             PROGRESSIVE,
             {
                 "blocking_threshold": 0.95, "background_threshold": 0.95, "recent_share": 0.2,
-                "summary_by": "llm", "fallback": "heuristic", "limit": None,
+                "summary_by": "llm", "fallback": "heuristic", "limit": None, "user_share": 0.0,
+                "facts_share": 0.0, "plan_share": 0.0,
             },
         ),
         (OFF, {"automatic": False}),
@@ -124,6 +140,27 @@ def test_sizes(policy: Policy, values: dict[str, object]) -> None:
 def test_stages(policy: Policy, stages: dict[str, object]) -> None:
     names = ("normalise", "offload", "archive", "trim", "pointers")
     assert {name: own for name in names if (own := getattr(policy.stages, name)) is not None} == stages
+
+
+@pytest.mark.parametrize(
+    ("figure", "value"),
+    [
+        (PROGRESSIVE.stages.pointers and PROGRESSIVE.stages.pointers.preview_chars, 100),
+        (PROGRESSIVE.stages.pointers and PROGRESSIVE.stages.pointers.result_chars, 500),
+        (RESULT_LIMIT, 1_800),
+        (IMAGE_TOKENS, 1_200),
+        (UNKNOWN.limit, 128_000),
+        (TextCounter(None).count("four" * 100 + "!"), 101),
+        (writers(SLIDING_WINDOW, "blocking"), ["model", "marker"]),
+        (writers(SLIDING_WINDOW, "manual"), ["model"]),
+        (writers(RESERVE, "turn_end"), ["model"]),
+        (writers(RESERVE, "overflow"), ["model"]),
+        (writers(BACKGROUND, "background"), ["model"]),
+        (writers(PROGRESSIVE, "blocking"), ["model", "heuristic"]),
+    ],
+)
+def test_figures_and_fallbacks_that_the_presets_rely_on(figure: object, value: object) -> None:
+    assert figure == value
 
 
 def test_every_stage_of_the_default_policy_runs() -> None:
@@ -282,7 +319,7 @@ def test_without_an_answer_in_words_no_first_run_stays() -> None:
 def test_a_first_run_goes_up_to_the_first_answer_with_text_and_its_results() -> None:
     history: list[ModelMessage] = [
         ModelRequest(parts=[SystemPromptPart("be kind"), UserPromptPart("go")]),
-        ModelResponse(parts=[ToolCallPart("read", {}, "a")]),
+        ModelResponse(parts=[TextPart(" "), ToolCallPart("read", {}, "a")]),
         ModelRequest(parts=[ToolReturnPart("read", "x", "a")]),
         ModelResponse(parts=[TextPart("And now:"), ToolCallPart("read", {}, "b")]),
         ModelRequest(parts=[ToolReturnPart("read", "x", "b")]),
@@ -358,15 +395,15 @@ def test_progressive_keeps_the_system_prompt_and_a_fifth() -> None:
     ("policy", "by_hand", "written", "text"),
     [
         (PLIMSOLL, False, True, "All {is} well."),
-        (SLIDING_WINDOW, False, True, "[Summary of 7 earlier messages]\nAll {is} well."),
-        (SLIDING_WINDOW, True, True, "[Compacted conversation summary]\nAll {is} well."),
+        (SLIDING_WINDOW, False, True, "[Notes on 7 messages that stood here]\nAll {is} well."),
+        (SLIDING_WINDOW, True, True, "[Notes on the whole conversation so far]\nAll {is} well."),
         (
             SLIDING_WINDOW,
             False,
             False,
-            "[Earlier conversation trimmed — 7 messages removed to stay within context budget]",
+            "[7 messages that stood here are gone to make room; there are no notes on them]",
         ),
-        (RESERVE, True, True, "[Previous conversation summary]\nAll {is} well."),
+        (RESERVE, True, True, "[Notes on what was said before]\nAll {is} well."),
         (BACKGROUND, False, True, "All {is} well."),
     ],
 )
@@ -377,8 +414,8 @@ def test_wording(policy: Policy, by_hand: bool, written: bool, text: str) -> Non
 
 def test_progressive_frames_the_summary_and_says_where_the_rest_is() -> None:
     text = framed(PROGRESSIVE.form, "All is well.", count=7)
-    assert text.startswith("[CONVERSATION SUMMARY]\n")
-    assert text.endswith("\n\nAll is well.\n\n[END SUMMARY]")
+    assert text.startswith("[BEGINNING OF THE NOTES]\n")
+    assert text.endswith("\n\nAll is well.\n\n[END OF THE NOTES]")
     assert "conversation_history/" in text
     assert "grep" in text
 
@@ -404,7 +441,7 @@ def test_older_results_of_the_sliding_window_are_cut(chars: int, cut: bool) -> N
         [change] = rewrite.changes
         [part] = change.message.parts
         assert isinstance(part, ToolReturnPart)
-        assert part.content == "x" * 2_000 + "\n[…truncated, 2100 chars total]"
+        assert part.content == "x" * 2_000 + "\n[… cut here; 2100 characters in all]"
         assert (part.tool_name, part.tool_call_id) == ("read", "a")
 
 
@@ -436,6 +473,7 @@ def test_policies_are_frozen_named_and_explained() -> None:
         ),
         ({"base": "sliding-window", "max_messages": 10}, {"limit": MessageLimit(messages=10)}),
         ({"base": "background", "recent_messages": 3}, {"recent_messages": 3, "recent_share": 0.0}),
+        ({"base": "reserve", "plan_share": 0.1}, {"plan_share": 0.1, "facts_share": 0.0}),
         ({"base": "off", "automatic": True, "fallback": "none"}, {"automatic": True, "fallback": "none"}),
     ],
 )

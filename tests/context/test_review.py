@@ -10,10 +10,11 @@ from pydantic_ai.messages import CompactionPart
 from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes
-from tui_app.context.compactor import Compactor, State
+from tui_app.context.compactor import Compactor
 from tui_app.context.events import CompactionAwaited, CompactionComplete
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.items import to_messages
+from tui_app.context.job import State
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.review import DECLINED, EMPTY
 from tui_app.context.summary import SummaryTask

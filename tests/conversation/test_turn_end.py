@@ -26,4 +26,4 @@ async def test_reserve_compacts_behind_the_turn(desk: Desk, fake_openai: FakeOpe
         (summary,) = [
             item.message for item in opened.conversation.history.items() if is_summary(item.message)
         ]
-        assert str(summary.parts[0]).count("[Previous conversation summary]") == 1
+        assert str(summary.parts[0]).count("[Notes on what was said before]") == 1

@@ -48,7 +48,7 @@ async def _survives(
     history.load()
     history.fix(ContextWindow(limit=window, source="setting", reserve=window // 16), Breakdown(), "offline")
     written = list(store.records(session))
-    compactor = Compactor(history, PLIMSOLL, lambda _trigger: ExtractiveSummariser(text.count))
+    compactor = Compactor(history, PLIMSOLL, lambda _trigger: (ExtractiveSummariser(text.count),))
     try:
         compactor.start("headless")
     except CompactionRefused:

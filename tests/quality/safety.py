@@ -24,6 +24,7 @@ from tui_app.context.compactor import CompactionRefused, Compactor
 from tui_app.context.encodings import TextCounter
 from tui_app.context.masking import mask_secrets
 from tui_app.context.policy import PLIMSOLL
+from tui_app.context.spending import Ledger
 from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
 
 CHECKS = {
@@ -53,7 +54,7 @@ class _Failing:
 
     model_name: str = "failing"
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         raise SummaryFailed("nothing came back")
 
 
@@ -124,7 +125,7 @@ async def _unchanged_by_failure(before: Sequence[ModelMessage], window: int, tex
     governed = Governed(text, window)
     governed.history.sync(list(before))
     view = _parts([item.message for item in governed.history.items()])
-    compactor = Compactor(governed.history, PLIMSOLL, lambda _trigger: _Failing())
+    compactor = Compactor(governed.history, PLIMSOLL, lambda _trigger: (_Failing(),))
     try:
         compactor.start("headless")
     except CompactionRefused:

@@ -12,6 +12,7 @@ from tui_app.context.events import (
     PAYLOADS,
     AssistantMessage,
     CheckpointCreated,
+    CompactionAcknowledged,
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
@@ -26,6 +27,8 @@ from tui_app.context.events import (
     ToolResult,
     Truncation,
     UserMessage,
+    payload_from_json,
+    payload_to_json,
 )
 from tui_app.session.agent_view import AgentView, fold_agent_view, in_ranges
 from tui_app.session.heads import Head, head_of
@@ -65,18 +68,26 @@ class Session:
         return [head.seq for head in self.agent.visible()]
 
     def compact(self, choice: int) -> int | None:
-        """Replace some of the oldest messages that are no system prompts."""
+        """Replace some of the oldest messages that are no system prompts; a first run may stay in front.
+
+        Of any three choices one keeps such a run, and one is acknowledged.
+        """
         types = {head.seq: head.type for head in self.agent.visible()}
         old = [seq for seq in self.visible if types[seq] != SystemMessage.TYPE]
-        leaving = set(old[: choice % (len(old) + 1)])
+        first = choice % (len(old) + 1) // 2 if choice % 3 == 0 else 0
+        leaving = set(old[first : choice % (len(old) + 1)])
         if not leaving:
             return None
-        return self.add(
+        behind = old[first - 1] if first else 0
+        compaction = self.add(
             CompactionComplete(
-                job="j", outcome="success", trigger="manual", summary="s",
+                job="j", outcome="success", trigger="manual", summary="s", behind=behind,
                 removed=ranges_of(self.visible, leaving), tokens={"summary": 2},
             )
         )  # fmt: skip
+        if choice % 3 == 1:
+            self.add(CompactionAcknowledged(job="j", text="I see.", tokens=TOKENS))
+        return compaction
 
     def play(self, step: str, choice: int) -> None:
         match step:
@@ -131,6 +142,39 @@ def test_replay_is_what_was_live(steps: list[tuple[str, int]]) -> None:
     session = played(steps)
     assert fold_agent_view(session.heads) == session.agent
     assert fold_user_view(session.heads) == session.user
+
+
+@given(STEPS, st.integers(1, 1_000))
+def test_a_summary_stands_where_it_was_put_and_what_acknowledges_it_behind_it(
+    before: list[tuple[str, int]], choice: int
+) -> None:
+    session = played(before)
+    compaction = session.compact(choice)
+    if compaction is None:
+        return
+    for _ in range(2):
+        view, head = session.visible, {head.seq: head for head in session.agent.visible()}[compaction]
+        place = view.index(compaction)
+        system = [head.type == SystemMessage.TYPE for head in session.agent.visible()[:place]]
+        assert view[place - 1] == head.ref if head.ref else all(system)
+        acknowledged = compaction + 1 if choice % 3 == 1 else 0
+        assert (acknowledged in view) == bool(acknowledged)
+        assert not acknowledged or view[place + 1] == acknowledged
+        session.add(CompactionUndone(compaction=compaction))
+        assert not {compaction, acknowledged} & set(session.visible)
+        session.add(CompactionRedone(compaction=compaction))
+        assert session.visible == view
+
+
+def test_a_log_without_a_place_puts_the_summary_in_front() -> None:
+    session = Session()
+    for _ in range(3):
+        session.play("user", 1)
+    done = CompactionComplete(job="j", outcome="success", trigger="manual", removed=((2, 2),))
+    stored = payload_to_json(done)
+    del stored["behind"]
+    session.add(payload_from_json(done.TYPE, stored))
+    assert session.visible == [4, 1, 3]
 
 
 @given(STEPS)

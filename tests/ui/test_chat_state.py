@@ -7,10 +7,12 @@ import pytest
 from tui_app.context.events import (
     CompactionAwaited,
     CompactionComplete,
+    CompactionProgress,
     CompactionStart,
     Error,
     HookOutcome,
     HookRan,
+    MemoryPressure,
     Notice,
     Payload,
     Trigger,
@@ -67,6 +69,22 @@ def test_a_stopped_compaction_that_a_request_waited_for_says_what_comes_next(sta
     assert state.status.text == "Stopped. Nothing is lost."
 
 
+def test_the_status_names_whoever_writes_and_the_total_has_what_a_failure_cost() -> None:
+    def step(model: str) -> Payload:
+        return CompactionProgress(job="j", part=1, parts=2, tokens_written=0, model=model)
+
+    state = after(begun("manual"))
+    assert state.status.model == "m"
+    state = after(step("cheap:one"), state=state)
+    assert state.status.model == "cheap:one"
+    state = after(step("own:two"), state=state)
+    assert (state.status.model, state.status.part, state.status.parts) == ("own:two", 1, 2)
+    failed = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="no", cost_usd=0.25)
+    assert after(failed, failed, state=state).spent == 0.5
+    awaited = CompactionAwaited(job="j", trigger="blocking", model="cheap:one")
+    assert after(begun("background"), awaited).status.model == "cheap:one"
+
+
 def test_a_compaction_stopped_by_hand_says_as_before_that_nothing_changed() -> None:
     done = CompactionComplete(job="j", outcome="cancelled", trigger="manual")
     state = after(begun("manual"), done)
@@ -96,3 +114,9 @@ def test_hooks_that_failed_are_a_notice_that_says_that_nothing_changed(outcome: 
     said = "The preTool hook ab ended with exit code 7. It changed nothing."
     state = after(ran)
     assert (state.notices, state.status.text) == ((said,), said)
+
+
+def test_short_memory_is_said_and_noted() -> None:
+    state = after(MemoryPressure(rss_mb=1_100, limit_mb=1_000, action="compact"))
+    assert state.status.text == "Memory is short (1,100 of 1,000 MB): the history is compacted."
+    assert state.notices == (state.status.text,)

@@ -8,6 +8,7 @@ from tui_app.agent.models import UnknownModel
 from tui_app.cli.exits import FAILED, OK, CommandFailed
 from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say, tell
+from tui_app.context.additions import tokens_of
 from tui_app.context.compactor import CompactionRefused
 from tui_app.context.events import CompactionComplete, Error, HookRan, Record
 from tui_app.context.planner import Plan, Refusal
@@ -161,8 +162,8 @@ def plan_json(plan: Plan) -> dict[str, object]:
         "tokens_after": after,
         "tokens_removed": max(0, plan.tokens_before - after),
         "messages_before": plan.messages_before,
-        "messages_after": plan.messages_before - left + 1,
-        "messages_removed": left - 1,
+        "messages_after": plan.messages_before - left + plan.added,
+        "messages_removed": left - plan.added,
         "retention": None,
         "checkpoint_path": None,
         "duration_s": None,
@@ -172,7 +173,8 @@ def plan_json(plan: Plan) -> dict[str, object]:
 
 def most_after(plan: Plan) -> int:
     """Tokens the view has at most when every budget of a plan is used up."""
-    return plan.floor + plan.summary_budget + plan.prompts_budget + plan.facts_budget
+    budgets = plan.summary_budget + plan.prompts_budget + plan.facts_budget
+    return plan.floor + budgets + tokens_of(plan.additions)
 
 
 def _show_plan(plan: Plan) -> None:

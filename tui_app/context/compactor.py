@@ -7,37 +7,29 @@ ends here.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from functools import partial
 
+from tui_app.context.additions import Additions, no_additions
 from tui_app.context.before import Before, Veto, unhindered
 from tui_app.context.events import (
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
-    CompactionStart,
     Notice,
     Trigger,
 )
 from tui_app.context.fallbacks import writers_for
-from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, refuse_gain
+from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, gain_of, refuse_gain
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
-from tui_app.context.job import Job, announced, begin, fetch
-from tui_app.context.planner import Plan, Refusal, plan_compaction
+from tui_app.context.job import Job, State, announced, begin
+from tui_app.context.planner import FORCED, Plan, Refusal, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.replacement import WAY_BACK
-from tui_app.context.review import Declined, Reviewer, write
-from tui_app.context.sizes import sizes_of
+from tui_app.context.review import Declined, Reviewer, carry_out
+from tui_app.context.spending import Ledger
 from tui_app.context.summary import Summariser
 from tui_app.context.writing import Writing
-
-
-class State(StrEnum):
-    """Where the current job stands."""
-
-    IDLE = "idle"
-    RUNNING = "running"
-    READY = "ready"
 
 
 class CompactionRefused(Exception):
@@ -50,8 +42,8 @@ class Compactor:
 
     history: History
     policy: Policy
-    summariser: Callable[[Trigger], Summariser]
-    """Who writes the summary: manual ones may use another model than automatic ones."""
+    summarisers: Callable[[Trigger], Sequence[Summariser]]
+    """Who writes the summary, best first: manual ones may use another model than automatic ones."""
     fallback: Summariser | None = None
     """Writes the summary of an automatic compaction when the model fails."""
     timeout_s: float = 120.0
@@ -59,13 +51,21 @@ class Compactor:
     """Says in one sentence, without its full stop, why a summary request failed."""
     breaker: Breaker = field(default_factory=Breaker)
     pinned: frozenset[int] = frozenset()
+    additions: Additions = no_additions
+    """What goes into each replacement beside the summary, read when the compaction starts."""
     way_back: str = WAY_BACK
     """How the model can get at messages that left; empty where it cannot."""
     before: Before = unhindered
     """Asked before a summary is written."""
+    pressed: bool = False
+    """Whether memory is short: the next request compacts before it is sent."""
+    stands_back: bool = False
+    """Whether the provider compacts by itself: then nothing here starts because of the view's size."""
     _job: Job | None = None
     _count: int = 0
     _waiting: int = 0
+    _writer: str = ""
+    """Who is writing just now."""
 
     @property
     def state(self) -> State:
@@ -86,6 +86,8 @@ class Compactor:
 
     def wanted(self, trigger: Trigger) -> bool:
         """Whether an automatic compaction may start now: none under way, and the last ones got somewhere."""
+        if self.stands_back and trigger not in FORCED:
+            return False
         return self._job is None and self.breaker.allows(self.history.usage(), self.policy, trigger)
 
     def start(self, trigger: Trigger, focus: str = "", reviewer: Reviewer | None = None) -> None:
@@ -103,7 +105,7 @@ class Compactor:
             raise CompactionRefused("A compaction is already running.")
         plan = self.preview(trigger, focus)
         self._count += 1
-        writers = writers_for(self.policy, trigger, self.summariser, self.fallback)
+        writers = writers_for(self.policy, trigger, self.summarisers, self.fallback)
         blank = CompactionComplete(
             job=f"{self.history.version}-{self._count}",
             outcome="failed",
@@ -114,13 +116,19 @@ class Compactor:
             tokens_before=plan.tokens_before,
             messages_before=plan.messages_before,
         )
-        written = asyncio.Event()
-        start = announced(blank)
-        work = self._work(start, plan, blank, writers, reviewer, written)
+        ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
+        work = carry_out(
+            self.before(announced(blank)),
+            partial(self._writing, plan, blank, ledger),
+            writers,
+            self.policy,
+            reviewer,
+            written,
+        )
         left = frozenset(item.key for item in plan.split.old)
         replaces = between(self.history.items(), left)
-        self._job = begin(work, blank, replaces, written)
-        self.history.report(start)
+        self._job = begin(work, blank, replaces, written, ledger)
+        self.history.report(announced(blank))
 
     def preview(self, trigger: Trigger, focus: str = "") -> Plan:
         """The plan a job would follow, without starting it.
@@ -136,10 +144,12 @@ class Compactor:
             trigger=trigger,
             focus=focus,
             pinned=self.pinned,
+            additions=self.additions(),
         )
         if isinstance(plan, Refusal):
             raise CompactionRefused(plan.reason)
-        return plan
+        behind = tuple(each for item in plan.split.old for each in self.history.behind(item))
+        return replace(plan, behind=behind)
 
     async def finish(self) -> CompactionComplete | None:
         """Wait for the current job and apply it; None when there is none.
@@ -160,7 +170,8 @@ class Compactor:
         job = self._job
         waiting = job is not None and (job.blank.trigger == "background" or job.written.is_set())
         if job is not None and waiting and not job.task.done():
-            self.history.report(CompactionAwaited(job=job.blank.job, trigger=trigger))
+            awaited = CompactionAwaited(job=job.blank.job, trigger=trigger, model=self._writer)
+            self.history.report(awaited)
         self._waiting += 1
         try:
             return await self.finish()
@@ -174,7 +185,7 @@ class Compactor:
 
     async def settled(self) -> None:
         """Wait until the current job, if any, has nothing more to do but be applied."""
-        if self._job is not None:
+        if self._job is not None and not self._job.task.done():
             await asyncio.wait([self._job.task])
 
     def apply_ready(self) -> CompactionComplete | None:
@@ -196,7 +207,7 @@ class Compactor:
         if reason := refuse_gain(complete, self.policy):
             self._hold_off(job)
             return self._settle(replace(complete, outcome="failed", reason=reason))
-        gained = self._gain(result)
+        gained = gain_of(self.history, result)
         try:
             applied = self.history.commit(replace(result, complete=complete))
         except OSError as error:
@@ -213,64 +224,49 @@ class Compactor:
         if job is None:
             return None
         self._job = None
-        job.task.cancel()
-        job.task.add_done_callback(fetch)
+        job.stop()
         limit = self.history.usage().window.limit
         self.breaker.stopped(job.blank.tokens_before, limit, awaited=awaited)
         reason = UNLESS_TOO_LARGE if awaited else ""
-        return self._settle(job.ended(replace(job.blank, outcome="cancelled", reason=reason)))
+        stopped = replace(job.blank, outcome="cancelled", reason=reason, model=self._writer)
+        return self._settle(job.ended(stopped))
+
+    def strand(self) -> None:
+        """Give up a job of another event loop, as ``run_sync`` in a thread leaves one behind."""
+        if self._job is not None and self._job.stranded:
+            self.cancel()
 
     async def aclose(self) -> None:
         """Stop the current job and wait until it has let go of its connection."""
+        self.strand()
         job = self._job
         self.cancel()
-        if job is not None:
+        if job is not None and not job.task.done():
             await asyncio.wait([job.task])
 
-    async def _work(
-        self,
-        start: CompactionStart,
-        plan: Plan,
-        blank: CompactionComplete,
-        writers: Sequence[Summariser],
-        reviewer: Reviewer | None,
-        written: asyncio.Event,
-    ) -> Proposal | Veto | Declined | str:
-        """What a job does: ask who may have something against it, write, and ask who decides on it."""
-        said = await self.before(start)
-        if isinstance(said, Veto):
-            return said
-        plan, blank = replace(plan, instructions=said), replace(blank, instructions=said)
-        writing = self._writing(plan, blank)
-        return await write(writing, writers, self.policy, reviewer, written)
-
-    def _writing(self, plan: Plan, blank: CompactionComplete) -> Writing:
-        def progress(part: int, parts: int, written: int) -> None:
+    def _writing(self, plan: Plan, blank: CompactionComplete, ledger: Ledger, said: str) -> Writing:
+        def progress(writer: str, part: int, parts: int, written: int) -> None:
             if self._job is not None and self._job.blank.job == blank.job:
+                self._writer = writer
                 self.history.report(
-                    CompactionProgress(job=blank.job, part=part, parts=parts, tokens_written=written)
+                    CompactionProgress(
+                        job=blank.job, part=part, parts=parts, tokens_written=written, model=writer
+                    )
                 )
 
         return Writing(
             history=self.history,
-            plan=plan,
-            blank=blank,
+            plan=replace(plan, instructions=said),
+            blank=replace(blank, instructions=said),
             timeout_s=self.timeout_s,
             describe=self.describe,
             way_back=self.way_back,
             progress=progress,
+            ledger=ledger,
         )
 
     def _tokens(self, item: Item) -> int:
         return self.history.weigh(item).total
-
-    def _gain(self, proposal: Proposal) -> int:
-        """Tokens of the estimate that a proposal frees, however the estimate changes afterwards."""
-        items = self.history.items()
-        leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
-        gained = leaves - self._tokens(Item(0, proposal.message))
-        # What the provider reports beyond our count may well stay: only a smaller scale is believed.
-        return round(gained * min(1.0, sizes_of(items, self.history.usage(), self._tokens).scale))
 
     def _note_success(self, applied: CompactionComplete, gained: int) -> None:
         was_tripped = self.breaker.tripped(self.policy)

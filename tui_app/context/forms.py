@@ -8,7 +8,7 @@ from string import Formatter
 
 _SUMMARY_FIELDS = frozenset({"summary", "count"})
 _MARKER_FIELDS = frozenset({"count"})
-MARKER = "[Earlier conversation trimmed — {count} messages removed to stay within context budget]"
+MARKER = "[{count} messages that stood here are gone to make room; there are no notes on them]"
 
 
 def _check(template: str, allowed: frozenset[str]) -> None:

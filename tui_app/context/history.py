@@ -8,10 +8,10 @@ from typing import Protocol
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from tui_app.context.events import CompactionComplete, Payload
-from tui_app.context.items import Item, is_system, rejoined
+from tui_app.context.items import Item, rejoined
 from tui_app.context.measure import Tally, Weighed
 from tui_app.context.sections import sections
-from tui_app.context.segments import safe_cuts
+from tui_app.context.segments import place_summary, safe_cuts
 from tui_app.context.sizes import sizes_of
 from tui_app.context.stages.events import measured, new_messages, rewrite_event
 from tui_app.context.stages.rewrite import Rewrite, Stage
@@ -29,6 +29,13 @@ class Proposal:
     """The summary's request, which takes the place of what leaves."""
     left: frozenset[int]
     """Keys of the messages that leave."""
+    acknowledgement: ModelResponse | None = None
+    """What the assistant says behind the summary, where the policy wants that."""
+
+    @property
+    def messages(self) -> tuple[ModelMessage, ...]:
+        """What comes into the view, in this order."""
+        return (self.message, *filter(None, (self.acknowledgement,)))
 
 
 class History(Protocol):
@@ -69,6 +76,10 @@ class History(Protocol):
 
     def exempt(self, stage: Stage) -> frozenset[int]:
         """Keys of messages that a stage must leave alone, because its work on them was taken back."""
+        ...
+
+    def behind(self, item: Item) -> Sequence[Item]:
+        """What a provider's sealed summary stands for; nothing for what can be read here."""
         ...
 
     def rewrite(self, rewrite: Rewrite) -> None:
@@ -147,7 +158,7 @@ class ListHistory:
         answer = places[-1] + 1 if places else -1
         items: list[Item] = []
         for index, message in enumerate(messages):
-            items.extend(known.find(message) or self._take(message, is_answer=index == answer))
+            items.extend(known.find(message) or self._take(message, known, is_answer=index == answer))
         old, self._items = self._items, items
         if len(items) >= len(old) and all(map(is_, old, items)):
             for item in items[len(old) :]:
@@ -172,6 +183,10 @@ class ListHistory:
         """Nobody takes a rewrite of this list back."""
         return frozenset()
 
+    def behind(self, item: Item) -> Sequence[Item]:
+        """Nothing: what leaves this list is not kept."""
+        return ()
+
     def rewrite(self, rewrite: Rewrite) -> None:
         """Put the new forms into the list, and a digest behind the last of them."""
         before, messages = self.usage(), new_messages(rewrite)
@@ -183,15 +198,15 @@ class ListHistory:
         self.listener(measured(event, before, self.usage().total))
 
     def commit(self, proposal: Proposal) -> CompactionComplete:
-        """Put the summary in front of what stays."""
+        """Put the summary, and what acknowledges it, where the proposal wants them."""
         before, items = self.usage(), self._items
         sizes = sizes_of(items, before, self._tokens)
         leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
-        summary = Item(self._next, proposal.message)
-        after = before.total - sizes.of(leaves) + sizes.of(self._tokens(summary))
+        new = [Item(key, message) for key, message in enumerate(proposal.messages, self._next)]
+        after = before.total - sizes.of(leaves) + sizes.of(sum(map(self._tokens, new)))
         stays = [replace(item, reported=0) for item in items if item.key not in proposal.left]
-        self._items = place_summary(stays, summary)
-        self._next += 1
+        self._items = place_summary(stays, new, proposal.complete.behind)
+        self._next += len(new)
         self.version += 1
         self._recount()
         complete = replace(
@@ -210,18 +225,19 @@ class ListHistory:
         """Hand an event to the listener."""
         self.listener(payload)
 
-    def _take(self, message: ModelMessage, *, is_answer: bool) -> list[Item]:
-        """Make items of a message that was not in the list before."""
+    def _take(self, message: ModelMessage, known: "_Known", *, is_answer: bool) -> list[Item]:
+        """Make items of a message that was not in the list before; agents join neighbouring requests."""
         reported = 0
         if is_answer:
             reported = 0 if self._distrusted else reported_tokens(message)
             self._distrusted = False
         parts = sections(message)
         whole = message if len(parts) > 1 else None
-        items = [
-            Item(self._next + offset, part, reported, self._model, whole) for offset, part in enumerate(parts)
-        ]
-        self._next += len(items)
+        items: list[Item] = []
+        for part in parts:
+            key = known.key(part)
+            items.append(Item(self._next if key is None else key, part, reported, self._model, whole))
+            self._next += key is None
         return items
 
     def _tokens(self, item: Item) -> int:
@@ -241,13 +257,23 @@ class _Known:
     def __init__(self, items: Sequence[Item], lengths: Mapping[int, int]) -> None:
         self._found = {id(message): group for message, group in rejoined(items)}
         self._lengths = lengths
+        self._keys = {
+            tuple(map(id, item.message.parts)): item.key
+            for item in items
+            if item.message.parts and self._is_as_before(item.whole or item.message)
+        }
+
+    def key(self, section: ModelMessage) -> int | None:
+        """The key of an item with just these parts, whatever message they were in."""
+        return self._keys.get(tuple(map(id, section.parts)))
 
     def find(self, message: ModelMessage) -> Sequence[Item]:
         """The items of a message, none if it is new or has been given other parts since."""
+        return self._found.get(id(message), ()) if self._is_as_before(message) else ()
+
+    def _is_as_before(self, message: ModelMessage) -> bool:
         parts = len(message.parts)
-        if self._lengths.get(id(message), parts) != parts:
-            return ()
-        return self._found.get(id(message), ())
+        return self._lengths.get(id(message), parts) == parts
 
 
 def rewritten_items(items: Sequence[Item], rewrite: Rewrite, digest_key: int) -> list[Item]:
@@ -270,14 +296,6 @@ def rewritten_items(items: Sequence[Item], rewrite: Rewrite, digest_key: int) ->
     safe = safe_cuts(done)
     place = next(place for place in range(last + 1, len(safe)) if safe[place])
     return [*done[:place], Item(digest_key, rewrite.digest), *done[place:]]
-
-
-def place_summary(stays: Sequence[Item], summary: Item) -> list[Item]:
-    """Insert a summary behind the system prompts that lead a view."""
-    lead = 0
-    while lead < len(stays) and is_system(stays[lead].message):
-        lead += 1
-    return [*stays[:lead], summary, *stays[lead:]]
 
 
 def reported_tokens(message: ModelMessage) -> int:

@@ -16,6 +16,7 @@ from tui_app.context.repair import sendable
 from tui_app.context.sections import sections
 from tui_app.context.sizes import Sizes, sizes_of
 from tui_app.context.truncator import Truncated, truncate
+from tui_app.context.usage import ContextUsage
 
 _REPAIR_ROOM = 16
 """Tokens kept free for what repair may have to put in front of a history that was cut."""
@@ -62,6 +63,11 @@ def build(
     if all(map(is_, left, messages)) and len(left) == len(messages):
         return Outgoing(messages)
     return Outgoing(sendable(left), _truncation(before, tokens, len(messages), len(left)))
+
+
+def usage_as_sent(history: History) -> ContextUsage:
+    """The estimate of the next request, messages counted as they are sent: results of one answer are one."""
+    return replace(history.usage(), messages=len(to_messages(history.items())))
 
 
 def _truncation(tokens_before: int, tokens_after: int, before: int, after: int) -> Truncation:

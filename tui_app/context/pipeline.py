@@ -7,13 +7,14 @@ from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.context.compactor import CompactionRefused, Compactor, State
+from tui_app.context.compactor import CompactionRefused, Compactor
 from tui_app.context.events import Notice, Trigger, UsageInfo
 from tui_app.context.history import History
-from tui_app.context.items import to_messages
+from tui_app.context.items import is_summary, to_messages
+from tui_app.context.job import State
 from tui_app.context.limits import ContextTooLarge, Limits
 from tui_app.context.measure import is_silent_truncation
-from tui_app.context.outgoing import build
+from tui_app.context.outgoing import build, usage_as_sent
 from tui_app.context.overflow import ContextOverflow, overflow_of_answer
 from tui_app.context.policy import Policy
 from tui_app.context.prefix import PrefixMeter
@@ -47,8 +48,8 @@ class Pipeline:
     """Input tokens of the newest answer that came from its provider's cache, as far as that is known."""
     _counted: int = field(default=0, init=False)
     """Tokens of the newest request as counted without any factor."""
-    _recovered: bool = field(default=False, init=False)
-    """Whether the present request has already been refused once as too long."""
+    _refused_by: Model | None = field(default=None, init=False)
+    """The model that has already refused the present request once as too long."""
     _warned: bool = field(default=False, init=False)
     _refusal: str = field(default="", init=False)
     """The last reason why nothing could be compacted; said once, not with every request."""
@@ -61,9 +62,10 @@ class Pipeline:
 
     async def first(self, ctx: RunContext[object], request: ModelRequestContext) -> ModelRequestContext:
         """Measure the view, apply or start what is due, and build the request."""
-        if self._recovered:
-            self.limits.settle(request.model)
-        self._recovered = False
+        if self._refused_by is not None:
+            # Not the model of this request: a person may have changed it meanwhile.
+            self.limits.settle(self._refused_by)
+        self._refused_by = None
         if self.compactor is not None:
             # A person may have chosen another policy since the last request.
             self.policy = self.relief.policy = self.compactor.policy
@@ -71,7 +73,12 @@ class Pipeline:
         self.history.sync(request.messages)
         self._fix(request)
         self.relief.arrivals()
-        await self.relief.make_room()
+        self.relief.share()
+        if self.compactor is not None:
+            self.compactor.apply_ready()
+        if self.compactor is None or self.compactor.state is State.IDLE:
+            # A summary that is being written would be of another view.
+            await self.relief.make_room()
         await self._relieve()
         self._persist(ctx, version)
         return self._outgoing(request)
@@ -83,7 +90,8 @@ class Pipeline:
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
         """Learn how the model's own tokenizer compares with the count."""
-        if response.state != "complete":
+        # Whatever a provider reports with a compaction of its own is not the size of what was sent.
+        if response.state != "complete" or is_summary(response):
             return
         overflow = overflow_of_answer(response, self.limits.window(request.model).stated)
         if overflow is not None:
@@ -110,14 +118,15 @@ class Pipeline:
         self.limits.learn(request.model, overflow, self._counted)
         version = self.history.version
         self._fix(request)
-        if self._recovered:
+        if self._refused_by is not None:
             self.limits.settle(request.model)
             self._fix(request)
             window = self.history.usage().window
             raise ContextTooLarge(
                 overflow.limit or window.stated, overflow.requested or self.history.usage().total
             )
-        self._recovered = True
+        self._refused_by = request.model
+        self.relief.share()
         await self._compact("overflow")
         self._persist(ctx, version)
 
@@ -137,11 +146,13 @@ class Pipeline:
         return self.counter.carried(*_head(request))
 
     async def _relieve(self) -> None:
-        """Apply what is ready, start what is due, and wait where the window is nearly full."""
+        """Start what is due, and wait where the window is nearly full."""
         if self.compactor is None:
             return
-        self.compactor.apply_ready()
-        match self.policy.pressure(self.history.usage()):
+        if self.compactor.pressed:
+            self.compactor.pressed = False
+            await self._compact("memory_pressure")
+        match self.policy.pressure(usage_as_sent(self.history)):
             case "background":
                 self._start(self.compactor, "background")
             case "blocking":
@@ -155,7 +166,7 @@ class Pipeline:
         if compactor.state is not State.IDLE:
             ended = await compactor.finish_for(trigger)
             helped = ended is not None and ended.outcome == "success"
-            if helped and self.policy.pressure(self.history.usage()) != "blocking":
+            if helped and self.policy.pressure(usage_as_sent(self.history)) != "blocking":
                 return
         if self._start(compactor, trigger):
             await compactor.finish_for(trigger)

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tui_app.context.additions import CHARS_PER_TOKEN, Addition, fitted, tokens_of
 from tui_app.context.events import Trigger
 from tui_app.context.forms import Form
 from tui_app.context.items import Item, is_summary
 from tui_app.context.policy import Policy, Recent
 from tui_app.context.segments import Split, boundary_of, first_run, split_at
 from tui_app.context.sizes import Sizes, Weigh, sizes_of
-from tui_app.context.usage import ContextUsage
+from tui_app.context.stages.marks import is_acknowledgement
+from tui_app.context.usage import ContextUsage, ContextWindow
 
 FORCED: frozenset[Trigger] = frozenset({"manual", "overflow", "model_switch", "headless", "memory_pressure"})
 """Triggers that do not wait for a threshold."""
@@ -38,6 +40,20 @@ class Plan:
     """How the replacement is worded."""
     instructions: str = ""
     """What was asked of the summary beside the focus, once the plan stood."""
+    additions: tuple[Addition, ...] = ()
+    """What is put into the replacement beside the summary and the person's words, clipped to its room."""
+    behind: tuple[Item, ...] = ()
+    """Messages for which something stands in ``split.old`` that cannot be read here."""
+
+    @property
+    def leaving(self) -> tuple[Item, ...]:
+        """Everything that the summary will stand for."""
+        return (*self.behind, *self.split.old)
+
+    @property
+    def added(self) -> int:
+        """Messages that come into the view: the summary, and what acknowledges it."""
+        return 2 if self.form.acknowledgement else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +72,7 @@ def plan_compaction(
     trigger: Trigger,
     focus: str = "",
     pinned: frozenset[int] = frozenset(),
+    additions: Sequence[Addition] = (),
 ) -> Plan | Refusal:
     """Split the view and set budgets, or say why a compaction cannot help.
 
@@ -67,6 +84,7 @@ def plan_compaction(
         trigger: Why the compaction is wanted.
         focus: What the person wants the summary to keep above all.
         pinned: Keys of messages that must stay.
+        additions: Texts from outside the conversation that go into the replacement.
     """
     if len(items) < 2:
         return Refusal("Nothing to compact yet: there are fewer than two messages.")
@@ -81,7 +99,8 @@ def plan_compaction(
         floor = sizes.carried + stays
         if not (reason := _hopeless(split, usage, floor, stays)):
             old = sum(map(tokens, split.old))
-            return _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger, focus=focus)
+            plan = _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger, focus=focus)
+            return _with_additions(plan, policy, usage.window, additions)
         reasons.append(reason)
     return Refusal(reasons[0])
 
@@ -154,6 +173,18 @@ def _budgeted(
     )
 
 
+def _with_additions(plan: Plan, policy: Policy, window: ContextWindow, additions: Sequence[Addition]) -> Plan:
+    """Put in what has room; what it takes the summary and the rest beside it do without."""
+    budgets = plan.summary_budget, plan.prompts_budget, plan.facts_budget
+    room = min(int(window.limit * policy.plan_share), sum(budgets) // 3)
+    kept = fitted(additions, room * CHARS_PER_TOKEN)
+    if not kept:
+        return plan
+    left = 1 - tokens_of(kept) / max(1, sum(budgets))
+    summary, prompts, facts = (int(budget * left) for budget in budgets)
+    return replace(plan, summary_budget=summary, prompts_budget=prompts, facts_budget=facts, additions=kept)
+
+
 def irreducible_floor(items: Sequence[Item], usage: ContextUsage, weigh: Weigh, policy: Policy) -> int:
     """Tokens no compaction can remove from a view."""
     sizes = sizes_of(items, usage, weigh)
@@ -164,7 +195,7 @@ def irreducible_floor(items: Sequence[Item], usage: ContextUsage, weigh: Weigh, 
 def _hopeless(split: Split, usage: ContextUsage, floor: int, stays: int) -> str:
     """Why nothing can be gained; empty when something can."""
     window = usage.window
-    if all(is_summary(item.message) for item in split.old):
+    if all(is_summary(item.message) or is_acknowledgement(item.message) for item in split.old):
         kept = _messages(len(split.recent) + len(split.head))
         return f"Nothing to compact: the last {kept} are kept as they are and are {_thousands(stays)}."
     if floor >= window.effective:

@@ -32,7 +32,7 @@ RELIEF = 0.80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageLimit:
-    """A compaction is due in a view of more than so many messages."""
+    """A compaction is due in a view of more than so many messages, counted as they are sent."""
 
     messages: int = 40
     """0 never compacts."""
@@ -97,7 +97,7 @@ class Recent:
 
     tokens: int = 0
     messages: int = 0
-    """Used where there is no number of tokens."""
+    """Used where there is no number of tokens; counted as they are sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +133,8 @@ class Policy:
     """Share of the window for what the person said, carried word for word beside the summary."""
     facts_share: float = 0.03
     """Share of the window for facts the summary left out."""
+    plan_share: float = 0.05
+    """Share of the window for the plan and the todo list, carried word for word beside the summary."""
     summary_share: float = 0.06
     """Share of the window a summary may take."""
     summary_by: SummaryBy = "llm"

@@ -31,10 +31,11 @@ SLIDING_WINDOW = Policy(
     manual_keeps_recent=False,
     user_share=0.0,
     facts_share=0.0,
+    plan_share=0.0,
     fallback="marker",
-    form=Form(summary="[Summary of {count} earlier messages]\n{summary}", way_back=False),
+    form=Form(summary="[Notes on {count} messages that stood here]\n{summary}", way_back=False),
     manual_form=Form(
-        summary="[Compacted conversation summary]\n{summary}",
+        summary="[Notes on the whole conversation so far]\n{summary}",
         acknowledgement="Understood, I know what was said so far.",
         way_back=False,
     ),
@@ -49,8 +50,9 @@ RESERVE = Policy(
     recent_messages=5,
     user_share=0.0,
     facts_share=0.0,
+    plan_share=0.0,
     fallback="none",
-    form=Form(summary="[Previous conversation summary]\n{summary}", way_back=False),
+    form=Form(summary="[Notes on what was said before]\n{summary}", way_back=False),
     stages=Stages(normalise=NormaliseLimits(), archive=Archive(cutoff=10, strategy="llm")),
 )
 BACKGROUND = Policy(
@@ -69,10 +71,11 @@ PROGRESSIVE = Policy(
     recent_share=0.20,
     user_share=0.0,
     facts_share=0.0,
+    plan_share=0.0,
     form=Form(
         summary=(
-            "[CONVERSATION SUMMARY]\nThis stands for what was said before. All of it is kept in "
-            "conversation_history/, where grep and read_file find it.\n\n{summary}\n\n[END SUMMARY]"
+            "[BEGINNING OF THE NOTES]\nThis stands for what was said before. All of it is kept in "
+            "conversation_history/, where grep and read_file find it.\n\n{summary}\n\n[END OF THE NOTES]"
         ),
         way_back=False,
     ),
@@ -85,7 +88,7 @@ PRESETS: dict[str, Policy] = {
 _AS_THEY_ARE = (
     "automatic", "background_threshold", "blocking_threshold", "minimum_messages", "at_turn_end",
     "recent_share", "recent_tokens", "recent_messages", "keep_first_run", "user_share", "facts_share",
-    "summary_share", "summary_by", "fallback",
+    "plan_share", "summary_share", "summary_by", "fallback",
 )  # fmt: skip
 """Keys that are fields of a policy."""
 _NORMALISE = {

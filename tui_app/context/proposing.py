@@ -15,19 +15,25 @@ from tui_app.context.render import message_text, prompts_of
 from tui_app.context.replacement import (
     Earlier,
     Words,
+    acknowledging,
     choose_prompts,
     earlier_summary,
     key_ranges,
     summary_message,
 )
 from tui_app.context.retention import judge, missing_facts
+from tui_app.context.stages.marks import is_acknowledgement
 from tui_app.context.summary import Summary, SummaryTask
 
 
 def summary_task(plan: Plan) -> SummaryTask:
     """What the summariser is given: the messages that leave, less the summaries it is to update."""
-    earlier = earlier_summary(plan.split.old)
-    fresh = tuple(item for item in plan.split.old if not earlier_summary((item,)).summary)
+    earlier = earlier_summary(plan.leaving)
+    fresh = tuple(
+        item
+        for item in plan.leaving
+        if not is_acknowledgement(item.message) and not earlier_summary((item,)).summary
+    )
     return SummaryTask(
         items=fresh,
         previous=earlier.notes,
@@ -57,7 +63,9 @@ async def propose(
     # Facts of a long history take a while to extract; a person may cancel meanwhile.
     draft = await asyncio.to_thread(_draft, plan, summary, recoverable=bool(way_back))
     message = _message(plan, summary, draft, way_back)
+    said = acknowledging(plan.form.acknowledgement) if plan.form.acknowledgement else None
     tokens = history.weigh(Item(0, message))
+    added = tokens.total + (history.weigh(Item(0, said)).total if said else 0)
     written = replace(
         blank,
         outcome="success",
@@ -68,13 +76,10 @@ async def propose(
         tokens=tokens.nonzero(),
         retention=round(draft.retention, 4),
         facts=draft.facts,
-        input_tokens=summary.input_tokens,
-        output_tokens=summary.output_tokens,
-        cost_usd=summary.cost_usd,
     )
     left = frozenset(item.key for item in plan.split.old)
-    complete = _measured(written, plan, left, plan.sizes.of(tokens.total))
-    return Proposal(complete=complete, message=message, left=left)
+    complete = _measured(written, plan, left, plan.sizes.of(added))
+    return Proposal(complete=complete, message=message, left=left, acknowledgement=said)
 
 
 def _message(plan: Plan, summary: Summary, draft: "_Draft", way_back: str) -> ModelRequest:
@@ -82,21 +87,26 @@ def _message(plan: Plan, summary: Summary, draft: "_Draft", way_back: str) -> Mo
     form, count = plan.form, len(plan.split.old)
     shown = framed(form, summary.text, count=count, written=summary.performed_by != "marker")
     back = way_back if form.way_back else ""
-    return summary_message(summary.text, draft.words, draft.missing, draft.rules, back, shown)
+    own = (draft.words, draft.missing, draft.rules)
+    return summary_message(summary.text, *own, back, shown, additions=plan.additions)
 
 
 def _measured(
     complete: CompactionComplete, plan: Plan, left: frozenset[int], tokens: int
 ) -> CompactionComplete:
-    """Add what leaves and how large the view will be; ``tokens`` is the size of the summary."""
+    """Add what leaves, where the summary stands, and how large the view will be.
+
+    ``tokens`` is the size of what comes.
+    """
     split, after = plan.split, plan.floor + tokens
     return replace(
         complete,
         removed=key_ranges((*split.head, *split.old, *split.recent), left),
+        behind=split.behind,
         tokens_after=after,
-        messages_after=len(split.head) + len(split.recent) + 1,
+        messages_after=len(split.head) + len(split.recent) + plan.added,
         tokens_removed=plan.tokens_before - after,
-        messages_removed=len(left) - 1,
+        messages_removed=len(left) - plan.added,
     )
 
 
@@ -111,10 +121,10 @@ class _Draft:
 
 def _draft(plan: Plan, summary: Summary, *, recoverable: bool) -> _Draft:
     """The slow part, run in a thread: what was said, and which facts the summary left out."""
-    split = plan.split
-    earlier = earlier_summary(split.old)
-    words = choose_prompts(earlier, split.old, plan.prompts_budget, _rough)
-    facts = _facts(earlier, split.old)
+    split, leaving = plan.split, plan.leaving
+    earlier = earlier_summary(leaving)
+    words = choose_prompts(earlier, leaving, plan.prompts_budget, _rough)
+    facts = _facts(earlier, leaving)
     standing = "\n".join(
         [summary.text, *(text for _, text in words.prompts), *map(_text, (*split.head, *split.recent))]
     )

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic_ai.messages import CompactionPart, ModelRequest, ToolReturnPart
+from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, TextPart, ToolReturnPart
 
+from tui_app.context.additions import Addition
 from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.language import one_line, sentences
 from tui_app.context.fact_extractors.rules import is_bare_command
 from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
 from tui_app.context.items import Item, is_summary
 from tui_app.context.render import clip, prompts_of
+from tui_app.context.stages.marks import ACKNOWLEDGEMENT_KIND, OWN
 
-_KEY = "plimsoll"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG = re.compile(r"<(\s*/?\s*conversation_summary)", re.IGNORECASE)
 """pydantic-ai sends a summary inside this tag; the text itself must not be able to close it."""
@@ -87,7 +88,7 @@ def _rule(stored: Sequence[Any]) -> Fact:
 
 
 def _own(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    own = (metadata or {}).get(_KEY)
+    own = (metadata or {}).get(OWN)
     return own if isinstance(own, Mapping) else {}
 
 
@@ -147,6 +148,8 @@ def summary_message(
     rules: Sequence[Fact] = (),
     way_back: str = WAY_BACK,
     shown: str | None = None,
+    *,
+    additions: Sequence[Addition] = (),
 ) -> ModelRequest:
     """Build the request that stands for compacted history.
 
@@ -159,15 +162,12 @@ def summary_message(
         rules: The user's standing rules so far; only kept in the metadata.
         way_back: How the model can get at what left; empty where it cannot.
         shown: The notes in a policy's own wording; None shows them as they are.
+        additions: Texts from outside the conversation; not kept in the metadata, for they are read anew.
     """
-    sections = [summary.strip() if shown is None else shown]
-    if said := _not_said(words.prompts, summary):
-        lines = [f"- #{key}: {text}" for key, text in said]
-        if words.omitted:
-            lines.append(OMITTED.format(count=words.omitted))
-        sections.append("\n".join(["## Said by the user, word for word", *lines]))
+    sections = [summary.strip() if shown is None else shown, _said(words, summary)]
     if facts.strip():
         sections.append(f"## Also worth keeping\n{facts.strip()}")
+    sections += [addition.worded for addition in additions]
     text = _TAG.sub(r"<\\\1", "\n\n".join(filter(None, [*sections, way_back])))
     prompts = [[key, said] for key, said in words.prompts]
     own = {
@@ -177,7 +177,22 @@ def summary_message(
         "facts": facts,
         "rules": [[rule.text, rule.source, rule.weight] for rule in rules],
     }
-    return ModelRequest(parts=[CompactionPart(text, metadata={_KEY: own})], timestamp=_EPOCH)
+    return ModelRequest(parts=[CompactionPart(text, metadata={OWN: own})], timestamp=_EPOCH)
+
+
+def _said(words: Words, summary: str) -> str:
+    """What the person said and the notes do not say; empty where that is nothing."""
+    said = _not_said(words.prompts, summary)
+    lines = [f"- #{key}: {text}" for key, text in said]
+    if said and words.omitted:
+        lines.append(OMITTED.format(count=words.omitted))
+    return "\n".join(["## Said by the user, word for word", *lines]) if said else ""
+
+
+def acknowledging(text: str) -> ModelResponse:
+    """The answer behind a summary, in the assistant's name; its metadata tells it from what a model said."""
+    metadata = {OWN: {"kind": ACKNOWLEDGEMENT_KIND}}
+    return ModelResponse(parts=[TextPart(text)], timestamp=_EPOCH, metadata=metadata)
 
 
 def _not_said(prompts: Sequence[Prompt], summary: str) -> list[Prompt]:

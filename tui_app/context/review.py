@@ -1,17 +1,18 @@
 """A person looks at a summary before it is applied, and may write it anew."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Protocol
 
+from tui_app.context.before import Veto
 from tui_app.context.events import CompactionComplete
 from tui_app.context.guards import refuse_gain
 from tui_app.context.history import Proposal
 from tui_app.context.policy import Policy
 from tui_app.context.summary import Summariser
-from tui_app.context.writing import Failed, Writing
+from tui_app.context.writing import Writing
 
 DECLINED = "the summary was not accepted"
 EMPTY = "the summary is empty"
@@ -41,31 +42,36 @@ class Declined:
     """How the job ends."""
 
 
-async def write(
-    writing: Writing,
+async def carry_out(
+    asked: Awaitable[str | Veto],
+    writing: Callable[[str], Writing],
     writers: Sequence[Summariser],
     policy: Policy,
     reviewer: Reviewer | None,
     written: asyncio.Event,
-) -> Proposal | Declined | str:
-    """What a job does: have a summary written, then ask whoever decides on it.
+) -> Proposal | Veto | Declined | str:
+    """What a job does: ask who may be against it, have a summary written, ask whoever decides on that.
 
     Args:
-        writing: Turns the job's plan into a proposal.
+        asked: Whatever may add to the job, or be against it.
+        writing: Turns the job's plan into a proposal, with what was added.
         writers: Whoever may write the summary, best first.
         policy: Says how much a compaction has to free.
         reviewer: Decides; None applies the summary as it is.
         written: Set once nobody but the reviewer has anything to do.
     """
-    started = monotonic()
-    result = await writing.run(writers)
+    said = await asked
+    if isinstance(said, Veto):
+        return said
+    started, work = monotonic(), writing(said)
+    result = await work.run(writers)
     # One that frees too little is refused whatever is said of it.
     if reviewer is None or isinstance(result, str) or refuse_gain(result.complete, policy):
         return result
     # The time a person takes to decide is not the compaction's.
     took = replace(result.complete, duration_s=round(monotonic() - started, 3))
     written.set()
-    return await _reviewed(replace(result, complete=took), writing, policy, reviewer)
+    return await _reviewed(replace(result, complete=took), work, policy, reviewer)
 
 
 async def _reviewed(
@@ -87,14 +93,14 @@ async def _reviewed(
         problem = EMPTY
         if text.strip():
             outcome = await writing.rewritten(written, text)
-            if not isinstance(outcome, Failed) and not (problem := refuse_gain(outcome.complete, policy)):
+            problem = outcome if isinstance(outcome, str) else refuse_gain(outcome.complete, policy)
+            if isinstance(outcome, Proposal) and not problem:
                 return outcome
-            problem = outcome.reason if isinstance(outcome, Failed) else problem
         proposal = shown
 
 
 def _declined(blank: CompactionComplete, written: CompactionComplete) -> CompactionComplete:
-    """What is known of a summary that is not applied: who wrote it and what it cost."""
+    """What is known of a summary that is not applied: who wrote it, and how long that took."""
     return replace(
         blank,
         outcome="discarded",
@@ -102,7 +108,4 @@ def _declined(blank: CompactionComplete, written: CompactionComplete) -> Compact
         performed_by=written.performed_by,
         model=written.model,
         duration_s=written.duration_s,
-        input_tokens=written.input_tokens,
-        output_tokens=written.output_tokens,
-        cost_usd=written.cost_usd,
     )

@@ -1,13 +1,15 @@
-"""Where a view may be cut: never inside a tool call and its result, between turns where possible."""
+"""Where a view may be cut, never inside a tool call and its result, and where a summary then stands."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from pydantic_ai.messages import ModelResponse, TextPart
 
 from tui_app.context.items import Item, answers_of, calls_of, is_prompt, is_summary, is_system
 from tui_app.context.pairing import pairs
 from tui_app.context.policy import Recent
+from tui_app.context.stages.scope import last_messages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +93,8 @@ def boundary_of(items: Sequence[Item], recent: Recent, tokens: Callable[[Item], 
     """
     if recent.tokens:
         return choose_boundary(items, recent.tokens, tokens)
-    wanted = len(items) - recent.messages if recent.messages else _unanswered(items)
-    return _safe_at_or_before(items, max(0, wanted))
+    wanted = last_messages(items, recent.messages) if recent.messages else _unanswered(items)
+    return _safe_at_or_before(items, wanted)
 
 
 def _unanswered(items: Sequence[Item]) -> int:
@@ -126,7 +128,7 @@ def first_run(items: Sequence[Item]) -> int:
 
 
 def _has_text(message: ModelResponse) -> bool:
-    return any(isinstance(part, TextPart) for part in message.parts)
+    return any(isinstance(part, TextPart) and part.content.strip() for part in message.parts)
 
 
 def split_view(
@@ -175,3 +177,13 @@ def split_at(
         recent=tuple(items[boundary:]),
         behind=items[lead - 1].key if lead else 0,
     )
+
+
+def place_summary(stays: Sequence[Item], new: Sequence[Item], behind: int = 0) -> list[Item]:
+    """Insert a summary, with what belongs to it, behind the message of a key.
+
+    Without that message it stands behind the system prompts that lead the view.
+    """
+    found = next((at for at, item in enumerate(stays, 1) if behind and item.key == behind), 0)
+    place = found or len(list(takewhile(lambda item: is_system(item.message), stays)))
+    return [*stays[:place], *new, *stays[place:]]

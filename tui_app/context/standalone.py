@@ -2,14 +2,16 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from opentelemetry.trace import get_tracer
 from pydantic_ai import RunContext
 from pydantic_ai.models import Model
 
 from tui_app.context.compactor import Compactor
+from tui_app.context.digest_request import digest_request
 from tui_app.context.encodings import TextCounter, encoding_name
 from tui_app.context.events import Payload, Trigger
 from tui_app.context.governed import GovernedRun
@@ -19,7 +21,9 @@ from tui_app.context.limits import Limits
 from tui_app.context.masking import mask_secrets
 from tui_app.context.pipeline import Pipeline
 from tui_app.context.policy import OFF, Policy
+from tui_app.context.spans import SCOPE, Spans, traced
 from tui_app.context.stages.relief import Surroundings
+from tui_app.context.stages.rewrite import Digest
 from tui_app.context.summary import ModelSummariser, Summariser
 from tui_app.context.tokens import TokenCounter
 
@@ -66,13 +70,15 @@ class Conversations:
         encoding = _encoding(ctx)
         known, pipeline = self._resting.pop(ctx.conversation_id or "", (None, None))
         if pipeline is not None and known == encoding:
+            if pipeline.compactor is not None:
+                pipeline.compactor.strand()
             return pipeline
         if pipeline is not None:
             _stop(pipeline)
         text = self._texts.setdefault(encoding, TextCounter(encoding))
         if not text.loaded:
             await asyncio.to_thread(text.load)
-        return self._pipeline(text)
+        return self._pipeline(text, ctx.conversation_id or "")
 
     def give_back(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
         """Keep the pipeline for the conversation's next run."""
@@ -95,21 +101,27 @@ class Conversations:
             if pipeline.compactor is not None:
                 await pipeline.compactor.aclose()
 
-    def _pipeline(self, text: TextCounter) -> Pipeline:
+    def _pipeline(self, text: TextCounter, conversation: str) -> Pipeline:
         counter = TokenCounter(text)
-        history = ListHistory(counter, self.listener)
+        # Whoever sets a tracer provider for the process gets spans; else this writes none.
+        spans = Spans(get_tracer(SCOPE), conversation)
+        history = ListHistory(counter, traced(self.listener, spans))
         extractive = ExtractiveSummariser(text.count)
         # Nothing in the agent can search what left, so the model is not told that it could.
-        around = Surroundings(handles=False)
-        pipeline = Pipeline(self.policy, history, None, counter, self.limits, around)
         writers = _Writers(self.limits, text)
 
-        def choose(_trigger: Trigger) -> Summariser:
+        async def digest(material: str, chars: int) -> Digest | None:
             model = self.summary_model or pipeline.model
-            return extractive if model is None else writers.of(model)
+            return None if model is None else await digest_request(writers.of(model)).ask(material, chars)
 
-        fallback = replace(extractive, cost_usd=None)
-        pipeline.compactor = Compactor(history, self.policy, choose, fallback=fallback, way_back="")
+        around = Surroundings(handles=False, digest=digest)
+        pipeline = Pipeline(self.policy, history, None, counter, self.limits, around)
+
+        def choose(_trigger: Trigger) -> Sequence[Summariser]:
+            model = self.summary_model or pipeline.model
+            return (extractive,) if model is None else (writers.of(model),)
+
+        pipeline.compactor = Compactor(history, self.policy, choose, fallback=extractive, way_back="")
         return pipeline
 
 

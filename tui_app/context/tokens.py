@@ -108,6 +108,12 @@ class TokenCounter:
         plain = sum(self._remembered(wire_text(tool)) + TOOL_OVERHEAD for tool in definitions)
         return round(plain * self.factor)
 
+    def forget(self) -> None:
+        """Drop what is remembered; it is counted again when it is needed."""
+        self._messages.clear()
+        self._parts.clear()
+        self._texts.clear()
+
     def carried(self, instructions: str, tools: Sequence[ToolDefinition]) -> Breakdown:
         """Tokens every request carries beside its messages, without any factor.
 
@@ -181,9 +187,7 @@ class TokenCounter:
         """Forget estimates once the tokenizer is there."""
         if self._loaded != self._text.loaded:
             self._loaded = self._text.loaded
-            self._messages.clear()
-            self._parts.clear()
-            self._texts.clear()
+            self.forget()
 
 
 def wire_text(tool: ToolDefinition) -> str:

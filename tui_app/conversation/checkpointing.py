@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 
-from tui_app.context.events import CheckpointCreated, CompactionComplete
+from tui_app.context.events import CheckpointCreated, CompactionAcknowledged, CompactionComplete
 from tui_app.context.history import Proposal
 from tui_app.context.items import Item, to_messages
 from tui_app.context.render import transcript_lines
+from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown
 from tui_app.session.heads import Head
 from tui_app.session.workspace import Checkpoint, SessionFolder
@@ -83,7 +84,7 @@ class Archive:
             number, title, proposal.complete.summary, time=time, earlier=self.standing(standing)
         )
         path = str(self.folder.checkpoints / checkpoint.file)
-        left = len(proposal.left)
+        left, new = len(proposal.left), len(proposal.messages)
         complete = replace(
             proposal.complete,
             title=title,
@@ -92,8 +93,8 @@ class Archive:
             tokens_after=sizes.after,
             tokens_removed=sizes.before - sizes.after,
             messages_before=len(items),
-            messages_after=len(items) - left + 1,
-            messages_removed=left - 1,
+            messages_after=len(items) - left + new,
+            messages_removed=left - new,
             checkpoint_path=path,
             history_path=str(history),
         )
@@ -105,3 +106,15 @@ class Archive:
         return self.folder.write_history(
             number, json.dumps(messages, ensure_ascii=True, indent=1), f"{readable}\n"
         )
+
+
+def acknowledged(
+    proposal: Proposal, counter: TokenCounter
+) -> list[tuple[CompactionAcknowledged, ModelResponse]]:
+    """The event of what the assistant says behind a summary, with its message; none where it says nothing."""
+    message = proposal.acknowledgement
+    if message is None:
+        return []
+    tokens = counter.message(message).nonzero()
+    job, text = proposal.complete.job, message.text or ""
+    return [(CompactionAcknowledged(job=job, text=text, tokens=tokens), message)]

@@ -5,8 +5,10 @@ import logging
 from dataclasses import dataclass, field
 
 from tui_app.agent.turn import TurnRunner
-from tui_app.context.compactor import CompactionRefused, Compactor, State
+from tui_app.context.compactor import CompactionRefused, Compactor
 from tui_app.context.events import CompactionComplete, Notice, Trigger
+from tui_app.context.job import State
+from tui_app.context.outgoing import usage_as_sent
 from tui_app.context.planner import irreducible_floor
 from tui_app.conversation.reviews import Reviews
 from tui_app.conversation.session_history import SessionHistory
@@ -61,7 +63,9 @@ class Compactions:
     async def after_turn(self) -> None:
         """Compact where the policy does that when a turn has ended."""
         compactor = self.compactor
-        if not compactor.policy.due_at_turn_end(self.history.usage()) or not compactor.wanted("turn_end"):
+        if not compactor.policy.due_at_turn_end(usage_as_sent(self.history)) or not compactor.wanted(
+            "turn_end"
+        ):
             return
         try:
             compactor.start("turn_end")

@@ -208,9 +208,9 @@ class Conversation:
         match work:
             case Prompt():
                 await self._turn(work)
-            case Compact(focus, review):
+            case Compact(focus, trigger, review):
                 if await self._models.ready():
-                    await self._compactions.run("manual", focus, review=review)
+                    await self._compactions.run(trigger, focus, review=review)
             case Restate(undo, compaction):
                 self._compactions.restate(undo=undo, compaction=compaction)
             case Restore(rewrite):

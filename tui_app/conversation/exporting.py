@@ -5,16 +5,15 @@ the same bytes.
 """
 
 import json
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from tui_app.context.events import (
     AssistantMessage,
+    CompactionComplete,
     Record,
-    SystemMessage,
-    ToolArchived,
     ToolCall,
-    ToolResult,
 )
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.export import export_markdown, export_pydantic_ai, user_view_messages
@@ -37,10 +36,14 @@ def export_session(store: Store, session: str, *, format: Format, view: View) ->
         view: ``agent``, what the next request is built from, or ``user``, everything that was ever said.
     """
     if format == "pydantic-ai":
-        messages = agent_messages(store, session) if view == "agent" else _user_messages(store, session)
-        return export_pydantic_ai(messages)
-    records = agent_records(store, session) if view == "agent" else _user_records(store, session)
-    return export_markdown(records, title=store.info(session).title)
+        if view == "agent":
+            return export_pydantic_ai(agent_messages(store, session))
+        return export_pydantic_ai(user_view_messages(list(store.records(session))))
+    title = store.info(session).title
+    if view == "user":
+        return export_markdown([record for record, _ in store.records(session)], title=title)
+    records, shown = agent_records(store, session)
+    return export_markdown(records, title=title, shown=shown)
 
 
 def agent_messages(store: Store, session: str) -> list[str]:
@@ -50,20 +53,26 @@ def agent_messages(store: Store, session: str) -> list[str]:
     return [text for text in texts if text is not None]
 
 
-def agent_records(store: Store, session: str) -> list[Record]:
-    """The events behind the agent view in the order they are sent, tool calls behind their answer."""
+def agent_records(store: Store, session: str) -> tuple[list[Record], dict[int, str]]:
+    """The events behind the agent view in the order they are sent, tool calls behind their answer.
+
+    Returns:
+        The events, and by log number what the model is shown where that is not the event's own text.
+    """
     forms, heads = _Forms(store, session), fold_agent_view(store.heads(session)).visible()
-    shown = {head.seq: head for head in heads}
-    groups: dict[int, list[Record]] = {seq: [] for seq in shown}
+    groups: dict[int, list[Record]] = {head.seq: [] for head in heads}
     owners: dict[str, int] = {}
     for record, _ in store.records(session):
         if record.seq in groups:
-            groups[record.seq].append(forms.record(record, shown[record.seq]))
+            groups[record.seq].append(record)
         if isinstance(record.data, AssistantMessage):
             owners.update(dict.fromkeys(record.data.call_ids, record.seq))
         elif isinstance(record.data, ToolCall) and (owner := owners.get(record.data.tool_call_id)) in groups:
             groups[owner].append(record)
-    return [record for group in groups.values() for record in group]
+    shown: dict[int, str] = {}
+    for head in heads:
+        shown.update(forms.shown(head, groups[head.seq]))
+    return [record for group in groups.values() for record in group], shown
 
 
 @dataclass(slots=True)
@@ -79,20 +88,20 @@ class _Forms:
         rewrite, place = head.form
         return json.dumps(self._of(rewrite)[place]) if rewrite else self.store.message(self.session, head.seq)
 
-    def record(self, record: Record, head: Head) -> Record:
-        """A record that tells what the model is shown of a result or a digest."""
-        rewrite, place = head.form
-        if not rewrite:
-            return record
-        parts = self._of(rewrite)[place]["parts"]
-        text = "\n".join(_words(part.get("content", "")) for part in parts)
-        match record.data:
-            case ToolResult():
-                return replace(record, data=replace(record.data, text=text))
-            case ToolArchived():
-                return replace(record, data=SystemMessage(text=text))
-            case _:
-                return record
+    def shown(self, head: Head, records: Sequence[Record]) -> dict[int, str]:
+        """What the model is shown of a message and its calls, where that is not what the log says of them."""
+        if not head.form[0] and head.type != CompactionComplete.TYPE:
+            return {}
+        parts = json.loads(self.text(head) or '{"parts": []}')["parts"]
+        calls = {part["tool_call_id"]: _words(part["args"]) for part in parts if part.get("args")}
+        shown = {
+            record.seq: calls[record.data.tool_call_id]
+            for record in records
+            if isinstance(record.data, ToolCall) and record.data.tool_call_id in calls
+        }
+        if head.type != AssistantMessage.TYPE:
+            shown[head.seq] = "\n".join(_words(part.get("content") or "") for part in parts)
+        return shown
 
     def _of(self, rewrite: int) -> list[Any]:
         if rewrite not in self._rewrites:
@@ -101,12 +110,4 @@ class _Forms:
 
 
 def _words(content: object) -> str:
-    return content if isinstance(content, str) else json.dumps(content)
-
-
-def _user_messages(store: Store, session: str) -> list[str]:
-    return user_view_messages(list(store.records(session)))
-
-
-def _user_records(store: Store, session: str) -> list[Record]:
-    return [record for record, _ in store.records(session)]
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

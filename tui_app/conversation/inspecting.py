@@ -23,6 +23,7 @@ from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.standing_files import StandingFiles
 from tui_app.session.store import Store
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
@@ -56,7 +57,13 @@ class Inspection:
             return history.weigh(item).total
 
         return plan_compaction(
-            history.items(), history.usage(), tokens, policy, trigger="headless", focus=focus
+            history.items(),
+            history.usage(),
+            tokens,
+            policy,
+            trigger="headless",
+            focus=focus,
+            additions=StandingFiles(history.archive.folder)(),
         )
 
     def close(self) -> None:

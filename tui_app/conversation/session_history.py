@@ -19,17 +19,18 @@ from tui_app.context.events import (
     RewriteUndone,
 )
 from tui_app.context.history import Proposal
-from tui_app.context.items import Item
+from tui_app.context.items import Item, is_sealed
 from tui_app.context.measure import Tally
 from tui_app.context.stages.events import EVENTS, measured, new_messages, rewrite_event
 from tui_app.context.stages.rewrite import Rewrite, Stage
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.conversation.checkpointing import Archive, Sizes
+from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
 from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
-from tui_app.session.agent_view import MESSAGES, AgentView, weighed
+from tui_app.session.agent_view import AgentView, weighed
 from tui_app.session.heads import Head, head_of
 from tui_app.session.store import Store
+from tui_app.session.visibility import MESSAGES
 from tui_app.session.workspace import TOOL_OUTPUTS
 
 _log = logging.getLogger(__name__)
@@ -162,6 +163,15 @@ class SessionHistory:
         kind = EVENTS[stage].TYPE
         return frozenset(seq for type_, seq in self.view.restored if type_ == kind)
 
+    def behind(self, item: Item) -> Sequence[Item]:
+        """The originals that a provider's sealed summary stands for, also through an earlier one."""
+        if not is_sealed(item.message):
+            return ()
+        heads = self.view.hidden_by(item.key)
+        self._messages.load(heads)
+        originals = [self._item(head) for head in heads]
+        return [each for one in originals for each in (*self.behind(one), one)]
+
     def rewrite(self, rewrite: Rewrite) -> None:
         """Apply a stage's decision: files first, then one event, then the view.
 
@@ -197,29 +207,30 @@ class SessionHistory:
         """
         now = time.time()
         tokens = self.counter.message(proposal.message)
-        trial = Head(
-            seq=_LATER,
-            type=CompactionComplete.TYPE,
-            state="success",
-            tokens=tokens.nonzero(),
-            removed=proposal.complete.removed,
-        )
-        sizes = Sizes(before=self.usage().total, after=self._after(trial), summary=tokens)
+        trial = head_of(_LATER, 0.0, replace(proposal.complete, tokens=tokens.nonzero()))
+        said = acknowledged(proposal, self.counter)
+        heads = [trial, *(head_of(_LATER + 1, 0.0, payload) for payload, _ in said)]
+        sizes = Sizes(before=self.usage().total, after=self._after(*heads), summary=tokens)
         complete, checkpoint = self.archive.write(proposal, self.items(), sizes, now, self.view.compactions)
-        text, message = storable(proposal.message)
-        events: list[tuple[Payload, str | None, float]] = [
-            (complete, text, now),
-            (checkpoint, None, now),
-        ]
+        self._write([(complete, proposal.message), *said, (checkpoint, None)], now)
+        return complete
+
+    def _write(self, events: Sequence[tuple[Payload, ModelMessage | None]], now: float) -> None:
+        """Write events in one transaction, fold them, and show them.
+
+        Raises:
+            OSError: if the log could not be written; the view is unchanged then.
+        """
+        bodies = [(None, None) if message is None else storable(message) for _, message in events]
+        rows = [(payload, text, now) for (payload, _), (text, _) in zip(events, bodies, strict=True)]
         try:
-            records = self.store.append_many(self.session, events)
+            records = self.store.append_many(self.session, rows)
         except sqlite3.Error as error:
             raise OSError(str(error)) from error
-        for record, body in zip(records, (message, None), strict=True):
+        for record, (_, body) in zip(records, bodies, strict=True):
             self._fold(head_of(record.seq, record.time, record.data), body)
             self.publish(record)
         self.show_gauge()
-        return complete
 
     def restate(self, compaction: int, *, undo: bool) -> Record:
         """Undo a compaction that stands, or let an undone one stand again; one event."""
@@ -237,18 +248,25 @@ class SessionHistory:
         except OSError as error:
             _log.warning("Could not bring the checkpoint index of %s up to date: %s", self.session, error)
 
+    def shed(self) -> None:
+        """Let go of loaded messages and their counts; they are read from the log when they are needed."""
+        self._items = None
+        self._messages.keep(())
+        self.counter.forget()
+
     def show_gauge(self) -> None:
         """Tell everyone the estimate of the next request."""
         self.publish(
             Record(seq=0, time=time.time(), session=self.session, data=GaugeChanged(usage=self.usage()))
         )
 
-    def _after(self, head: Head) -> int:
-        """Tokens the next request will have once an event has rewritten the view."""
+    def _after(self, *heads: Head) -> int:
+        """Tokens the next request will have once events have rewritten the view."""
         trial = self.view.copy()
-        trial.apply(head)
+        for head in heads:
+            trial.apply(head)
         tally = Tally()
-        tally.reset(trial.weighed(), trusted_after=head.seq)
+        tally.reset(trial.weighed(), trusted_after=trial.version)
         return tally.usage(self._window, self._fixed, model=self.model, factor=self._factor).total
 
     def _fold(self, head: Head, message: ModelMessage | None) -> None:

@@ -27,6 +27,8 @@ class Compact:
     """Compact the conversation now."""
 
     focus: str = ""
+    trigger: Literal["manual", "memory_pressure"] = "manual"
+    """Whether a person asked for it, or memory is short."""
     review: bool = False
     """Whether a person decides on the summary before it is applied."""
 

@@ -1,11 +1,14 @@
 """Choosing who writes a summary: the conversation's model, a cheaper one, or extraction without any."""
 
-import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import Model
 
 from tui_app.agent.shelf import ModelShelf, why_unavailable
+from tui_app.context.digest_request import digest_request
 from tui_app.context.encodings import TextCounter
 from tui_app.context.events import Notice, Trigger
 from tui_app.context.governor import ContextGovernor
@@ -13,49 +16,12 @@ from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import ListHistory
 from tui_app.context.masking import mask_secrets
 from tui_app.context.policy import OFF
-from tui_app.context.summary import (
-    ModelSummariser,
-    Progress,
-    Summariser,
-    Summary,
-    SummaryFailed,
-    SummaryTask,
-)
+from tui_app.context.stages.rewrite import Digest
+from tui_app.context.summary import ModelSummariser, Summariser
 from tui_app.context.tokens import TokenCounter
 from tui_app.conversation.session_history import SessionHistory
 
-_log = logging.getLogger(__name__)
 _BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
-
-
-@dataclass(frozen=True, slots=True)
-class InTurn:
-    """A summariser in whose place another one writes when it fails."""
-
-    first: Summariser
-    second: Summariser
-
-    @property
-    def model_name(self) -> str:
-        """Name of the first."""
-        return self.first.model_name
-
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
-        """Let the second write only where the first has failed; the cost is that of both.
-
-        Raises:
-            SummaryFailed: as the first did, if the second fails as well.
-        """
-        try:
-            return await self.first.summarise(task, progress)
-        except SummaryFailed as failed:
-            _log.info("%s wrote no summary", self.first.model_name, exc_info=failed)
-            try:
-                summary = await self.second.summarise(task, progress)
-            except SummaryFailed as again:
-                failed.spent += again.spent
-                raise failed from failed.__cause__
-            return summary.costing(failed.spent + summary.spent)
 
 
 @dataclass(slots=True)
@@ -67,6 +33,10 @@ class SummaryWriters:
     text: TextCounter
     automatic_model: str = ""
     """Model for compactions nobody asked for; empty is the conversation's own."""
+    timeout_s: float = 120.0
+    """Seconds a model may take for a digest."""
+    observers: Sequence[AbstractCapability[Any]] = ()
+    """Capabilities that watch the requests for summaries."""
     _writers: dict[str, ModelSummariser] = field(default_factory=dict)
 
     async def prepare(self) -> None:
@@ -81,18 +51,30 @@ class SummaryWriters:
                 Notice(text=f"{said.message} Automatic summaries are written by {self.history.model}.")
             )
 
-    def choose(self, trigger: Trigger) -> Summariser:
-        """The conversation's model where a person asked, else the one set for automatic summaries.
+    def choose(self, trigger: Trigger) -> Sequence[Summariser]:
+        """The conversation's model where a person asked, else the one set for automatic summaries first.
 
         Where that one fails the conversation's own model tries, before anything is done without a model.
         """
-        own = self._of(self.history.model)
-        if trigger in _BY_HAND or self.automatic_model in ("", self.history.model):
-            return own or self.extractive()
-        if self.shelf.built(self.automatic_model) is None:
-            return own or self.extractive()
-        automatic = self._of(self.automatic_model) or self.extractive()
-        return automatic if own is None else InTurn(automatic, own)
+        own = self.history.model
+        names = [own] if trigger in _BY_HAND or not self.automatic_model else [self.automatic_model, own]
+        built = [name for name in dict.fromkeys(names) if self.shelf.built(name) is not None]
+        if not built or self._of(built[0]) is None:
+            return (self.extractive(),)
+        return tuple(writer for writer in map(self._of, built) if writer is not None)
+
+    async def digest(self, material: str, chars: int) -> Digest | None:
+        """Have a model write the digest of archived results, the one for automatic summaries if it is set.
+
+        Args:
+            material: The results, clipped and without secrets.
+            chars: Characters it should take at most.
+
+        Returns:
+            What it wrote; None where there is no model to ask.
+        """
+        writer = self._of(self.automatic_model) or self._of(self.history.model)
+        return None if writer is None else await digest_request(writer, self.timeout_s).ask(material, chars)
 
     def extractive(self) -> ExtractiveSummariser:
         """The one that always works."""
@@ -119,6 +101,6 @@ class SummaryWriters:
             model_name=name,
             input_budget=lambda: limits.window(model).effective,
             count=lambda text: round(self.text.count(text) * limits.factor(model)),
-            capabilities=[guard],
+            capabilities=[guard, *self.observers],
             mask=mask_secrets,
         )

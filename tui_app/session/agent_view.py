@@ -1,7 +1,7 @@
 """The agent view as a fold of the log: which messages the next request is built from.
 
 Every message ever said stays in the list with the number of the event that hid it, so undoing that event is
-clearing a mark. A summary is one more message, shown while its compaction stands.
+clearing a mark. A summary, and what acknowledges it, are messages more, shown while their compaction stands.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from tui_app.context.events import (
     REWRITES,
-    AssistantMessage,
+    CompactionAcknowledged,
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
@@ -19,14 +19,12 @@ from tui_app.context.events import (
     SystemMessage,
     ToolArchived,
     ToolResult,
-    UserMessage,
 )
 from tui_app.context.measure import Weighed
 from tui_app.context.usage import CATEGORIES, Breakdown
 from tui_app.session.heads import Head
+from tui_app.session.visibility import MESSAGES, STAND_INS, Seen, seen
 
-MESSAGES = frozenset({UserMessage.TYPE, AssistantMessage.TYPE, ToolResult.TYPE, SystemMessage.TYPE})
-"""Events that carry a message of their own."""
 STAGES = frozenset(kind.TYPE for kind in REWRITES)
 """Events that give messages another form."""
 
@@ -71,6 +69,8 @@ class AgentView:
     restored: set[tuple[str, int]] = field(default_factory=set)
     _items: list[ViewItem] = field(default_factory=list)
     _heads: dict[int, Head] = field(default_factory=dict)
+    _acknowledged: dict[int, Head] = field(default_factory=dict)
+    """By the number of its compaction, what acknowledges its summary."""
 
     def apply(self, head: Head) -> bool:
         """Fold one event.
@@ -92,6 +92,8 @@ class AgentView:
                 self._heads[head.seq] = head
                 self._compact(head)
                 self.undone.clear()
+            case CompactionAcknowledged.TYPE if self.compactions:
+                self._acknowledge(head)
             case CompactionUndone.TYPE:
                 self._undo(head.ref)
             case CompactionRedone.TYPE if head.ref in self._heads:
@@ -139,11 +141,28 @@ class AgentView:
             set(self.restored),
             list(self._items),
             dict(self._heads),
+            dict(self._acknowledged),
         )
 
     def visible(self) -> list[Head]:
         """Heads of the visible messages, in the order they are sent."""
         return [item.shown for item in self._items if item.visible]
+
+    def seen(self) -> list[Seen]:
+        """Every message there is, hidden ones included, with its kind and whom it is shown to."""
+        archives = {seq for seq in self.rewrites if self._heads[seq].type == ToolArchived.TYPE}
+        return [
+            seen(
+                item.shown,
+                visible=item.visible,
+                archived=item.head.type == ToolResult.TYPE and item.shown.form[0] in archives,
+            )
+            for item in self._items
+        ]
+
+    def hidden_by(self, seq: int) -> list[Head]:
+        """Heads of the messages that an event took out of the view."""
+        return [item.shown for item in self._items if item.hidden_by == seq]
 
     def weighed(self) -> list[Weighed]:
         """Sizes of the visible messages."""
@@ -155,8 +174,16 @@ class AgentView:
             replace(item, hidden_by=head.seq) if item.visible and in_ranges(item.head.seq, ranges) else item
             for item in self._items
         ]
-        self._items.insert(self._behind_system(), ViewItem(head))
+        acknowledged = self._acknowledged.get(head.seq)
+        place = self._behind(head.ref)
+        self._items[place:place] = map(ViewItem, [head, acknowledged] if acknowledged else [head])
         self.compactions.append(head.seq)
+
+    def _acknowledge(self, head: Head) -> None:
+        """Put an acknowledgement behind the newest summary, with which it is recorded."""
+        compaction = self.compactions[-1]
+        self._acknowledged[compaction] = head
+        self._items.insert(self._behind(compaction), ViewItem(head))
 
     def _rewrite(self, head: Head) -> None:
         """Give messages another form, and put an archive's digest behind the last of them."""
@@ -191,9 +218,13 @@ class AgentView:
         ]
         self.rewrites.remove(rewrite)
 
-    def _behind_system(self) -> int:
-        """Where a summary stands: behind the last system prompt that leads the visible messages."""
+    def _behind(self, seq: int) -> int:
+        """The place behind a message; without one, behind the system prompts that lead what is visible."""
         place = 0
+        if seq:
+            place = next((at for at, item in enumerate(self._items, 1) if item.head.seq == seq), 0)
+        if place:
+            return place
         for index, item in enumerate(self._items):
             if item.visible and item.head.type != SystemMessage.TYPE:
                 break
@@ -204,17 +235,19 @@ class AgentView:
     def _undo(self, compaction: int) -> None:
         if compaction not in self.compactions:
             return
+        acknowledged = self._acknowledged.get(compaction)
+        gone = {compaction, acknowledged.seq if acknowledged else 0}
         self._items = [
             replace(item, hidden_by=0) if item.hidden_by == compaction else item
             for item in self._items
-            if item.head.seq != compaction
+            if item.head.seq not in gone
         ]
         self.compactions.remove(compaction)
         self.undone.append(compaction)
 
     def _hide_from(self, first: int, by: int) -> None:
         """Hide everything visible from number ``first`` on, summaries included."""
-        self._hide(first, by, MESSAGES | {CompactionComplete.TYPE, ToolArchived.TYPE})
+        self._hide(first, by, MESSAGES | STAND_INS)
         self.undone.clear()
 
     def _hide(self, first: int, by: int, types: frozenset[str]) -> None:

@@ -4,42 +4,35 @@ Both kinds of export mask secrets unless told otherwise, and give the same bytes
 """
 
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from tui_app.context.events import (
     AssistantMessage,
-    CheckpointCreated,
+    CompactionAcknowledged,
     CompactionComplete,
-    CompactionRedone,
-    CompactionUndone,
-    Error,
-    ModelChange,
     Payload,
     Record,
-    SessionClear,
-    SessionRewind,
-    SessionStart,
     SystemMessage,
+    ToolArchived,
     ToolCall,
     ToolResult,
-    Truncation,
     UsageInfo,
     UserMessage,
     payload_to_json,
 )
 from tui_app.context.masking import MASK, mask_secrets, names_secret
+from tui_app.session.export_notices import notice
+from tui_app.session.markdown import code, contained, fenced, inline, quote
 from tui_app.session.plain_text import plain_text
-
-_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)$")
+from tui_app.session.visibility import MESSAGES
 
 
 def user_view_messages(rows: Sequence[tuple[Record, str | None]]) -> list[str]:
-    """The messages of everything that was ever said: all of the log but the summaries of compactions."""
-    return [text for record, text in rows if text and not isinstance(record.data, CompactionComplete)]
+    """The messages of everything that was ever said: all of the log but what only stands for messages."""
+    return [text for record, text in rows if text and record.data.TYPE in MESSAGES]
 
 
 def export_pydantic_ai(messages: Sequence[str], *, mask: bool = True) -> str:
@@ -77,7 +70,9 @@ def group_tool_returns(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any
     return grouped
 
 
-def export_markdown(records: Sequence[Record], *, title: str, mask: bool = True) -> str:
+def export_markdown(
+    records: Sequence[Record], *, title: str, mask: bool = True, shown: Mapping[int, str] | None = None
+) -> str:
     """Write a conversation for reading.
 
     Prompts are quoted and everything of tools stands in fences longer than any fence inside, so nothing
@@ -87,11 +82,15 @@ def export_markdown(records: Sequence[Record], *, title: str, mask: bool = True)
         records: The log, in order.
         title: Heading of the document.
         mask: Whether secrets are masked.
+        shown: By log number, what a model is shown in place of an event's own text.
     """
-    heading = plain_text(mask_secrets(title) if mask else title)
-    blocks = [f"# {_inline(heading) or 'Conversation'}"]
+    heading = _safe(title, mask)
+    blocks = [f"# {inline(heading) or 'Conversation'}"]
     for record in records:
-        heading, body = _section(_prepared(record.data, mask))
+        instead = (shown or {}).get(record.seq)
+        heading, body = _section(
+            _prepared(record.data, mask), None if instead is None else _safe(instead, mask)
+        )
         if heading:
             moment = datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
             blocks += [f"## #{record.seq} {heading}", f"<sub>{moment}</sub>", body]
@@ -103,42 +102,57 @@ def _prepared(data: Payload, mask: bool) -> Payload:
     if isinstance(data, UsageInfo):
         return data
     texts = {name: value for name, value in payload_to_json(data).items() if isinstance(value, str)}
-    cleaned = {name: plain_text(value) for name, value in texts.items()}
-    return replace(data, **{name: mask_secrets(text) if mask else text for name, text in cleaned.items()})
+    return replace(data, **{name: _safe(text, mask) for name, text in texts.items()})
 
 
-def _section(data: Payload) -> tuple[str, str]:
+def _safe(text: str, mask: bool) -> str:
+    cleaned = plain_text(text)
+    return mask_secrets(cleaned) if mask else cleaned
+
+
+def _section(data: Payload, shown: str | None) -> tuple[str, str]:
+    """Heading and body of an event; ``shown`` takes the place of its text."""
     match data:
         case UserMessage():
-            named = [f"[{_inline(plain_text(name))}]" for name in data.attachments if name not in data.text]
-            return "You", _quote("\n\n".join(filter(None, (data.text, *named))))
+            named = [f"[{inline(plain_text(name))}]" for name in data.attachments if name not in data.text]
+            return "You", quote("\n\n".join(filter(None, (data.text, *named))))
         case AssistantMessage():
             return _answer(data)
+        case SystemMessage():
+            return "System prompt", fenced(data.text)
+        case CompactionComplete():
+            return _compaction(data, data.summary if shown is None else shown)
+        case CompactionAcknowledged():
+            return "Acknowledged", contained(data.text)
+        case _:
+            return _tool(data, shown) or (notice(data), "")
+
+
+def _tool(data: Payload, shown: str | None) -> tuple[str, str] | None:
+    match data:
         case ToolCall():
-            return f"Tool call: {_code(data.name)}", _fenced(data.args, "json")
+            return f"Tool call: {code(data.name)}", fenced(data.args if shown is None else shown, "json")
         case ToolResult():
             state = "" if data.outcome == "success" else f" ({data.outcome})"
-            return f"Result of {_code(data.name)}{state}", _fenced(data.text)
-        case SystemMessage():
-            return "System prompt", _fenced(data.text)
-        case CompactionComplete():
-            return _compaction(data)
+            return f"Result of {code(data.name)}{state}", fenced(data.text if shown is None else shown)
+        case ToolArchived() if shown is not None:
+            return "Digest of archived results", fenced(shown)
         case _:
-            return _notice(data), ""
+            return None
 
 
 def _answer(data: AssistantMessage) -> tuple[str, str]:
-    heading = f"Answer of {_code(data.model)}" if data.model else "Answer"
-    thinking = f"Thinking:\n\n{_fenced(data.thinking)}" if data.thinking.strip() else ""
-    text = _contained(data.text.strip("\n"))
+    heading = f"Answer of {code(data.model)}" if data.model else "Answer"
+    thinking = f"Thinking:\n\n{fenced(data.thinking)}" if data.thinking.strip() else ""
+    text = contained(data.text.strip("\n"))
     return heading + (" (interrupted)" if data.interrupted else ""), "\n\n".join(
         filter(None, (thinking, text))
     )
 
 
-def _compaction(data: CompactionComplete) -> tuple[str, str]:
+def _compaction(data: CompactionComplete, text: str) -> tuple[str, str]:
     if data.outcome != "success":
-        return f"Compaction {data.outcome}", _quote(data.reason)
+        return f"Compaction {data.outcome}", quote(data.reason)
     rows = [f"Trigger {data.trigger}, by {data.performed_by}"]
     for before, after, unit in (
         (data.tokens_before, data.tokens_after, "tokens"),
@@ -148,66 +162,7 @@ def _compaction(data: CompactionComplete) -> tuple[str, str]:
             rows.append(f"{before:,} → {after:,} {unit}" if after else f"{before:,} {unit} before")
     if data.retention is not None:
         rows.append(f"{data.retention:.0%} of the facts kept")
-    return "Conversation compacted", "\n\n".join(filter(None, (" · ".join(rows), _quote(data.summary))))
-
-
-def _notice(data: Payload) -> str:
-    match data:
-        case SessionStart():
-            origin = f", imported from {_inline(data.imported_from)}" if data.imported_from else ""
-            return f"Session began{origin}"
-        case CompactionUndone():
-            return f"Compaction #{data.compaction} undone"
-        case CompactionRedone():
-            return f"Compaction #{data.compaction} redone"
-        case ModelChange():
-            return f"Model changed: {_code(data.old)} → {_code(data.new)}"
-        case Truncation():
-            return f"Request cut to fit: {data.tokens_before:,} → {data.tokens_after:,} tokens"
-        case SessionClear() | SessionRewind():
-            return "Context cleared" if isinstance(data, SessionClear) else "Conversation rewound"
-        case CheckpointCreated():
-            return f"Checkpoint {data.number}: {_inline(data.title)}"
-        case _:
-            return f"Error: {_inline(data.message)}" if isinstance(data, Error) else ""
-
-
-def _inline(text: str) -> str:
-    """One line in which no character means anything to Markdown."""
-    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", " ".join(text.split()))
-
-
-def _code(text: str) -> str:
-    return f"`{' '.join(text.replace('`', chr(39)).split()) or '?'}`"
-
-
-def _quote(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
-
-
-def _fenced(text: str, language: str = "") -> str:
-    text = text.strip("\n")
-    runs = [len(run) for run in re.findall(r"`+", text)]
-    fence = "`" * max(3, max(runs, default=0) + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
-
-
-def _contained(text: str) -> str:
-    """Keep an answer's Markdown, but close its open fence and take raw HTML at the start of lines."""
-    lines: list[str] = []
-    fence = ""
-    for raw in text.split("\n"):
-        line = raw
-        mark = _FENCE.match(line)
-        if fence:
-            if mark and mark["mark"].startswith(fence) and not mark["info"].strip():
-                fence = ""
-        elif mark:
-            fence = mark["mark"]
-        elif line.lstrip().startswith("<"):
-            line = line.replace("<", "\\<", 1)
-        lines.append(line)
-    return "\n".join([*lines, fence] if fence else lines)
+    return "Conversation compacted", "\n\n".join(filter(None, (" · ".join(rows), quote(text))))
 
 
 def _masked_json(value: Any, name: str = "") -> Any:

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from tui_app.context.events import (
     AssistantMessage,
     CheckpointCreated,
+    CompactionAcknowledged,
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
@@ -55,8 +56,8 @@ class Head:
     model: str = ""
     """Model of an answer or a change; file name of a checkpoint."""
     ref: int = 0
-    """Log number another event points to: the compaction undone, the message rewound to. Of a checkpoint
-    its own number."""
+    """Log number another event points to: the compaction undone, the message rewound to, the message that a
+    summary stands behind. Of a checkpoint its own number."""
     removed: tuple[tuple[int, int], ...] = ()
     changes: tuple[tuple[int, dict[str, int]], ...] = ()
     """Of a rewrite: log number and tokens of each message that has another form now."""
@@ -148,7 +149,10 @@ def _compactions(base: Head, payload: Payload) -> Head | None:
                 tokens=payload.tokens,
                 state=payload.outcome,
                 removed=payload.removed,
+                ref=payload.behind,
             )
+        case CompactionAcknowledged():
+            return _with(base, title=first_line(payload.text), tokens=payload.tokens)
         case CompactionUndone() | CompactionRedone():
             return _with(base, ref=payload.compaction)
         case ViewRewrite():

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from tui_app.context.events import (
     AssistantMessage,
+    CompactionAcknowledged,
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
@@ -18,7 +19,8 @@ from tui_app.context.events import (
     ViewRewrite,
 )
 from tui_app.context.usage import Breakdown, sum_breakdowns
-from tui_app.session.agent_view import MESSAGES, AgentView
+from tui_app.session.agent_view import AgentView
+from tui_app.session.visibility import MESSAGES
 
 
 def count_messages(kinds: Iterable[str], before: str = "") -> int:
@@ -55,7 +57,7 @@ def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
                 tokens += sum(data.tokens.values())
             case CompactionUndone() | CompactionRedone() | SessionClear() | SessionRewind() | ViewRewrite():
                 rewritten = True
-            case RewriteUndone():
+            case RewriteUndone() | CompactionAcknowledged():
                 rewritten = True
             case CompactionComplete(outcome="success"):
                 rewritten = True

@@ -18,10 +18,11 @@ from tui_app.context.events import (
     payload_to_json,
 )
 from tui_app.context.storage_errors import StorageError
-from tui_app.session.agent_view import MESSAGES, fold_agent_view
+from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.database import connect
 from tui_app.session.heads import Head, first_line, head_of
 from tui_app.session.sizes import count_messages, tokens_after, view_tokens
+from tui_app.session.visibility import MESSAGES
 
 _HEAD_COLUMNS = "seq, type, time, head"
 _ANY_MESSAGE = ", ".join("?" * len(MESSAGES))

@@ -11,6 +11,8 @@ from pathlib import Path
 from tui_app.session.atomic import write_atomic
 
 TOOL_OUTPUTS = "tool_outputs"
+_LONGEST_NOTE = 1_000_000
+"""Bytes that are read of a plan or a todo list; far more than has room anywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +53,27 @@ class SessionFolder:
         return self.path / "workspace.yaml"
 
     @property
+    def plan_file(self) -> Path:
+        """What is planned for this session, Markdown."""
+        return self.path / "plan.md"
+
+    @property
+    def todo_file(self) -> Path:
+        """What is still to be done in this session."""
+        return self.path / "todo"
+
+    @property
     def lock_file(self) -> Path:
         """Held by the one process that may write."""
         return self.path / "writer.lock"
+
+    def read_note(self, file: Path) -> str:
+        """The text of the plan or the todo list; empty where there is none, or it cannot be read."""
+        try:
+            with file.open("rb") as stream:
+                return stream.read(_LONGEST_NOTE).decode("utf-8", "replace")
+        except OSError:
+            return ""
 
     def tool_output_names(self) -> list[str]:
         """Names of the files that hold tool results."""

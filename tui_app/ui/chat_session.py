@@ -7,6 +7,7 @@ from pathlib import Path
 
 from textual.worker import get_current_worker
 
+from tui_app.context.events import MemoryPressure
 from tui_app.conversation.work import REVIEW, Compact, Prompt, Restate, Restore, Work
 from tui_app.session.entries import Entry
 from tui_app.session.lock import SessionLocked, holder
@@ -104,6 +105,8 @@ class ChatSession:
             if worker.is_cancelled:
                 return
             self.presenter.present(batch)
+            if any(isinstance(record.data, MemoryPressure) for record in batch):
+                self.bodies.shed()
 
     async def _open(self) -> tuple[str, str]:
         """Open the session and show all it holds; while another window writes it, try whenever asked for.

@@ -15,6 +15,7 @@ from tui_app.context.events import (
     Error,
     GaugeChanged,
     HookRan,
+    MemoryPressure,
     ModelChange,
     Notice,
     Payload,
@@ -29,7 +30,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.usage import ContextUsage
-from tui_app.session.head_titles import hook_title
+from tui_app.session.head_titles import hook_title, pressure_text
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.status import Status
@@ -95,6 +96,7 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         or _rewritten(state, payload)
         or _changed(state, payload)
         or _session(state, payload)
+        or _told(state, payload)
         or state
     )
 
@@ -130,13 +132,16 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
         case ToolResult() if state.turn:
             return replace(state, status=_unless_compacting(state, _waiting(state)))
         case AssistantMessage(cost_usd=cost):
-            spent = state.spent if cost is None else (state.spent or 0.0) + cost
-            return replace(state, spent=spent, unlogged=0)
+            return replace(state, spent=_added(state.spent, cost), unlogged=0)
         case TurnEnd(outcome=outcome):
             status = (state.stopped or STOPPED) if outcome == "cancelled" else Status()
             return replace(state, turn=False, unlogged=0, status=_unless_compacting(state, status))
         case _:
             return None
+
+
+def _added(spent: float | None, cost: float | None) -> float | None:
+    return spent if cost is None else (spent or 0.0) + cost
 
 
 def _waiting(state: ChatState) -> Status:
@@ -160,11 +165,12 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
                 size=payload.tokens_before,
             )
             return replace(state, compacting=True, status=status)
-        case CompactionAwaited(trigger=trigger):
-            status = Status(kind="compacting", started=now, trigger=trigger, model=state.model)
+        case CompactionAwaited(trigger=trigger, model=model):
+            status = Status(kind="compacting", started=now, trigger=trigger, model=model)
             return replace(state, compacting=True, background=None, status=status)
         case CompactionProgress(part=part, parts=parts) if state.compacting:
-            status = replace(state.status, part=part, parts=parts, tokens=payload.tokens_written)
+            written, model = payload.tokens_written, payload.model
+            status = replace(state.status, part=part, parts=parts, tokens=written, model=model)
             return replace(state, status=status)
         case CompactionProgress(part=part, parts=parts):
             return replace(state, background=(part - 1) / max(1, parts))
@@ -178,6 +184,7 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
 
 
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
+    state = replace(state, spent=_added(state.spent, done.cost_usd or None))
     text, notes = _outcome(done)
     outcome = Status(kind="message", text=text, notes=notes)
     if done.outcome in ("failed", "discarded", "vetoed"):
@@ -243,10 +250,20 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
             return replace(state, queue=prompts, paused=paused)
         case GaugeChanged(usage=usage):
             return replace(state, usage=usage)
+        case _:
+            return None
+
+
+def _told(state: ChatState, payload: Payload) -> ChatState | None:
+    """What must not be missed: it stays among the notices."""
+    match payload:
         case Notice(text=text):
             return noting(saying(state, text), text)
         case HookRan(outcome="failed" | "timeout" | "missing" | "overruled"):
             text = f"The {one_line(hook_title(payload), 400).rstrip('.')}. It changed nothing."
+            return noting(saying(state, text), text)
+        case MemoryPressure():
+            text = pressure_text(payload)
             return noting(saying(state, text), text)
         case Error(message=message, hint=hint):
             return noting(state, f"{message} {hint}".strip())

@@ -9,6 +9,7 @@ from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
     CompactionProposed,
+    MemoryPressure,
     Record,
     TurnEnd,
     TurnStart,
@@ -103,6 +104,8 @@ class Presenter:
                 self._pane.post_message(ChatPane.ReviewOver(job))
             case AssistantMessage():
                 self._transcript.live_end()
+            case MemoryPressure():
+                self._transcript.shed()
             case TurnEnd(prompt=prompt):
                 self._transcript.live_end()
                 if prompt:

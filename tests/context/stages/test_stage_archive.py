@@ -96,7 +96,7 @@ def test_one_digest_for_all_of_them() -> None:
     assert [change.key for change in rewrite.changes] == [3, 5, 7]
     assert rewrite.digest is not None
     text = rewrite.digest.parts[0].content  # type: ignore[union-attr]
-    assert str(text).startswith("[Compaction tool digest]\n")
+    assert str(text).startswith("[Digest of tool results]\n")
     assert [line.split()[0] for line in str(text).split("\n")[3:]] == ["#3", "#5", "#7"]
     assert rewrite.digest.metadata == {"plimsoll": {"kind": "tool_summary"}}
     assert complaints([*to_messages(applied(items, rewrite)), said()]) == []

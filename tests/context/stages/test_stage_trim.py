@@ -65,7 +65,7 @@ def test_the_sliding_window_keeps_its_exact_form() -> None:
     items = view(said(), call("a"), result("a", LONG), call("b"), result("b", LONG))
     rewrite = run(items, WINDOW)
     assert keys(rewrite) == [3]
-    assert only(rewrite).content == LONG[:2_000] + "\n[…truncated, 3000 chars total]"
+    assert only(rewrite).content == LONG[:2_000] + "\n[… cut here; 3000 characters in all]"
 
 
 def test_results_of_one_answer_are_one_message() -> None:
@@ -88,12 +88,12 @@ def test_structured_content_is_measured_and_cut_as_json() -> None:
     rewrite = run(view(said(), call("a"), result("a", content), words(), said("now")), WINDOW)
     text = only(rewrite).content
     assert text.startswith('{"rows":["xxxxxxxxxx",')
-    assert text.endswith("\n[…truncated, 3910 chars total]")
-    assert len(text) == 2_000 + len("\n[…truncated, 3910 chars total]")
+    assert text.endswith("\n[… cut here; 3910 characters in all]")
+    assert len(text) == 2_000 + len("\n[… cut here; 3910 characters in all]")
 
 
 def test_what_would_not_become_smaller_stays() -> None:
-    marked = 2_000 + len("\n[…truncated, 2000 chars total]")
+    marked = 2_000 + len("\n[… cut here; 2000 characters in all]")
     for size in (1_999, 2_000, marked):
         assert run(view(said(), call("a"), result("a", "x" * size)), AT_ONCE) is None
     rewrite = run(view(said(), call("a"), result("a", "x" * (marked + 1))), AT_ONCE)

@@ -1,6 +1,7 @@
 """The context screen: rows that sum, and a way to the biggest messages."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,8 @@ from textual.app import App, ComposeResult
 from textual.widgets import Static
 
 from tui_app.context.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
+from tui_app.session.visibility import MessageKind
+from tui_app.ui.flows.context import KINDS
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.screens.context import ContextScreen, ItemRow, category_lines, category_rows
 
@@ -76,3 +79,8 @@ async def test_nothing_known_is_said_and_closes(key: str) -> None:
         assert "Context   ?% of ?" in heads
         await pilot.press("enter", key)
         assert app.results == [None]
+
+
+def test_every_kind_of_message_has_a_name_that_fits_its_column() -> None:
+    assert set(KINDS) == set(get_args(MessageKind))
+    assert all(0 < len(name) <= 12 for name in KINDS.values())

@@ -7,6 +7,7 @@ pydantic-ai, so a resumed session can be painted before the agent side is loaded
 
 from tui_app.context.events.base import ErrorKind, FactState, Outcome, Payload, Trigger
 from tui_app.context.events.compaction import (
+    CompactionAcknowledged,
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
@@ -52,6 +53,7 @@ from tui_app.context.events.rewrites import (
 from tui_app.context.events.session import (
     CheckpointCreated,
     Error,
+    MemoryPressure,
     ModelChange,
     Notice,
     PolicyChange,
@@ -70,6 +72,7 @@ __all__ = [
     "AssistantDelta",
     "AssistantMessage",
     "CheckpointCreated",
+    "CompactionAcknowledged",
     "CompactionAwaited",
     "CompactionComplete",
     "CompactionProgress",
@@ -85,6 +88,7 @@ __all__ = [
     "HookName",
     "HookOutcome",
     "HookRan",
+    "MemoryPressure",
     "ModelChange",
     "Notice",
     "Outcome",

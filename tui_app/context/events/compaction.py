@@ -67,6 +67,8 @@ class CompactionAwaited(Payload):
     job: str
     trigger: Trigger
     """Why the request cannot go on without it."""
+    model: str = ""
+    """Who is writing just now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,8 @@ class CompactionProgress(Payload):
     part: int
     parts: int
     tokens_written: int
+    model: str = ""
+    """Who is writing: another one than at the start where that one has failed; empty for a marker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +141,8 @@ class CompactionComplete(Payload):
     """Whether a person changed the summary before it was applied."""
     removed: tuple[tuple[int, int], ...] = ()
     """Inclusive ranges of log numbers that left the agent view."""
+    behind: int = 0
+    """Log number of the message the summary stands behind; 0 puts it behind the leading system prompts."""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the summary message, by category."""
     tokens_before: int = 0
@@ -153,6 +159,21 @@ class CompactionComplete(Payload):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionAcknowledged(Payload):
+    """The assistant's acknowledgement of a summary, for the model alone.
+
+    It is recorded in one step with its compaction, right behind it, and comes and goes with it.
+    """
+
+    TYPE: ClassVar[str] = "session.compaction_acknowledged"
+    job: str
+    """The compaction's job."""
+    text: str = ""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens of the message, by category."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from tui_app.context.events.base import Payload
 from tui_app.context.events.compaction import (
+    CompactionAcknowledged,
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
@@ -32,6 +33,7 @@ from tui_app.context.events.rewrites import REWRITES, RewriteUndone, Rewritten
 from tui_app.context.events.session import (
     CheckpointCreated,
     Error,
+    MemoryPressure,
     ModelChange,
     Notice,
     PolicyChange,
@@ -45,12 +47,40 @@ from tui_app.context.events.session import (
 SCHEMA_VERSION = 1
 """Version of the envelope; it grows when a field changes its meaning."""
 PAYLOADS: tuple[type[Payload], ...] = (
-    SessionStart, SystemMessage, UserMessage, AssistantMessage, ToolCall, ToolResult, UsageInfo, Truncation,
-    CompactionStart, CompactionAwaited, CompactionProgress, CompactionProposed, CompactionComplete,
-    CompactionUndone, CompactionRedone, ModelChange, PolicyChange, SessionClear, SessionRewind,
-    CheckpointCreated, HookRan, Error, SessionEnd, TurnStart, AssistantDelta, TurnEnd, QueueChanged,
-    GaugeChanged, Notice, *REWRITES, RewriteUndone,
-)  # fmt: skip
+    SessionStart,
+    SystemMessage,
+    UserMessage,
+    AssistantMessage,
+    ToolCall,
+    ToolResult,
+    UsageInfo,
+    Truncation,
+    CompactionStart,
+    CompactionAwaited,
+    CompactionProgress,
+    CompactionProposed,
+    CompactionComplete,
+    CompactionAcknowledged,
+    CompactionUndone,
+    CompactionRedone,
+    ModelChange,
+    PolicyChange,
+    SessionClear,
+    SessionRewind,
+    CheckpointCreated,
+    HookRan,
+    Error,
+    SessionEnd,
+    TurnStart,
+    AssistantDelta,
+    TurnEnd,
+    QueueChanged,
+    GaugeChanged,
+    MemoryPressure,
+    Notice,
+    *REWRITES,
+    RewriteUndone,
+)
 _USAGE_OWN = tuple(each.name for each in fields(UsageInfo) if each.name != "usage")
 """Fields of ``UsageInfo`` that stand beside the figures of the usage."""
 BY_TYPE: dict[str, type[Payload]] = {payload.TYPE: payload for payload in PAYLOADS}

@@ -55,6 +55,14 @@ class ToolArchived(ViewRewrite):
     """Old results became one digest, which only the model sees."""
 
     TYPE: ClassVar[str] = "tool.archived"
+    performed_by: str = "heuristic"
+    """Who wrote the digest: ``model`` or ``heuristic``."""
+    model: str = ""
+    """Name of the model that was asked, also where it failed; empty when none was."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    """What asking it has cost; null where that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

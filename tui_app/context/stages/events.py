@@ -44,7 +44,19 @@ def rewrite_event(rewrite: Rewrite, sizes: Sequence[dict[str, int]]) -> ViewRewr
         Rewritten(seq=change.key, tokens=size, note=change.note)
         for change, size in zip(rewrite.changes, sizes, strict=False)
     )
-    return EVENTS[rewrite.stage](changes=changes, tokens=sizes[-1] if rewrite.digest is not None else {})
+    tokens = sizes[-1] if rewrite.digest is not None else {}
+    event = EVENTS[rewrite.stage](changes=changes, tokens=tokens, policy=rewrite.policy)
+    by = rewrite.written
+    if not isinstance(event, ToolArchived) or by is None:
+        return event
+    return replace(
+        event,
+        performed_by=by.performed_by,
+        model=by.model,
+        input_tokens=by.spent.input_tokens,
+        output_tokens=by.spent.output_tokens,
+        cost_usd=by.spent.cost_usd,
+    )
 
 
 def measured(event: ViewRewrite, before: ContextUsage, after: int) -> ViewRewrite:

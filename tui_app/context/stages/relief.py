@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelRequest, ModelResponse
 
 from tui_app.context.history import History
 from tui_app.context.items import Item
 from tui_app.context.policy import Policy
+from tui_app.context.sizes import sizes_of
 from tui_app.context.stages.archive import (
     archived,
     clip_digest,
@@ -19,9 +20,11 @@ from tui_app.context.stages.archive import (
     to_archive,
 )
 from tui_app.context.stages.normalise import normalise
-from tui_app.context.stages.offload import offload
+from tui_app.context.stages.offload import offload, offload_newest
 from tui_app.context.stages.pointers import pointers
-from tui_app.context.stages.rewrite import Rewrite
+from tui_app.context.stages.results import ResultPart
+from tui_app.context.stages.rewrite import Digest, Rewrite
+from tui_app.context.stages.scope import unread
 from tui_app.context.stages.settings import Archive
 from tui_app.context.stages.spill import SpillNames
 from tui_app.context.stages.trim import trim
@@ -51,8 +54,10 @@ class Surroundings:
     """SHA-256 of a file in the workspace as it is now; None when there is none."""
     contains: Callable[[str, str], bool] = _holds_nothing
     """Whether a file in the workspace holds a text."""
-    digest: Callable[[str], Awaitable[str]] | None = None
-    """Has a model write the digest of archived results; None writes it without one."""
+    digest: Callable[[str, int], Awaitable[Digest | None]] | None = None
+    """Has a model write the digest of archived results, from that material in at most so many characters.
+
+    Without it, and where it returns None or no text, the digest is written without a model."""
     now: Callable[[], datetime] = _now
     handles: bool = True
     """Whether the model has a tool that brings a message back by its handle."""
@@ -91,6 +96,26 @@ class Relief:
             self._commit(normalise(items, limits, made, handles=self._handles))
         self._looked_at = max(item.key for item in self.history.items())
 
+    def share(self) -> None:
+        """Move the largest results of the newest answer to files where they are too much together.
+
+        They cannot be summarised before they have been read once. So where the request does not fit, and what
+        cannot leave is by itself above the mark at which a compaction starts, no compaction could help.
+        """
+        usage, names, settings = self.history.usage(), self._names(), self.policy.stages.offload
+        if settings is None or names is None or usage.total <= usage.window.effective:
+            return
+        items = self.history.items()
+        sizes = sizes_of(items, usage, self._weigh)
+        floor = sizes.carried + sum(sizes.of(self._weigh(item)) for item in unread(items))
+        excess = floor - self.policy.background_mark(usage.window)
+
+        def size(part: ResultPart) -> int:
+            return sizes.of(self._weigh(Item(0, ModelRequest(parts=[part]))))
+
+        if excess > 0:
+            self._commit(offload_newest(items, settings, excess, size, names, handles=self._handles))
+
     def _fresh(self) -> Sequence[Item]:
         """The messages no pass has seen, with the answer whose calls the first of them may belong to."""
         items = self.history.items()
@@ -121,6 +146,9 @@ class Relief:
             )
             self._commit_batch(rewrite, sizes.batch)
 
+    def _weigh(self, item: Item) -> int:
+        return self.history.weigh(item).total
+
     @property
     def _handles(self) -> bool:
         return self.around.handles
@@ -141,20 +169,26 @@ class Relief:
         oldest = to_archive(items, settings, batch_to=int(settings.cutoff * settings.batch))
         chosen = tuple(item for item in oldest if item.key not in exempt)
         if chosen:
-            digest = await self._digest(chosen, settings, items)
-            self._commit(archived(chosen, digest, handles=self._handles))
-
-    async def _digest(self, chosen: Sequence[Item], settings: Archive, view: Sequence[Item]) -> str:
-        if settings.strategy == "llm" and self.around.digest is not None:
-            try:
-                written = await self.around.digest(digest_input(chosen, settings, view))
-            except Exception:
-                # Whatever a provider raises, the digest that needs no model will do.
-                _LOG.warning("a digest was not written", exc_info=True)
+            written = await self._asked(chosen, settings, items)
+            if written.text.strip():
+                written = replace(written, text=clip_digest(written.text, settings))
             else:
-                if written.strip():
-                    return clip_digest(written, settings)
-        return heuristic_digest(chosen, settings, view)
+                text = heuristic_digest(chosen, settings, items)
+                written = replace(written, text=text, performed_by="heuristic")
+            rewrite = archived(chosen, written.text, handles=self._handles)
+            self._commit(replace(rewrite, written=written))
+
+    async def _asked(self, chosen: Sequence[Item], settings: Archive, view: Sequence[Item]) -> Digest:
+        """What a model wrote about all that leaves; no text where none did."""
+        if settings.strategy != "llm" or self.around.digest is None:
+            return Digest()
+        try:
+            material = digest_input(chosen, settings, view)
+            return await self.around.digest(material, settings.llm_output_chars) or Digest()
+        except Exception:
+            # Whatever goes wrong there, the digest that needs no model will do.
+            _LOG.warning("a digest was not written", exc_info=True)
+            return Digest()
 
     def _commit_batch(self, rewrite: Rewrite | None, batch: int) -> None:
         """Apply a decision that can wait, once it changes enough: each time costs what a cache has kept."""
@@ -182,6 +216,6 @@ class Relief:
         if not changes:
             return
         try:
-            self.history.rewrite(replace(rewrite, changes=changes))
+            self.history.rewrite(replace(rewrite, changes=changes, policy=self.policy.name))
         except OSError:
             _LOG.warning("the stage %s could not write its files", rewrite.stage, exc_info=True)

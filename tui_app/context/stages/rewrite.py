@@ -1,9 +1,11 @@
 """What a reversible stage decides: other forms of messages, and the files to write first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic_ai.messages import ModelMessage
+
+from tui_app.context.spending import Spent
 
 Stage = Literal["normalise", "offload", "archive", "trim", "pointers"]
 
@@ -29,6 +31,18 @@ class SpillFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """What archived results held, and what a model took for saying it."""
+
+    text: str = ""
+    """Empty where none was written."""
+    performed_by: Literal["model", "heuristic"] = "model"
+    model: str = ""
+    """Name of the model that was asked, also where it failed; empty when none was."""
+    spent: Spent = field(default_factory=Spent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
     """One stage's decision for one pass over the view."""
 
@@ -37,3 +51,7 @@ class Rewrite:
     files: tuple[SpillFile, ...] = ()
     digest: ModelMessage | None = None
     """A message for the model alone that stands for what was archived, behind the last changed one."""
+    written: Digest | None = None
+    """By whom that message was written; None without one."""
+    policy: str = ""
+    """Name of the policy that wanted it."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 
 from tui_app.session.agent_view import weighed
+from tui_app.session.visibility import MessageKind
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.screens.context import ContextScreen, ItemRow
 from tui_app.ui.screens.details import DetailsScreen
@@ -17,28 +18,32 @@ if TYPE_CHECKING:
 _BIGGEST = 30
 _CALLS_ONLY = "(calls tools)"
 """Stands for an answer without text."""
-_KINDS = {
-    "user.message": "you",
-    "assistant.message": "answer",
-    "tool.result": "tool result",
-    "system.message": "system",
-    "session.compaction_complete": "summary",
+KINDS: dict[MessageKind, str] = {
+    "user": "you",
+    "assistant": "answer",
+    "tool_result": "tool result",
+    "tool_result_archived": "archived",
+    "system": "system",
+    "tool_summary": "tool digest",
+    "summary": "summary",
+    "acknowledgement": "for summary",
 }
+"""What a person reads for a kind of message."""
 
 
 async def show_context(app: App[Any], session: ChatSession) -> int:
     """Show the breakdown; the number of the message the person wants to see, 0 for none."""
     usage = session.state.usage
-    heads = session.presenter.agent_view.visible()
+    messages = [each for each in session.presenter.agent_view.seen() if each.agent]
     titles = {entry.result_seq or entry.seq: entry.title for entry in session.presenter.view.entries}
     rows = [
         ItemRow(
-            tokens=weighed(head).tokens.total,
-            kind=_KINDS.get(head.type, head.type),
-            what=titles.get(head.seq, head.title) or _CALLS_ONLY,
-            seq=head.seq,
+            tokens=weighed(each.head).tokens.total,
+            kind=KINDS[each.kind],
+            what=titles.get(each.head.seq, each.head.title) or _CALLS_ONLY,
+            seq=each.head.seq,
         )
-        for head in heads
+        for each in messages
     ]
     rows.sort(key=lambda row: -row.tokens)
     background, blocking = marks(session.launch.settings, usage, session.state.policy)

@@ -1,0 +1,57 @@
+"""Events that are a heading and no more in a conversation written for reading."""
+
+from tui_app.context.events import (
+    CheckpointCreated,
+    CompactionRedone,
+    CompactionUndone,
+    Error,
+    ModelChange,
+    Payload,
+    PolicyChange,
+    RewriteUndone,
+    SessionClear,
+    SessionRewind,
+    SessionStart,
+    Truncation,
+    ViewRewrite,
+)
+from tui_app.session.head_titles import rewrite_title
+from tui_app.session.markdown import code, inline
+
+
+def notice(data: Payload) -> str:
+    """The heading of an event that says nothing else; empty for one that is not shown."""
+    return _of_session(data) or _of_context(data)
+
+
+def _of_session(data: Payload) -> str:
+    match data:
+        case SessionStart():
+            origin = f", imported from {inline(data.imported_from)}" if data.imported_from else ""
+            return f"Session began{origin}"
+        case ModelChange():
+            return f"Model changed: {code(data.old)} → {code(data.new)}"
+        case PolicyChange():
+            return f"Policy changed: {code(data.old)} → {code(data.new)}"
+        case SessionClear() | SessionRewind():
+            return "Context cleared" if isinstance(data, SessionClear) else "Conversation rewound"
+        case _:
+            return f"Error: {inline(data.message)}" if isinstance(data, Error) else ""
+
+
+def _of_context(data: Payload) -> str:
+    match data:
+        case CompactionUndone():
+            return f"Compaction #{data.compaction} undone"
+        case CompactionRedone():
+            return f"Compaction #{data.compaction} redone"
+        case ViewRewrite():
+            return f"In the model's context: {rewrite_title(data)}"
+        case RewriteUndone():
+            return f"Taken back: #{data.rewrite}"
+        case Truncation():
+            return f"Request cut to fit: {data.tokens_before:,} → {data.tokens_after:,} tokens"
+        case CheckpointCreated():
+            return f"Checkpoint {data.number}: {inline(data.title)}"
+        case _:
+            return ""

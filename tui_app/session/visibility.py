@@ -1,0 +1,67 @@
+"""Who sees a message of a session, and what kind of message it is.
+
+Everything a person or a model said is for both. What stands for other messages is for the model alone: a
+person has the originals, and a row that says what was done to them.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionAcknowledged,
+    CompactionComplete,
+    SystemMessage,
+    ToolArchived,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.session.heads import Head
+
+MessageKind = Literal[
+    "user", "assistant", "system", "tool_result", "tool_result_archived", "tool_summary", "summary",
+    "acknowledgement",
+]  # fmt: skip
+_SAID: dict[str, MessageKind] = {
+    UserMessage.TYPE: "user",
+    AssistantMessage.TYPE: "assistant",
+    ToolResult.TYPE: "tool_result",
+    SystemMessage.TYPE: "system",
+}
+_STAND_INS: dict[str, MessageKind] = {
+    CompactionComplete.TYPE: "summary",
+    CompactionAcknowledged.TYPE: "acknowledgement",
+    ToolArchived.TYPE: "tool_summary",
+}
+MESSAGES = frozenset(_SAID)
+"""Events that carry a message of their own."""
+STAND_INS = frozenset(_STAND_INS)
+"""Events whose message stands for others, for the model alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One message of a session with whom it is shown to."""
+
+    head: Head
+    """In the form that the model is shown, or would be."""
+    kind: MessageKind
+    agent: bool
+    """Whether the next request holds it: then it is counted, sent, and in exports of the agent view."""
+
+    @property
+    def user(self) -> bool:
+        """Whether a person is shown it, and exports of the user view hold it."""
+        return self.head.type in MESSAGES
+
+
+def seen(head: Head, *, visible: bool, archived: bool) -> Seen:
+    """Tell who sees a message.
+
+    Args:
+        head: The message, in the form it has now.
+        visible: Whether nothing has taken it out of the agent view.
+        archived: Whether it is a tool result of which the model has but a stub.
+    """
+    kind = _SAID.get(head.type) or _STAND_INS[head.type]
+    return Seen(head, "tool_result_archived" if archived else kind, agent=visible)
