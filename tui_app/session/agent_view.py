@@ -160,6 +160,15 @@ class AgentView:
             for item in self._items
         ]
 
+    def can_rewind(self, to: int) -> bool:
+        """Whether a log number is that of a prompt the view holds, or holds in a summary."""
+        return any(
+            item.head.seq == to
+            and item.head.type == UserMessage.TYPE
+            and item.hidden_by in (0, *self.compactions)
+            for item in self._items
+        )
+
     def weighed(self) -> list[Weighed]:
         """Sizes of the visible messages."""
         return [weighed(head) for head in self.visible()]
