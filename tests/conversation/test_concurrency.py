@@ -333,6 +333,19 @@ async def test_clearing_stops_a_job_and_its_late_result_changes_nothing(
         await reopened(desk, opened)
 
 
+async def test_compacting_by_hand_waits_for_no_job_and_starts_no_second_one(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    release = Signal()
+    async with with_job(desk, fake_openai, release) as opened:
+        watching = opened.conversation.watch()
+        opened.conversation.submit(Compact())
+        said = await until(watching, lambda data: isinstance(data, Notice))
+        assert said.data == Notice(text="A compaction is already running.")
+        assert (await released(opened, release)).trigger == "background"
+        assert len(opened.conversation.history.view.compactions) == 1
+
+
 async def test_cancelled_and_started_again_at_once(desk: Desk, fake_openai: FakeOpenAI) -> None:
     release = Signal()
     async with filled(desk, fake_openai) as opened:
