@@ -12,86 +12,24 @@ from pathlib import Path
 import pytest
 
 from tests.conversation import waiting
-from tests.conversation.driving import Desk, assert_valid, done, turn, until, view_bytes
-from tests.conversation.test_compacting import ASKS, LONG, NOTES, filled, last_of, stored
+from tests.conversation.driving import Desk, done, turn, until, view_bytes
+from tests.conversation.jobs import beside_the_job, completes, released, reopened, until_a_job_runs, with_job
+from tests.conversation.test_compacting import ASKS, NOTES, filled, last_of, stored
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.context.compactor import State
 from tui_app.context.events import (
-    CompactionComplete,
     CompactionStart,
     CompactionUndone,
     ModelChange,
     Notice,
-    Payload,
-    SessionRewind,
-    UserMessage,
 )
-from tui_app.context.items import is_summary
-from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.opening import OpenSession, open_session
-from tui_app.conversation.work import Clear, Compact, Restate, Rewind, Switch, Work
-from tui_app.session.agent_view import fold_agent_view
+from tui_app.conversation.opening import open_session
+from tui_app.conversation.work import Clear, Compact, Restate, Switch
 from tui_app.session.lock import SessionLocked
-from tui_app.session.user_view import fold_user_view
 
 ROOT = Path(__file__).parents[2]
-ASKS_AGAIN = "Update the notes so far"
-
-
-@asynccontextmanager
-async def with_job(desk: Desk, server: FakeOpenAI, release: Signal) -> AsyncIterator[OpenSession]:
-    """A session with a compaction in the background whose summary comes with ``release``."""
-    async with filled(desk, server, window=6_600) as opened:
-        server.add(HangBeforeHeaders(release, text=NOTES), phrase=ASKS)
-        server.add(Text("Short."))
-        await turn(opened.conversation, "Fifth")
-        assert opened.conversation.compactor.state is State.RUNNING
-        assert not opened.conversation.busy
-        yield opened
-
-
-async def until_a_job_runs(conversation: Conversation, server: FakeOpenAI, release: Signal) -> None:
-    """Go on talking until a compaction has started in the background; its summary comes with ``release``."""
-    server.add(HangBeforeHeaders(release, text=NOTES), phrase=ASKS_AGAIN)
-    while conversation.compactor.state is State.IDLE:
-        server.add(Text(f"More. {LONG}", usage=(0, 0)))
-        await turn(conversation, "Again?")
-    assert conversation.compactor.trigger == "background"
-
-
-async def released(opened: OpenSession, release: Signal) -> CompactionComplete:
-    """Let the summary come, and follow the job to its end."""
-    watching = opened.conversation.watch()
-    release.set()
-    record = await until(watching, lambda data: isinstance(data, CompactionComplete))
-    await opened.conversation.settle()
-    assert isinstance(record.data, CompactionComplete)
-    return record.data
-
-
-def prompt_number(conversation: Conversation, beginning: str) -> int:
-    """Log number of a prompt."""
-    (number,) = [
-        record.seq
-        for record, _ in conversation.history.store.records(conversation.session)
-        if isinstance(record.data, UserMessage) and record.data.text.startswith(beginning)
-    ]
-    return number
-
-
-def texts(conversation: Conversation) -> str:
-    return str([item.message for item in conversation.history.items()])
-
-
-async def reopened(desk: Desk, opened: OpenSession) -> None:
-    """What is on disk folds to what was live."""
-    history = opened.conversation.history
-    heads = list(opened.store.heads(opened.conversation.session))
-    assert fold_agent_view(heads) == history.view
-    assert opened.folder.listed() in (None, len(history.view.compactions))
-    assert_valid(opened.conversation)
 
 
 # Two windows of one session
@@ -164,92 +102,6 @@ async def test_another_process_is_named_and_leaves_the_session_behind_when_it_di
             open_session(desk.opening(session=session))
     async with desk.session(session=session, model="offline:extractive") as opened:
         assert view_bytes(opened.conversation) == before
-
-
-# Rewinding
-
-
-async def test_rewinding_behind_what_a_job_replaces_leaves_it_to_be_applied(
-    desk: Desk, fake_openai: FakeOpenAI
-) -> None:
-    release = Signal()
-    async with with_job(desk, fake_openai, release) as opened:
-        conversation = opened.conversation
-        await beside_the_job(conversation, Rewind(prompt_number(conversation, "Fifth")), SessionRewind)
-        assert "Fifth" not in texts(conversation)
-        assert conversation.compactor.state is State.RUNNING
-        assert (await released(opened, release)).outcome == "success"
-        assert is_summary(conversation.history.items()[0].message)
-        assert "Fifth" not in texts(conversation)
-        await reopened(desk, opened)
-
-
-async def test_rewinding_into_what_a_job_replaces_discards_its_result(
-    desk: Desk, fake_openai: FakeOpenAI
-) -> None:
-    release = Signal()
-    async with with_job(desk, fake_openai, release) as opened:
-        conversation = opened.conversation
-        await beside_the_job(conversation, Rewind(prompt_number(conversation, "Question 1")), SessionRewind)
-        before = view_bytes(conversation)
-        complete = await released(opened, release)
-        assert (complete.outcome, complete.reason) == ("discarded", "the conversation changed meanwhile")
-        assert view_bytes(conversation) == before
-        assert "Question 0" in texts(conversation)
-        assert not opened.folder.checkpoints.exists()
-        await reopened(desk, opened)
-
-
-async def test_rewinding_past_a_compaction_takes_it_back_and_discards_the_job_behind_it(
-    desk: Desk, fake_openai: FakeOpenAI
-) -> None:
-    release = Signal()
-    async with filled(desk, fake_openai, window=6_600) as opened:
-        conversation = opened.conversation
-        before = view_bytes(conversation)
-        fake_openai.add(Text(NOTES), phrase=ASKS)
-        await done(conversation, Compact())
-        await until_a_job_runs(conversation, fake_openai, release)
-        assert opened.folder.listed() == 1
-        await beside_the_job(conversation, Rewind(prompt_number(conversation, "Question 3")), SessionRewind)
-        assert conversation.history.view.compactions == conversation.history.view.undone == []
-        assert opened.folder.listed() == 0
-        whole = view_bytes(conversation)
-        assert before.startswith(whole)
-        assert b"Question 2" in whole
-        assert b"Question 3" not in whole
-        assert (await released(opened, release)).outcome == "discarded"
-        assert view_bytes(conversation) == whole
-        rows = fold_user_view(opened.store.heads(conversation.session)).entries
-        said = {row.title[:10]: row.state for row in rows if row.kind == "user"}
-        assert (said["Question 2"], said["Question 3"], said["Again?"]) == ("ok", "undone", "undone")
-        assert [row.state for row in rows if row.kind == "compaction"] == ["undone", "cancelled"]
-        await reopened(desk, opened)
-        session = conversation.session
-    async with desk.session(session=session) as opened:
-        assert view_bytes(opened.conversation) == whole
-
-
-async def test_only_a_prompt_of_the_conversation_can_be_rewound_to(
-    desk: Desk, fake_openai: FakeOpenAI
-) -> None:
-    async with filled(desk, fake_openai) as opened:
-        conversation = opened.conversation
-        first, third = (prompt_number(conversation, f"Question {number}") for number in (0, 2))
-        await done(conversation, Rewind(third))
-        for wrong in (third, first + 1, 0, 10_000):
-            before, watching = view_bytes(conversation), conversation.watch()
-            await done(conversation, Rewind(wrong))
-            said = await until(watching, lambda data: isinstance(data, Notice))
-            assert f"#{wrong} is no prompt of this conversation" in str(said.data)
-            assert view_bytes(conversation) == before
-        assert stored(opened, SessionRewind) == [SessionRewind(to=third)]
-        await done(conversation, Rewind(first))
-        assert conversation.history.items() == []
-        fake_openai.add(Text("From the start."))
-        await turn(conversation, "Once more")
-        assert "From the start." in texts(conversation)
-        await reopened(desk, opened)
 
 
 # Another model
@@ -365,17 +217,6 @@ async def test_cancelled_and_started_again_at_once(desk: Desk, fake_openai: Fake
         assert last_of(opened).title == "Sea and sky"
         assert len(conversation.history.view.compactions) == 1
         await reopened(desk, opened)
-
-
-def completes(opened: OpenSession) -> list[CompactionComplete]:
-    return [end for end in stored(opened, CompactionComplete) if isinstance(end, CompactionComplete)]
-
-
-async def beside_the_job(conversation: Conversation, work: Work, done_by: type[Payload]) -> None:
-    """Have something done that a job in the background outlives."""
-    watching = conversation.watch()
-    conversation.submit(work)
-    await until(watching, lambda data: isinstance(data, done_by))
 
 
 # Dying while others wait

@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -167,22 +168,16 @@ class Session(RuleBasedStateMachine):
 
         async def start() -> None:
             if self.compactor.wanted("background"):
-                self._started()
+                with suppress(CompactionRefused):
+                    self.compactor.start("background")
 
         self.loop.run(start())
-
-    def _started(self) -> None:
-        try:
-            self.compactor.start("background")
-        except CompactionRefused:
-            return
 
     @precondition(lambda self: self.compactor.state is not State.IDLE)
     @rule()
     def job_ends(self) -> None:
         self.loop.run(self.compactor.finish())
 
-    @precondition(lambda self: self.compactor.state is not State.IDLE)
     @rule()
     def job_cancelled(self) -> None:
         self.compactions.cancel()
@@ -199,13 +194,8 @@ class Session(RuleBasedStateMachine):
 
     @rule()
     def make_room(self) -> None:
-        history = self.history
-        relief = Relief(
-            policy=self.compactor.policy,
-            history=history,
-            count=history.counter.text,
-            around=Surroundings(),
-        )
+        policy, history = self.compactor.policy, self.history
+        relief = Relief(policy=policy, history=history, count=history.counter.text, around=Surroundings())
         relief.arrivals()
         self.loop.run(relief.make_room())
 
