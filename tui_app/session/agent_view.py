@@ -19,6 +19,7 @@ from tui_app.context.events import (
     SystemMessage,
     ToolArchived,
     ToolResult,
+    UserMessage,
 )
 from tui_app.context.measure import Weighed
 from tui_app.context.usage import CATEGORIES, Breakdown
