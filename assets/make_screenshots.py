@@ -41,6 +41,7 @@ from tui_app.context.compactor import Compactor  # noqa: E402
 from tui_app.context.encodings import TextCounter  # noqa: E402
 from tui_app.context.events import SessionStart, ToolCall, Trigger, UsageInfo, UserMessage  # noqa: E402
 from tui_app.context.policy import PLIMSOLL  # noqa: E402
+from tui_app.context.spending import Ledger, Spent  # noqa: E402
 from tui_app.context.summary import Progress, Summary, SummaryTask  # noqa: E402
 from tui_app.context.tokens import TokenCounter  # noqa: E402
 from tui_app.context.usage import Breakdown  # noqa: E402
@@ -73,9 +74,10 @@ class Author:
 
     model_name = MODEL
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         """Return it whole."""
-        return Summary(text=SUMMARY, title=SUMMARY_TITLE, model=MODEL, input_tokens=19_000, output_tokens=260)
+        ledger.settle(Spent(input_tokens=19_000, output_tokens=260), answered=True)
+        return Summary(text=SUMMARY, title=SUMMARY_TITLE, model=MODEL)
 
 
 class Clock:
@@ -145,10 +147,10 @@ def write_call(history: SessionHistory, recorder: Recorder, call: Call, call_id:
 async def compact(history: SessionHistory) -> None:
     """Compact with the program's own compactor."""
 
-    def author(trigger: Trigger) -> Author:
-        return Author()
+    def author(trigger: Trigger) -> tuple[Author, ...]:
+        return (Author(),)
 
-    compactor = Compactor(history=history, policy=PLIMSOLL, summariser=author)
+    compactor = Compactor(history=history, policy=PLIMSOLL, summarisers=author)
     with mock.patch("tui_app.context.compactor.monotonic", side_effect=[0.0, 4.1]):
         compactor.start("manual")
         complete = await compactor.finish()

@@ -47,7 +47,7 @@ def returned(*ids: str) -> ModelRequest:
 
 
 async def compacted(view: ListHistory, writer: Writer | None = None, focus: str = "") -> CompactionComplete:
-    compactor = Compactor(view, PLIMSOLL, lambda _trigger: writer or Writer())
+    compactor = Compactor(view, PLIMSOLL, lambda _trigger: (writer or Writer(),))
     compactor.start("manual", focus)
     complete = await compactor.finish()
     assert complete is not None

@@ -25,6 +25,7 @@ from tui_app.context.items import Item
 from tui_app.context.learnt import LearntModels
 from tui_app.context.limits import Limits
 from tui_app.context.policy import PLIMSOLL, Policy
+from tui_app.context.spending import Ledger
 from tui_app.context.summary import ModelSummariser, Progress, Summary, SummaryTask
 from tui_app.context.summary_prompt import INSTRUCTIONS
 from tui_app.context.tokens import TokenCounter
@@ -177,7 +178,7 @@ def rig(provider: Provider, policy: Policy = PLIMSOLL, *, fallback: Any = None) 
         input_budget=lambda: limits.window(provider).effective,
         count=TextCounter("o200k_base").count,
     )
-    compactor = Compactor(history, policy, lambda _trigger: writer, fallback=fallback)
+    compactor = Compactor(history, policy, lambda _trigger: (writer,), fallback=fallback)
     governor = ContextGovernor(policy, history=history, compactor=compactor, counter=counter, limits=limits)
     return Rig(provider, heard, history, compactor, limits, governor)
 
@@ -192,7 +193,7 @@ class Writer:
     tasks: list[SummaryTask] = field(default_factory=list)
     started: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         self.tasks.append(task)
         progress(1, 1, 0)
         self.started.set()

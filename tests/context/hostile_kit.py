@@ -194,8 +194,8 @@ def arena(history: History, provider: Provider, heard: Heard, folder: Path | Non
         count=count,
         mask=mask_secrets,
     )
-    compactor = Compactor(history, PLIMSOLL, lambda _trigger: writer)
-    compactor.fallback = ExtractiveSummariser(count, cost_usd=None)
+    compactor = Compactor(history, PLIMSOLL, lambda _trigger: (writer,))
+    compactor.fallback = ExtractiveSummariser(count)
     return Arena(history, provider, compactor, heard, folder)
 
 

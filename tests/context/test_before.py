@@ -44,7 +44,7 @@ def compactor(heard: Heard, writer: Writer, before: Asked) -> Compactor:
     history = ListHistory(plain_counter(), heard)
     history.sync(long_conversation(20))
     history.fix(resolve_window(setting=20_000), Breakdown(), "m")
-    return Compactor(history, PLIMSOLL, lambda _trigger: writer, before=before)
+    return Compactor(history, PLIMSOLL, lambda _trigger: (writer,), before=before)
 
 
 async def test_nothing_is_written_before_they_have_spoken_and_what_they_add_reaches_the_writer() -> None:

@@ -17,6 +17,7 @@ from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.repair import sendable
+from tui_app.context.spending import Ledger
 from tui_app.context.summary import SummaryFailed, SummaryTask
 from tui_app.context.usage import Breakdown, ContextWindow
 from tui_app.context.window import resolve_window
@@ -41,7 +42,7 @@ def bench(turns: int = 20, *, window: int = 20_000, writer: Writer | None = None
     history = ListHistory(plain_counter(), heard)
     history.sync(long_conversation(turns))
     history.fix(resolve_window(setting=window), Breakdown(), "m")
-    return Bench(heard, history, writer, Compactor(history, PLIMSOLL, lambda _trigger: writer))
+    return Bench(heard, history, writer, Compactor(history, PLIMSOLL, lambda _trigger: (writer,)))
 
 
 async def test_the_states_of_a_job() -> None:
@@ -148,7 +149,9 @@ async def test_a_message_that_comes_back_into_what_is_replaced_discards_the_resu
 async def test_a_cancelled_job_tells_no_more_of_its_progress() -> None:
     @dataclass
     class Stubborn(Writer):
-        async def summarise(self, task: SummaryTask, progress: object) -> NoReturn:  # type: ignore[override]
+        async def summarise(  # type: ignore[override]
+            self, task: SummaryTask, progress: object, ledger: Ledger
+        ) -> NoReturn:
             self.started.set()
             try:
                 await asyncio.Event().wait()
@@ -202,7 +205,7 @@ async def test_files_that_cannot_be_written_fail_the_job() -> None:
     full = FullDisk(plain_counter(), at.heard)
     full.sync(long_conversation(20))
     full.fix(resolve_window(setting=20_000), Breakdown(), "m")
-    compactor = Compactor(full, PLIMSOLL, lambda _trigger: at.writer)
+    compactor = Compactor(full, PLIMSOLL, lambda _trigger: (at.writer,))
     compactor.start("manual")
     complete = await compactor.finish()
     assert complete is not None

@@ -13,7 +13,7 @@ WITHOUT = ExtractiveSummariser(len, "without a model")
 
 
 def names(policy: str, trigger: Trigger, without: Summariser | None = WITHOUT) -> list[str]:
-    writers = writers_for(PRESETS[policy], trigger, lambda _trigger: MODEL, without)
+    writers = writers_for(PRESETS[policy], trigger, lambda _trigger: (MODEL,), without)
     return ["marker" if isinstance(one, MarkerSummariser) else one.model_name for one in writers]
 
 
@@ -38,5 +38,5 @@ def test_without_a_writer_by_extraction_the_model_stands_alone() -> None:
 
 def test_a_policy_may_do_without_models() -> None:
     policy = derive("mine", {"base": "plimsoll", "summary_by": "heuristic"})
-    writers = writers_for(policy, "manual", lambda _trigger: MODEL, WITHOUT)
+    writers = writers_for(policy, "manual", lambda _trigger: (MODEL,), WITHOUT)
     assert [writer.model_name for writer in writers] == ["without a model"]

@@ -1,6 +1,7 @@
 """What happens when the provider says that a request was too long, in real runs."""
 
 import pytest
+from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelHTTPError
 
 from tests.context.governor_kit import Provider, rate_limited, rig, run, sized, too_long
@@ -50,6 +51,20 @@ async def test_an_overflow_without_numbers_makes_the_next_request_smaller() -> N
     await run(made, history)
     assert made.provider.real(made.provider.sent[1]) < 2_700
     assert made.limits.window(made.provider).effective == 60_000, "half of what is announced outlasts it"
+
+
+async def test_a_retry_that_broke_off_binds_its_model_no_longer_once_another_was_asked() -> None:
+    made = rig(Provider(None))
+    made.provider.failures = [nameless(), RuntimeError("down")]
+    history = sized(made.provider, 3_000)
+    with pytest.raises(RuntimeError):
+        await run(made, history)
+    assert made.limits.window(made.provider).effective < 3_000
+    other = Provider(None)
+    other._model_name = "another"
+    await Agent(other, capabilities=[made.governor]).run("Go on.", message_history=history)
+    assert other.real(other.sent[0]) >= 3_000
+    assert made.limits.window(made.provider).effective == 60_000
 
 
 def nameless() -> ModelHTTPError:

@@ -97,7 +97,8 @@ async def test_waiting_for_a_background_job_is_told_before_it_ends() -> None:
     assert made.compactor.awaited
     assert made.compactor.state is State.RUNNING
     job = made.heard.of(CompactionStart)[0].job
-    assert made.heard.of(CompactionAwaited) == [CompactionAwaited(job=job, trigger="blocking")]
+    awaited = CompactionAwaited(job=job, trigger="blocking", model="scripted")
+    assert made.heard.of(CompactionAwaited) == [awaited]
     assert not CompactionAwaited.STORED
     made.provider.gate.set()
     await asked

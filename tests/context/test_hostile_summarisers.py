@@ -11,6 +11,7 @@ from tests.context.governor_kit import NOTES
 from tests.context.hostile_kit import HOSTILE, Arena, list_arena, saying, session_arena
 from tests.context.validity import as_bytes
 from tui_app.context.compactor import State
+from tui_app.context.events import CompactionComplete
 from tui_app.context.provenance import UNCONFIRMED
 from tui_app.session.store import Store
 
@@ -79,6 +80,33 @@ async def test_what_the_failed_attempt_cost_is_told_with_the_extraction(grounds:
     complete = await made.compact("blocking")
     assert complete.performed_by == "heuristic"
     assert complete.input_tokens > 1_000
+
+
+@pytest.mark.parametrize("trigger", ["manual", "blocking"])
+async def test_what_failed_or_did_not_help_has_its_price_in_the_event(grounds: Grounds, trigger: str) -> None:
+    for provider in (saying("OK"), saying("## Intent\n" + "word " * 60_000)):
+        made = grounds(provider)
+        made.compactor.fallback = None
+        complete = await made.compact(trigger)
+        assert complete.outcome == "failed"
+        assert complete.input_tokens > 1_000
+        assert complete.output_tokens > 0
+        assert made.heard.of(CompactionComplete) == [complete]
+
+
+async def test_what_a_person_has_stopped_has_its_price_too_and_a_retry_only_its_own(grounds: Grounds) -> None:
+    made = grounds(saying(NOTES))
+    made.provider.gate = asyncio.Event()
+    made.compactor.start("manual")
+    await made.provider.asked.wait()
+    stopped = made.compactor.cancel()
+    assert stopped is not None
+    assert (stopped.outcome, stopped.output_tokens) == ("cancelled", 0)
+    assert stopped.input_tokens > 1_000
+    made.provider.gate = None
+    complete = await made.compact()
+    assert complete.outcome == "success"
+    assert complete.input_tokens < stopped.input_tokens * 1.5, "not that of the attempt before"
 
 
 @pytest.mark.parametrize("trigger", ["manual", "blocking"])

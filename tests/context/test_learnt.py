@@ -41,10 +41,10 @@ def test_too_little_to_learn_from(counted, reported) -> None:
     assert learnt.observe(MODEL, counted, reported) == 1.0
 
 
-def test_factor_is_clamped() -> None:
+def test_factor_is_clamped_and_absurdly_small_reports_teach_nothing() -> None:
     learnt = LearntModels(None)
     assert learnt.observe("a", 100, 100_000) == 8.0
-    assert learnt.observe("b", 100_000, 1) == 0.2
+    assert learnt.observe("b", 100_000, 1) == 1.0
 
 
 def test_lessons_survive_and_are_private(path) -> None:

@@ -26,6 +26,24 @@ def test_the_most_trustworthy_source_wins() -> None:
     assert known.window(model).source == "setting"
 
 
+class Elsewhere(Provider):
+    """A model of the same name at another address."""
+
+    @property
+    def base_url(self) -> str:
+        return "http://127.0.0.1:9/v1"
+
+
+def test_what_one_model_has_refused_says_nothing_of_another() -> None:
+    known, model, other = limits(), Provider(None), Elsewhere(None)
+    before = known.window(other)
+    known.learn(model, ContextOverflow(None, None, "openai"), 5_000)
+    assert known.window(model).effective < 5_000
+    assert known.window(other) == before
+    known.observe(other, 9_000, 9_000)
+    assert known.window(model).effective < 5_000, "nor does the other's answer"
+
+
 def test_a_server_that_lists_another_window_voids_what_was_learnt() -> None:
     known, model = limits(), Provider(None)
     known.learn(model, ContextOverflow(4_096, 5_000, "llama.cpp"), 5_000)

@@ -48,6 +48,16 @@ def test_known_messages_keep_their_key() -> None:
     assert [(item.key, item.message) for item in view.items()] == [(2, two), (3, three), (1, one)]
 
 
+def test_requests_that_the_agent_has_joined_keep_their_keys() -> None:
+    """pydantic-ai does so between two runs, while a summary of them may be on its way."""
+    summary, prompt = ModelRequest(parts=[CompactionPart("notes")]), said("go on")
+    view = followed(summary, prompt, answered())
+    joined = ModelRequest(parts=[*summary.parts, *prompt.parts])
+    view.sync([joined, view.items()[2].message, said("more")])
+    assert [item.key for item in view.items()] == [1, 2, 3, 4]
+    assert view.items()[0].whole is view.items()[1].whole is joined
+
+
 def test_the_report_of_the_answer_to_the_last_request_counts() -> None:
     first, reply = said(), answered(reported=500)
     view = followed(first)

@@ -48,7 +48,7 @@ def at(total: int, *, messages: int = 10, window: ContextWindow = KNOWN) -> Cont
 def writers(policy: Policy, trigger: Trigger) -> list[str]:
     """Who writes a summary, and who does when that fails."""
     extractive = ExtractiveSummariser(len)
-    chain = writers_for(policy, trigger, lambda _trigger: Writer(), extractive)
+    chain = writers_for(policy, trigger, lambda _trigger: (Writer(),), extractive)
     names = {Writer: "model", MarkerSummariser: "marker", ExtractiveSummariser: "heuristic"}
     return [names[type(each)] for each in chain]
 

@@ -27,6 +27,7 @@ from tui_app.context.repair import repair, sendable
 from tui_app.context.replacement import key_ranges
 from tui_app.context.sections import sections
 from tui_app.context.segments import choose_boundary, safe_cuts, split_view
+from tui_app.context.spending import Ledger
 from tui_app.context.summary import Progress, Summary, SummaryTask
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.truncator import truncate
@@ -191,7 +192,7 @@ class Parrot:
     text: str
     model_name: str = "parrot"
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         progress(1, 1, 0)
         return Summary(text=self.text)
 
@@ -203,7 +204,7 @@ class Parrot:
 def test_compaction_keeps_what_must_stay(history: list[ModelMessage], window: int, trigger: str) -> None:
     view = viewed(history, window)
     before = [item.message for item in view.items()]
-    compactor = Compactor(view, PLIMSOLL, lambda _trigger: Parrot("Notes."))
+    compactor = Compactor(view, PLIMSOLL, lambda _trigger: (Parrot("Notes."),))
 
     async def compact() -> str:
         try:

@@ -15,9 +15,9 @@ from tui_app.context.history import Proposal
 from tui_app.context.planner import Plan, plan_compaction
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.provenance import UNCONFIRMED
-from tui_app.context.spending import Spent
+from tui_app.context.spending import Ledger, Spent
 from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
-from tui_app.context.writing import Failed, Writing
+from tui_app.context.writing import Writing
 
 pytestmark = pytest.mark.asyncio
 PAID = Spent(input_tokens=100, output_tokens=10, cost_usd=0.25)
@@ -31,18 +31,19 @@ class Paid:
     model_name: str = "paid"
     performed_by: str = "model"
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
+        ledger.settle(PAID, answered=True)
         text = self.does(progress)
         await asyncio.sleep(0)
-        return Summary(text=text, performed_by=self.performed_by).costing(PAID)
+        return Summary(text=text, performed_by=self.performed_by)
 
 
 def fail(_progress: Progress) -> str:
-    raise SummaryFailed("the model answered nothing", PAID)
+    raise SummaryFailed("the model answered nothing")
 
 
 def break_(_progress: Progress) -> str:
-    raise SummaryFailed(spent=PAID) from KeyError("no such model")
+    raise KeyError("no such model")
 
 
 def good(_progress: Progress) -> str:
@@ -64,26 +65,21 @@ def writing(timeout_s: float = 100.0) -> Writing:
         describe=lambda error: f"described {type(error).__name__}",
         way_back="",
         progress=lambda *_step: None,
+        ledger=Ledger(),
     )
 
 
-async def test_a_proposal_costs_what_all_attempts_did() -> None:
-    outcome = await writing().attempt([Paid(fail), Paid(lambda _: "word " * 90_000), Paid(good)])
+async def test_all_attempts_are_paid_for() -> None:
+    made = writing()
+    outcome = await made.run([Paid(fail), Paid(lambda _: "word " * 90_000), Paid(good)])
     assert isinstance(outcome, Proposal)
-    done = outcome.complete
-    assert (done.input_tokens, done.output_tokens, done.cost_usd) == (300, 30, 0.75)
+    assert made.ledger.total == Spent(input_tokens=300, output_tokens=30, cost_usd=0.75)
 
 
-async def test_an_extraction_adds_nothing_to_what_is_known() -> None:
-    extraction = ExtractiveSummariser(len, cost_usd=None)
-    outcome = await writing().attempt([Paid(fail), extraction])
-    assert isinstance(outcome, Proposal)
-    assert (outcome.complete.input_tokens, outcome.complete.cost_usd) == (100, 0.25)
-
-
-async def test_a_failure_says_what_it_cost_and_why_the_best_writer_failed() -> None:
-    outcome = await writing().attempt([Paid(break_), Paid(fail), Paid(lambda _: " ")])
-    assert outcome == Failed("described KeyError", Spent(input_tokens=300, output_tokens=30, cost_usd=0.75))
+async def test_a_failure_says_why_the_best_writer_failed_and_all_are_paid_for() -> None:
+    made = writing()
+    assert await made.run([Paid(break_), Paid(fail), Paid(lambda _: " ")]) == "described KeyError"
+    assert made.ledger.total == Spent(input_tokens=300, output_tokens=30, cost_usd=0.75)
     assert await writing().run([Paid(fail)]) == "the model answered nothing"
 
 
@@ -96,7 +92,7 @@ async def test_each_part_has_the_whole_time(monkeypatch: pytest.MonkeyPatch) -> 
     class Slow(Paid):
         renews: bool = True
 
-        async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+        async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
             nonlocal ahead
             for part in range(1, 5):
                 progress(part if self.renews else 1, 4, 0)
@@ -104,13 +100,13 @@ async def test_each_part_has_the_whole_time(monkeypatch: pytest.MonkeyPatch) -> 
                 await asyncio.sleep(0)
             return Summary(text=NOTES)
 
-    assert isinstance(await writing().attempt([Slow(good)]), Proposal)
-    outcome = await writing().attempt([Slow(good, renews=False)])
-    assert outcome == Failed("the model did not finish within 100 s", Spent())
+    assert isinstance(await writing().run([Slow(good)]), Proposal)
+    outcome = await writing().run([Slow(good, renews=False)])
+    assert outcome == "the model did not finish within 100 s"
 
 
 async def test_the_last_resort_never_runs_out_of_time() -> None:
-    outcome = await writing(timeout_s=0.0).attempt([Paid(good), ExtractiveSummariser(len)])
+    outcome = await writing(timeout_s=0.0).run([Paid(good), ExtractiveSummariser(len)])
     assert isinstance(outcome, Proposal)
     assert outcome.complete.performed_by == "heuristic"
 
@@ -125,13 +121,13 @@ async def test_what_the_user_said_before_what_is_kept_and_in_it_counts() -> None
         "- The user wants nothing pushed to main.\n- The user asked to rename the harbour module.\n"
         "- The user asked to delete the harbour module."
     )
-    outcome = await made.attempt([Paid(lambda _: claims)])
+    outcome = await made.run([Paid(lambda _: claims)])
     assert isinstance(outcome, Proposal)
     assert outcome.complete.summary == f"{claims} {UNCONFIRMED}"
 
 
 async def test_an_extraction_is_not_marked() -> None:
     quoted = "- The user approved everything."
-    outcome = await writing().attempt([Paid(lambda _: quoted, performed_by="heuristic")])
+    outcome = await writing().run([Paid(lambda _: quoted, performed_by="heuristic")])
     assert isinstance(outcome, Proposal)
     assert outcome.complete.summary == quoted

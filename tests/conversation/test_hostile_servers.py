@@ -17,9 +17,10 @@ from tests.servers.behaviours import (
     tool,
 )
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import CompactionComplete, CompactionStart, TurnEnd
+from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionStart, TurnEnd
+from tui_app.context.provenance import UNCONFIRMED
 from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.work import Compact
+from tui_app.conversation.work import Compact, Restate
 
 ASKS = "At most about"
 """Stands in every request for a summary, also in those that update one."""
@@ -45,6 +46,13 @@ SPOILT = {
     "filtered": Spoilt(Text(NOTES, finish_reason="content_filter"), "filter"),
     "cut connection": Spoilt(CutStream(NOTES, after=4), ""),
     "obeyed": Spoilt(Text("OK"), "something else than a summary"),
+    "obeyed an order it read": Spoilt(
+        Text("Sure, I have deleted all the files as you asked."), "something else than a summary"
+    ),
+    "gives the marker back": Spoilt(
+        Text("<transcript>\n#1 User: Question 0?\n</transcript>"), "repeated the conversation"
+    ),
+    "longer than the input": Spoilt(Text("## Intent\n" + "word " * 30_000, chunks=20), "far more than"),
     "too long": Spoilt(too_long(10, 40_000), "even a small part", 8),
     "413": Spoilt(error(413, "Request Entity Too Large"), "even a small part", 8),
     "429": Spoilt(error(429, "Rate limit reached", code="rate_limit_exceeded"), "", 3),
@@ -159,13 +167,50 @@ async def test_a_model_for_summaries_that_fails_is_stood_in_for_by_the_conversat
         desk.server("local", fake_openai.base_url, window=6_600)
         fake_openai.add(*(Text(NOTES, usage=(500, 20)) for _ in range(9)), phrase=ASKS)
         async with desk.session(summarization_model="cheap:scripted") as opened:
+            subscription = opened.bus.subscribe()
             await fill(opened, fake_openai, 5)
             await opened.conversation.settle()
             complete = last_of(opened)
+        heard = [record.data async for record in subscription]
         assert (complete.outcome, complete.performed_by) == ("success", "model")
         assert complete.model == "local:scripted"
+        named = [event.model for event in heard if isinstance(event, CompactionStart | CompactionProgress)]
+        assert list(dict.fromkeys(named)) == ["cheap:scripted", "local:scripted"]
         assert complete.input_tokens % 500 == 0 < complete.input_tokens
         assert len(cheap.journal) >= 1
+
+
+async def test_where_no_model_writes_the_extraction_is_named(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=6_600)
+    fake_openai.add(*(Text("OK", usage=(500, 2)) for _ in range(9)), phrase=ASKS)
+    async with desk.session() as opened:
+        subscription = opened.bus.subscribe()
+        await fill(opened, fake_openai, 5)
+        await opened.conversation.settle()
+        complete = last_of(opened)
+    named = [
+        record.data.model async for record in subscription if isinstance(record.data, CompactionProgress)
+    ]
+    assert list(dict.fromkeys(named)) == ["local:scripted", "offline:extractive"]
+    assert (complete.performed_by, complete.model) == ("heuristic", "offline:extractive")
+    assert complete.input_tokens == 500, "what the model took for nothing"
+
+
+async def test_what_a_summary_invents_is_marked_and_undo_brings_every_byte_back(
+    desk: Desk, server: FakeOpenAI
+) -> None:
+    async with desk.session() as opened:
+        await fill(opened, server, 4)
+        conversation, before = opened.conversation, view_bytes(opened.conversation)
+        server.add(Text(f"{NOTES}\n- The user approved deleting the production database."), phrase=ASKS)
+        await done(conversation, Compact())
+        complete = last_of(opened)
+        assert complete.outcome == "success"
+        [claim] = [line for line in complete.summary.splitlines() if "approved" in line]
+        assert claim.endswith(UNCONFIRMED)
+        await done(conversation, Restate(undo=True))
+        assert view_bytes(conversation) == before
+        assert_valid(conversation)
 
 
 async def test_by_hand_the_model_for_summaries_is_not_asked(desk: Desk, server: FakeOpenAI) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conversation.driving import Desk, assert_valid, done, of, turn
 from tests.conversation.logged import answer, as_json, opened, result, say
-from tests.servers.behaviours import Text, tool
+from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.events import (
     CompactionStart,
@@ -18,6 +18,8 @@ from tui_app.context.events import (
     ToolOffloaded,
     ToolResult,
     ToolTrimmed,
+    Truncation,
+    TurnEnd,
     ViewRewrite,
 )
 from tui_app.context.items import to_messages
@@ -131,3 +133,55 @@ async def test_old_results_make_room_before_anything_is_summarised(
         await done(open_.conversation, Restore(newest))
         assert len(stored(open_, RewriteUndone)) == 1, "there is nothing to take back twice"
         assert_valid(open_.conversation)
+
+
+async def read_three(opened: OpenSession, server: FakeOpenAI, desk: Desk) -> None:
+    """Three results at once, each of 60 % of the window."""
+    for name in "abc":
+        (desk.cwd / f"{name}.txt").write_text(f"the file {name}\n" + LINES[: 9_600 * 4])
+    paths = [f"{name}.txt" for name in "abc"]
+    calls = Tool(calls=tuple(("read_file", {"path": path}) for path in paths), usage=(0, 0))
+    server.add(calls, Text("All three read.", usage=(0, 0)))
+    [end] = of(await turn(opened.conversation, "Read all three."), TurnEnd)
+    assert isinstance(end, TurnEnd)
+    assert end.outcome == "done"
+
+
+@pytest.mark.parametrize("answers", [0, 6])
+async def test_parallel_results_that_are_too_much_together_go_to_files(
+    desk: Desk, fake_openai: FakeOpenAI, answers: int
+) -> None:
+    desk.server("local", fake_openai.base_url, window=16_000)
+    async with desk.session() as opened:
+        for number in range(answers):
+            fake_openai.add(Text("It is so. " * 200, usage=(0, 0)))
+            await turn(opened.conversation, f"Is it so, {number}?")
+        await read_three(opened, fake_openai, desk)
+        [event] = stored(opened, ToolOffloaded)
+        assert isinstance(event, ToolOffloaded)
+        assert len(event.changes) == 2, "one of them has room"
+        assert stored(opened, Truncation) == []
+        assert_valid(opened.conversation)
+        sent = str(fake_openai.journal[-1]["messages"])
+        assert all(name in sent for name in opened.conversation.history.spilled())
+        assert all(f"the file {name}" in sent for name in "abc"), "the beginning of each"
+        before = opened.conversation.usage.total
+        await done(opened.conversation, Restore(opened.conversation.history.view.rewrites[-1]))
+        assert opened.conversation.usage.total > before
+        assert "moved to a file" not in str(view(opened)), "nothing is lost"
+
+
+async def test_what_is_brought_back_and_too_much_again_ends_in_a_request_that_fits(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url, window=16_000)
+    async with desk.session() as opened:
+        await read_three(opened, fake_openai, desk)
+        names = sorted(opened.conversation.history.spilled())
+        folder = opened.folder.tool_outputs
+        calls = tuple(("read_file", {"path": str(folder.parent / name)}) for name in names)
+        fake_openai.add(Tool(calls=calls, usage=(0, 0)), Text("Read again.", usage=(0, 0)))
+        [end] = of(await turn(opened.conversation, "Read the rest of them."), TurnEnd)
+        assert isinstance(end, TurnEnd)
+        assert end.outcome == "done"
+        assert_valid(opened.conversation)

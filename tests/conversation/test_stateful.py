@@ -32,6 +32,7 @@ from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL, Policy, Stages
 from tui_app.context.presets import PRESETS
 from tui_app.context.repair import sendable
+from tui_app.context.spending import Ledger
 from tui_app.context.stages.relief import Relief, Surroundings
 from tui_app.context.stages.settings import Archive, Trim
 from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
@@ -58,7 +59,7 @@ class Writer:
     words: str = "Title: Notes\nShort."
     model_name: str = "told"
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         if not self.words:
             raise SummaryFailed("nothing came back")
         return Summary(title="Notes", text=self.words)
@@ -84,7 +85,7 @@ class Session(RuleBasedStateMachine):
         """Open what is on disk."""
         path = Path(self.folder.name)
         self.history = opened(self.store, self.session, self.records, path)
-        compactor = Compactor(self.history, self.policy, lambda _trigger: self.writer)
+        compactor = Compactor(self.history, self.policy, lambda _trigger: (self.writer,))
         runner = TurnRunner(Agent(None, output_type=str), Recorder(self.history))
         self.compactions = Compactions(self.history, compactor, runner)
         self.user = UserView()

@@ -50,7 +50,7 @@ def one_turn(history: SessionHistory, number: int) -> None:
 
 
 async def compact(history: SessionHistory | ListHistory, trigger: Trigger) -> CompactionComplete | None:
-    compactor = Compactor(history, POLICY, lambda _trigger: Writer())
+    compactor = Compactor(history, POLICY, lambda _trigger: (Writer(),))
     try:
         compactor.start(trigger)
     except CompactionRefused:
@@ -139,7 +139,7 @@ async def test_an_acknowledgement_is_no_part_of_the_next_summary(history: Sessio
     assert await compact(history, "manual")
     one_turn(history, 2)
     writer = Writer()
-    compactor = Compactor(history, POLICY, lambda _trigger: writer)
+    compactor = Compactor(history, POLICY, lambda _trigger: (writer,))
     compactor.start("manual")
     assert await compactor.finish()
     [task] = writer.tasks

@@ -18,6 +18,7 @@ from tui_app.context.events import CompactionComplete, Record
 from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import Proposal
 from tui_app.context.items import Item, to_messages
+from tui_app.context.spending import Ledger
 from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.view_messages import ViewMessages
@@ -36,7 +37,7 @@ class Failing:
 
     model_name: str = "failing"
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         raise SummaryFailed("nothing came back")
 
 
@@ -99,7 +100,7 @@ async def unchanged_by_failure(play: Play) -> bool:
     history, before = play.history, view_of(play.history)
     usage = history.usage()
     policy = replace(play.policy, fallback="none", summary_by="llm")
-    compactor = Compactor(history, policy, lambda _trigger: Failing())
+    compactor = Compactor(history, policy, lambda _trigger: (Failing(),))
     try:
         compactor.start("headless")
     except CompactionRefused:
@@ -153,7 +154,7 @@ async def _proposal(play: Play) -> Proposal | None:
                 taken.append(result)
             return None
 
-    compactor = Taking(play.history, play.policy, lambda _trigger: ExtractiveSummariser(play.text.count))
+    compactor = Taking(play.history, play.policy, lambda _trigger: (ExtractiveSummariser(play.text.count),))
     try:
         compactor.start("headless")
     except CompactionRefused:

@@ -38,7 +38,7 @@ class Governed:
         self.sent: list[ModelMessage] = []
         self.history = ListHistory(self.counter, self.events.append)
         writer = ExtractiveSummariser(text.count)
-        self.compactor = Compactor(self.history, policy, lambda _trigger: writer)
+        self.compactor = Compactor(self.history, policy, lambda _trigger: (writer,))
         limits = Limits(LearntModels(None), setting=window)
         governor = ContextGovernor(
             policy, history=self.history, compactor=self.compactor, counter=self.counter, limits=limits

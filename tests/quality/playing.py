@@ -83,7 +83,7 @@ class Play:
         self.session = self.store.create(SessionStart(cwd="/", model="offline"), time=1.0)
         self.history = self.reopened(self._note)
         writer = ExtractiveSummariser(self.text.count)
-        self.compactor = Compactor(self.history, self.policy, lambda _trigger: writer, fallback=writer)
+        self.compactor = Compactor(self.history, self.policy, lambda _trigger: (writer,), fallback=writer)
         governor = ContextGovernor(
             self.policy,
             history=self.history,

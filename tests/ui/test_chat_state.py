@@ -7,6 +7,7 @@ import pytest
 from tui_app.context.events import (
     CompactionAwaited,
     CompactionComplete,
+    CompactionProgress,
     CompactionStart,
     Error,
     HookOutcome,
@@ -65,6 +66,22 @@ def test_a_stopped_compaction_that_a_request_waited_for_says_what_comes_next(sta
     assert state.status.notes == ("ctrl+g compacts",)
     state = after(TurnStart(text="again"), TurnEnd(outcome="cancelled"), state=state)
     assert state.status.text == "Stopped. Nothing is lost."
+
+
+def test_the_status_names_whoever_writes_and_the_total_has_what_a_failure_cost() -> None:
+    def step(model: str) -> Payload:
+        return CompactionProgress(job="j", part=1, parts=2, tokens_written=0, model=model)
+
+    state = after(begun("manual"))
+    assert state.status.model == "m"
+    state = after(step("cheap:one"), state=state)
+    assert state.status.model == "cheap:one"
+    state = after(step("own:two"), state=state)
+    assert (state.status.model, state.status.part, state.status.parts) == ("own:two", 1, 2)
+    failed = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="no", cost_usd=0.25)
+    assert after(failed, failed, state=state).spent == 0.5
+    awaited = CompactionAwaited(job="j", trigger="blocking", model="cheap:one")
+    assert after(begun("background"), awaited).status.model == "cheap:one"
 
 
 def test_a_compaction_stopped_by_hand_says_as_before_that_nothing_changed() -> None:

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tui_app.context.governor import ContextGovernor as ContextGovernor
+    from tui_app.context.policy import PLIMSOLL as PLIMSOLL
     from tui_app.context.policy import Policy as Policy
+    from tui_app.context.presets import PRESETS as PRESETS
 
-_HOMES = {"ContextGovernor": "tui_app.context.governor", "Policy": "tui_app.context.policy"}
+_HOMES = {
+    "ContextGovernor": "tui_app.context.governor",
+    "PLIMSOLL": "tui_app.context.policy",
+    "PRESETS": "tui_app.context.presets",
+    "Policy": "tui_app.context.policy",
+}
 
 
 def __getattr__(name: str) -> Any:

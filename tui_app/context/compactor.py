@@ -16,7 +16,6 @@ from tui_app.context.events import (
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
-    CompactionStart,
     Notice,
     Trigger,
 )
@@ -24,11 +23,12 @@ from tui_app.context.fallbacks import writers_for
 from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, refuse_gain
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
-from tui_app.context.job import Job, fetch
+from tui_app.context.job import Job, started
 from tui_app.context.planner import Plan, Refusal, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.replacement import WAY_BACK
 from tui_app.context.sizes import sizes_of
+from tui_app.context.spending import Ledger
 from tui_app.context.summary import Summariser
 from tui_app.context.writing import Writing
 
@@ -51,8 +51,8 @@ class Compactor:
 
     history: History
     policy: Policy
-    summariser: Callable[[Trigger], Summariser]
-    """Who writes the summary: manual ones may use another model than automatic ones."""
+    summarisers: Callable[[Trigger], Sequence[Summariser]]
+    """Who writes the summary, best first: manual ones may use another model than automatic ones."""
     fallback: Summariser | None = None
     """Writes the summary of an automatic compaction when the model fails."""
     timeout_s: float = 120.0
@@ -69,6 +69,8 @@ class Compactor:
     _job: Job | None = None
     _count: int = 0
     _waiting: int = 0
+    _writer: str = ""
+    """Who is writing just now."""
 
     @property
     def state(self) -> State:
@@ -101,7 +103,7 @@ class Compactor:
             raise CompactionRefused("A compaction is already running.")
         plan = self.preview(trigger, focus)
         self._count += 1
-        writers = writers_for(self.policy, trigger, self.summariser, self.fallback)
+        writers = writers_for(self.policy, trigger, self.summarisers, self.fallback)
         blank = CompactionComplete(
             job=f"{self.history.version}-{self._count}",
             outcome="failed",
@@ -112,21 +114,13 @@ class Compactor:
             tokens_before=plan.tokens_before,
             messages_before=plan.messages_before,
         )
-        start = CompactionStart(
-            job=blank.job,
-            trigger=trigger,
-            tokens_before=blank.tokens_before,
-            messages_before=blank.messages_before,
-            model=blank.model,
-            policy=blank.policy,
-            focus=focus,
-        )
-        work = self._work(start, plan, blank, writers)
+        ledger, self._writer = Ledger(), blank.model
+        work = self._work(plan, blank, writers, ledger)
         task = asyncio.create_task(work, name=f"compaction-{blank.job}")
         left = frozenset(item.key for item in plan.split.old)
         replaces = between(self.history.items(), left)
-        self._job = Job(blank=blank, started=monotonic(), replaces=replaces, task=task)
-        self.history.report(start)
+        self._job = Job(blank=blank, started=monotonic(), replaces=replaces, task=task, ledger=ledger)
+        self.history.report(started(blank))
 
     def preview(self, trigger: Trigger, focus: str = "") -> Plan:
         """The plan a job would follow, without starting it.
@@ -165,7 +159,8 @@ class Compactor:
         """
         job = self._job
         if job is not None and job.blank.trigger == "background" and not job.task.done():
-            self.history.report(CompactionAwaited(job=job.blank.job, trigger=trigger))
+            awaited = CompactionAwaited(job=job.blank.job, trigger=trigger, model=self._writer)
+            self.history.report(awaited)
         self._waiting += 1
         try:
             return await self.finish()
@@ -174,7 +169,7 @@ class Compactor:
 
     async def settled(self) -> None:
         """Wait until the current job, if any, has nothing more to do but be applied."""
-        if self._job is not None:
+        if self._job is not None and not self._job.task.done():
             await asyncio.wait([self._job.task])
 
     def apply_ready(self) -> CompactionComplete | None:
@@ -216,35 +211,44 @@ class Compactor:
         if job is None:
             return None
         self._job = None
-        job.task.cancel()
-        job.task.add_done_callback(fetch)
+        job.stop()
         limit = self.history.usage().window.limit
         self.breaker.stopped(job.blank.tokens_before, limit, awaited=awaited)
         reason = UNLESS_TOO_LARGE if awaited else ""
-        return self._settle(job.ended(replace(job.blank, outcome="cancelled", reason=reason)))
+        stopped = replace(job.blank, outcome="cancelled", reason=reason, model=self._writer)
+        return self._settle(job.ended(stopped))
+
+    def strand(self) -> None:
+        """Give up a job of another event loop, as ``run_sync`` in a thread leaves one behind."""
+        if self._job is not None and self._job.stranded:
+            self.cancel()
 
     async def aclose(self) -> None:
         """Stop the current job and wait until it has let go of its connection."""
+        self.strand()
         job = self._job
         self.cancel()
-        if job is not None:
+        if job is not None and not job.task.done():
             await asyncio.wait([job.task])
 
     async def _work(
-        self, start: CompactionStart, plan: Plan, blank: CompactionComplete, writers: Sequence[Summariser]
+        self, plan: Plan, blank: CompactionComplete, writers: Sequence[Summariser], ledger: Ledger
     ) -> Proposal | Veto | str:
         """What a job does: ask who may have something against it, then write."""
-        said = await self.before(start)
+        said = await self.before(started(blank))
         if isinstance(said, Veto):
             return said
         plan, blank = replace(plan, instructions=said), replace(blank, instructions=said)
-        return await self._writing(plan, blank).run(writers)
+        return await self._writing(plan, blank, ledger).run(writers)
 
-    def _writing(self, plan: Plan, blank: CompactionComplete) -> Writing:
-        def progress(part: int, parts: int, written: int) -> None:
+    def _writing(self, plan: Plan, blank: CompactionComplete, ledger: Ledger) -> Writing:
+        def progress(writer: str, part: int, parts: int, written: int) -> None:
             if self._job is not None and self._job.blank.job == blank.job:
+                self._writer = writer
                 self.history.report(
-                    CompactionProgress(job=blank.job, part=part, parts=parts, tokens_written=written)
+                    CompactionProgress(
+                        job=blank.job, part=part, parts=parts, tokens_written=written, model=writer
+                    )
                 )
 
         return Writing(
@@ -255,6 +259,7 @@ class Compactor:
             describe=self.describe,
             way_back=self.way_back,
             progress=progress,
+            ledger=ledger,
         )
 
     def _tokens(self, item: Item) -> int:

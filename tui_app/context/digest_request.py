@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import Model
 
-from tui_app.context.spending import Spent
+from tui_app.context.spending import Ledger
 from tui_app.context.stages.rewrite import Digest
 from tui_app.context.summary import ModelSummariser
 from tui_app.context.summary_request import NotesRequest, thinks
@@ -56,21 +56,17 @@ class DigestRequest:
         Returns:
             What was written; without text where that failed, for whatever reason, at the cost it had.
         """
-        spent: list[Spent] = []
-        text = ""
-        request = NotesRequest(self.model, self.capabilities, self.count, _INSTRUCTIONS)
+        ledger, text = Ledger(), ""
+        request = NotesRequest(self.model, self.capabilities, self.count, ledger, _INSTRUCTIONS)
         try:
             async with asyncio.timeout(self.timeout_s):
                 text = await request.ask(
-                    _prompt(material, chars),
-                    max_tokens=self._max_tokens(),
-                    heard=_unheard,
-                    spend=spent.append,
+                    _prompt(material, chars), max_tokens=self._max_tokens(), heard=_unheard
                 )
         except Exception:
             # Whatever a provider raises, there is a digest that needs no model.
             _LOG.warning("a digest was not written", exc_info=True)
-        return Digest(text=self.mask(text), model=self.model_name, spent=sum(spent, Spent()))
+        return Digest(text=self.mask(text), model=self.model_name, spent=ledger.total)
 
     def _max_tokens(self) -> int:
         """Tokens the answer may take; what every window keeps free for one is for unexpected thinking."""

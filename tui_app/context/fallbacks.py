@@ -11,7 +11,7 @@ from tui_app.context.summary import Summariser
 def writers_for(
     policy: Policy,
     trigger: Trigger,
-    choose: Callable[[Trigger], Summariser],
+    choose: Callable[[Trigger], Sequence[Summariser]],
     without_model: Summariser | None,
 ) -> Sequence[Summariser]:
     """Name the writers of one compaction, best first.
@@ -21,18 +21,18 @@ def writers_for(
     Args:
         policy: Says by whom summaries are written, and what stands in for one.
         trigger: Why the compaction runs.
-        choose: Names the model's writer for a trigger.
+        choose: Names the models' writers for a trigger, best first; at least one.
         without_model: Writes by extraction, if that is possible.
     """
     if policy.summary_by == "heuristic" and without_model is not None:
         return (without_model,)
-    first = choose(trigger)
+    models = tuple(choose(trigger))
     if trigger == "manual":
-        return (first,)
+        return models
     match policy.fallback:
         case "marker":
-            return (first, MarkerSummariser())
+            return (*models, MarkerSummariser())
         case "heuristic" if without_model is not None:
-            return (first, without_model)
+            return (*models, without_model)
         case _:
-            return (first,)
+            return models

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tui_app.context.extractive import extractive_summary, marker_summary
+from tui_app.context.spending import Ledger
 from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
 
 NO_ROOM = "beside what must stay there is no room to keep the earlier summary"
@@ -16,10 +17,10 @@ class MarkerSummariser:
 
     model_name: str = ""
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         """Write the marker."""
         progress(1, 1, 0)
-        return Summary(text=marker_summary(len(task.items)), performed_by="marker", cost_usd=0.0)
+        return Summary(text=marker_summary(len(task.items)), performed_by="marker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +29,8 @@ class ExtractiveSummariser:
 
     count: Callable[[str], int]
     model_name: str = "offline:extractive"
-    cost_usd: float | None = 0.0
-    """What a summary costs; None for one that stands in when a model has failed, perhaps at a price."""
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         """Write the summary in a thread; a long history takes seconds.
 
         Raises:
@@ -45,7 +44,7 @@ class ExtractiveSummariser:
         if not text.strip():
             text, performed_by = marker_summary(len(task.items)), "marker"
         progress(1, 1, self.count(text))
-        return Summary(text=text, performed_by=performed_by, model=self.model_name, cost_usd=self.cost_usd)
+        return Summary(text=text, performed_by=performed_by, model=self.model_name)
 
     def _write(self, task: SummaryTask) -> str:
         return extractive_summary(

@@ -154,7 +154,7 @@ class ListHistory:
         answer = places[-1] + 1 if places else -1
         items: list[Item] = []
         for index, message in enumerate(messages):
-            items.extend(known.find(message) or self._take(message, is_answer=index == answer))
+            items.extend(known.find(message) or self._take(message, known, is_answer=index == answer))
         old, self._items = self._items, items
         if len(items) >= len(old) and all(map(is_, old, items)):
             for item in items[len(old) :]:
@@ -217,18 +217,19 @@ class ListHistory:
         """Hand an event to the listener."""
         self.listener(payload)
 
-    def _take(self, message: ModelMessage, *, is_answer: bool) -> list[Item]:
-        """Make items of a message that was not in the list before."""
+    def _take(self, message: ModelMessage, known: "_Known", *, is_answer: bool) -> list[Item]:
+        """Make items of a message that was not in the list before; agents join neighbouring requests."""
         reported = 0
         if is_answer:
             reported = 0 if self._distrusted else reported_tokens(message)
             self._distrusted = False
         parts = sections(message)
         whole = message if len(parts) > 1 else None
-        items = [
-            Item(self._next + offset, part, reported, self._model, whole) for offset, part in enumerate(parts)
-        ]
-        self._next += len(items)
+        items: list[Item] = []
+        for part in parts:
+            key = known.key(part)
+            items.append(Item(self._next if key is None else key, part, reported, self._model, whole))
+            self._next += key is None
         return items
 
     def _tokens(self, item: Item) -> int:
@@ -248,13 +249,23 @@ class _Known:
     def __init__(self, items: Sequence[Item], lengths: Mapping[int, int]) -> None:
         self._found = {id(message): group for message, group in rejoined(items)}
         self._lengths = lengths
+        self._keys = {
+            tuple(map(id, item.message.parts)): item.key
+            for item in items
+            if item.message.parts and self._is_as_before(item.whole or item.message)
+        }
+
+    def key(self, section: ModelMessage) -> int | None:
+        """The key of an item with just these parts, whatever message they were in."""
+        return self._keys.get(tuple(map(id, section.parts)))
 
     def find(self, message: ModelMessage) -> Sequence[Item]:
         """The items of a message, none if it is new or has been given other parts since."""
+        return self._found.get(id(message), ()) if self._is_as_before(message) else ()
+
+    def _is_as_before(self, message: ModelMessage) -> bool:
         parts = len(message.parts)
-        if self._lengths.get(id(message), parts) != parts:
-            return ()
-        return self._found.get(id(message), ())
+        return self._lengths.get(id(message), parts) == parts
 
 
 def rewritten_items(items: Sequence[Item], rewrite: Rewrite, digest_key: int) -> list[Item]:

@@ -10,10 +10,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from tui_app.context.measure import SMALLEST_SHARE
+
 _log = logging.getLogger(__name__)
 
 _WEIGHT = 0.3
-_FACTOR_MIN, _FACTOR_MAX = 0.2, 8.0
+_FACTOR_MIN, _FACTOR_MAX = SMALLEST_SHARE, 8.0
 _COUNTED_MIN = 50
 _DIGITS = 4
 _LIMIT_MAX = 1_000_000_000
@@ -55,14 +57,14 @@ class LearntModels:
         """Learn from one response, and return the new factor.
 
         The factor is an exponential moving average, kept between 0.2 and 8. Requests too small to tell,
-        and providers that report nothing, change nothing.
+        and reports of nothing or of far less than any tokenizer makes of it, change nothing.
 
         Args:
             model: Name with provider.
             counted: Input tokens by our count with factor 1, that is, before any factor was applied.
             reported: Input tokens by the provider's usage, cached ones included.
         """
-        if counted < _COUNTED_MIN or reported <= 0:
+        if counted < _COUNTED_MIN or reported < counted * SMALLEST_SHARE:
             return self.factor(model)
         with self._lock:
             lesson = self._lessons.get(model, _Lesson())

@@ -7,6 +7,9 @@ from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow, sum_br
 
 _TRUNCATION_MIN = 2_000
 _TRUNCATION_SHARE = 0.6
+SMALLEST_SHARE = 0.2
+"""Share of our count, without any factor, below which no tokenizer comes: less is a report of something else,
+such as the part of a request that was not cached, or a made up number."""
 
 
 def is_silent_truncation(counted: int, reported: int) -> bool:
@@ -94,7 +97,8 @@ class Tally:
         """
         parts = (self.parts + fixed).scaled(factor)
         after = round(self._after * factor)
-        if not self._trusted(model, parts.total - after):
+        before = (self.parts + fixed).total - self._after
+        if not self._trusted(model, before, parts.total - after):
             return ContextUsage(
                 parts=parts, window=window, messages=self.messages, is_initial=self.messages == 0
             )
@@ -109,8 +113,16 @@ class Tally:
             unmeasured=max(0, total - parts.total),
         )
 
-    def _trusted(self, model: str, counted: int) -> bool:
-        """Whether the last report describes this view, whose count up to that answer is given."""
+    def _trusted(self, model: str, plain: int, counted: int) -> bool:
+        """Whether the last report describes this view, whose count up to that answer is given.
+
+        Args:
+            model: The model the next request goes to.
+            plain: The count without any factor.
+            counted: The same with the model's factor.
+        """
         if self._reported <= 0 or self._reported_model != model:
+            return False
+        if plain >= _TRUNCATION_MIN and self._reported < plain * SMALLEST_SHARE:
             return False
         return not is_silent_truncation(counted, self._reported)

@@ -42,8 +42,8 @@ class Pipeline:
     """The model of the newest request."""
     _counted: int = field(default=0, init=False)
     """Tokens of the newest request as counted without any factor."""
-    _recovered: bool = field(default=False, init=False)
-    """Whether the present request has already been refused once as too long."""
+    _refused_by: Model | None = field(default=None, init=False)
+    """The model that has already refused the present request once as too long."""
     _warned: bool = field(default=False, init=False)
     _refusal: str = field(default="", init=False)
     """The last reason why nothing could be compacted; said once, not with every request."""
@@ -55,9 +55,10 @@ class Pipeline:
 
     async def first(self, ctx: RunContext[object], request: ModelRequestContext) -> ModelRequestContext:
         """Measure the view, apply or start what is due, and build the request."""
-        if self._recovered:
-            self.limits.settle(request.model)
-        self._recovered = False
+        if self._refused_by is not None:
+            # Not the model of this request: a person may have changed it meanwhile.
+            self.limits.settle(self._refused_by)
+        self._refused_by = None
         if self.compactor is not None:
             # A person may have chosen another policy since the last request.
             self.policy = self.relief.policy = self.compactor.policy
@@ -65,7 +66,12 @@ class Pipeline:
         self.history.sync(request.messages)
         self._fix(request)
         self.relief.arrivals()
-        await self.relief.make_room()
+        self.relief.share()
+        if self.compactor is not None:
+            self.compactor.apply_ready()
+        if self.compactor is None or self.compactor.state is State.IDLE:
+            # A summary that is being written would be of another view.
+            await self.relief.make_room()
         await self._relieve()
         self._persist(ctx, version)
         return self._outgoing(request)
@@ -103,14 +109,15 @@ class Pipeline:
         self.limits.learn(request.model, overflow, self._counted)
         version = self.history.version
         self._fix(request)
-        if self._recovered:
+        if self._refused_by is not None:
             self.limits.settle(request.model)
             self._fix(request)
             window = self.history.usage().window
             raise ContextTooLarge(
                 overflow.limit or window.stated, overflow.requested or self.history.usage().total
             )
-        self._recovered = True
+        self._refused_by = request.model
+        self.relief.share()
         await self._compact("overflow")
         self._persist(ctx, version)
 
@@ -133,10 +140,9 @@ class Pipeline:
         return self.counter.carried(instructions, tools)
 
     async def _relieve(self) -> None:
-        """Apply what is ready, start what is due, and wait where the window is nearly full."""
+        """Start what is due, and wait where the window is nearly full."""
         if self.compactor is None:
             return
-        self.compactor.apply_ready()
         match self.policy.pressure(usage_as_sent(self.history)):
             case "background":
                 self._start(self.compactor, "background")

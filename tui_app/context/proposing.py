@@ -76,9 +76,6 @@ async def propose(
         tokens=tokens.nonzero(),
         retention=round(draft.retention, 4),
         facts=draft.facts,
-        input_tokens=summary.input_tokens,
-        output_tokens=summary.output_tokens,
-        cost_usd=summary.cost_usd,
     )
     left = frozenset(item.key for item in plan.split.old)
     complete = _measured(written, plan, left, plan.sizes.of(added))

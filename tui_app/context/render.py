@@ -1,6 +1,6 @@
 """Messages as plain text: the transcript a summariser reads, and the file a person greps."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pydantic_ai.messages import (
     CompactionPart,
@@ -39,6 +39,14 @@ def clip(text: str, limit: int | None) -> str:
         return text
     head, tail = limit * 2 // 3, limit // 3
     return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[-tail:]}"
+
+
+def fitted(text: str, tokens: int, count: Callable[[str], int]) -> str:
+    """Clip a text until it has at most so many tokens."""
+    limit = len(text)
+    while (size := count(shown := clip(text, limit))) > tokens and limit > 1:
+        limit = min(limit - 1, limit * tokens // size)
+    return shown
 
 
 def part_text(part: ModelRequestPart | ModelResponsePart, limit: int | None = None) -> str:

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -68,6 +68,8 @@ class Conversations:
         encoding = _encoding(ctx)
         known, pipeline = self._resting.pop(ctx.conversation_id or "", (None, None))
         if pipeline is not None and known == encoding:
+            if pipeline.compactor is not None:
+                pipeline.compactor.strand()
             return pipeline
         if pipeline is not None:
             _stop(pipeline)
@@ -111,12 +113,11 @@ class Conversations:
         around = Surroundings(handles=False, digest=digest)
         pipeline = Pipeline(self.policy, history, None, counter, self.limits, around)
 
-        def choose(_trigger: Trigger) -> Summariser:
+        def choose(_trigger: Trigger) -> Sequence[Summariser]:
             model = self.summary_model or pipeline.model
-            return extractive if model is None else writers.of(model)
+            return (extractive,) if model is None else (writers.of(model),)
 
-        fallback = replace(extractive, cost_usd=None)
-        pipeline.compactor = Compactor(history, self.policy, choose, fallback=fallback, way_back="")
+        pipeline.compactor = Compactor(history, self.policy, choose, fallback=extractive, way_back="")
         return pipeline
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
+from functools import partial
 from typing import Any, Protocol
 
 from pydantic_ai.capabilities import AbstractCapability
@@ -13,17 +13,16 @@ from tui_app.context.fact_extractors.typed import typed_text
 from tui_app.context.items import Item
 from tui_app.context.languages import language_of
 from tui_app.context.limits import ContextTooLarge
+from tui_app.context.noting import CONDENSED, Material, Notes, agenda
 from tui_app.context.overflow import detect_overflow
-from tui_app.context.render import clip, prompts_of
-from tui_app.context.spending import Spent
+from tui_app.context.render import fitted, prompts_of
+from tui_app.context.spending import Ledger
 from tui_app.context.summary_prompt import (
     INSTRUCTIONS,
-    split_parts,
     split_title,
     summary_prompt,
 )
 from tui_app.context.summary_request import INTERACTION, NotesRequest, SummaryFailed, thinks
-from tui_app.context.transcript import transcript
 from tui_app.context.window import answer_reserve
 
 __all__ = [
@@ -82,23 +81,6 @@ class Summary:
     title: str = ""
     performed_by: str = "model"
     model: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
-
-    @property
-    def spent(self) -> Spent:
-        """What it has cost."""
-        return Spent(input_tokens=self.input_tokens, output_tokens=self.output_tokens, cost_usd=self.cost_usd)
-
-    def costing(self, spent: Spent) -> "Summary":
-        """The same summary at another cost."""
-        return replace(
-            self,
-            input_tokens=spent.input_tokens,
-            output_tokens=spent.output_tokens,
-            cost_usd=spent.cost_usd,
-        )
 
 
 class Summariser(Protocol):
@@ -109,29 +91,18 @@ class Summariser(Protocol):
         """Name shown to the person while it works."""
         ...
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         """Write the summary.
+
+        Args:
+            task: What to summarise.
+            progress: Told how far it is.
+            ledger: Told what it costs, while it does.
 
         Raises:
             SummaryFailed: if nothing usable came back.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Notes:
-    """How far the reading of a history has come."""
-
-    about: tuple[str, ...] = ("",)
-    """What was noted before it, and what is asked beyond that."""
-    read: tuple[bytes, ...] = ()
-    """Marks of the parts that have been read."""
-    text: str = ""
-
-    def behind(self, about: tuple[str, ...], parts: Sequence[str]) -> "_Notes":
-        """These notes, if they are about the beginning of just these parts; else none yet."""
-        same = self.about == about and self.read == tuple(map(_digest, parts[: len(self.read)]))
-        return self if same else _Notes(about, (), about[0])
 
 
 @dataclass(slots=True)
@@ -150,11 +121,9 @@ class ModelSummariser:
     count: Callable[[str], int]
     capabilities: Sequence[AbstractCapability[Any]] = ()
     mask: Callable[[str], str] = str
-    _notes: _Notes = field(default_factory=_Notes)
-    _spent: Spent = field(default_factory=Spent)
-    """What has been paid for and not been told to anybody yet."""
+    _notes: Notes = field(default_factory=Notes)
 
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         """Write the summary; see :class:`Summariser`."""
         task = replace(
             task,
@@ -163,81 +132,79 @@ class ModelSummariser:
             instructions=self.mask(task.instructions),
             budget_tokens=min(task.budget_tokens, _LONGEST_NOTES),
         )
-        try:
-            title, text = split_title(self.mask(await self._shrinking(task, progress)))
-        except SummaryFailed as failed:
-            failed.spent = self._take_spent()
-            raise
-        except Exception as error:
-            raise SummaryFailed(spent=self._take_spent()) from error
-        return Summary(text=text, title=title, model=self.model_name).costing(self._take_spent())
+        # In a thread: a long history takes a second, and a streaming answer shares this loop.
+        material = await asyncio.to_thread(Material, task.items, self.mask)
+        request = NotesRequest(self.model, self.capabilities, self.count, ledger)
+        title, text = split_title(self.mask(await self._shrinking(task, material, request, progress)))
+        return Summary(text=text, title=title, model=self.model_name)
 
-    async def _shrinking(self, task: SummaryTask, progress: Progress) -> str:
-        """Read everything, in smaller parts each time that the model refuses one as too long."""
+    async def _shrinking(
+        self, task: SummaryTask, material: Material, request: NotesRequest, progress: Progress
+    ) -> str:
+        """Read everything, in smaller parts from where the model has refused one as too long."""
         for attempt in range(_SHRINK_TRIES):
             try:
-                return await self._in_parts(task, progress, 2**attempt)
+                return await self._in_parts(task, material, request, progress, 2**attempt)
             except Exception as error:
                 if not isinstance(error, ContextTooLarge) and detect_overflow(error) is None:
                     raise
         raise SummaryFailed("even a small part of the conversation is too long for the model")
 
-    async def _in_parts(self, task: SummaryTask, progress: Progress, shrink: int) -> str:
+    async def _in_parts(
+        self, task: SummaryTask, material: Material, request: NotesRequest, progress: Progress, shrink: int
+    ) -> str:
         room = self.input_budget() - self._overhead(task)
-        budget = max(_MINIMUM_PART, room // shrink)
-        # In a thread: a long history takes a second, and a streaming answer shares this loop.
-        parts, language = await asyncio.to_thread(self._parts, task, budget)
-        if not parts:
+        budget, about = max(_MINIMUM_PART, room // shrink), task.about
+        to_read = await asyncio.to_thread(
+            agenda, material, self._notes, about, budget, self.count, task.budget_tokens
+        )
+        if not material.items:
             raise SummaryFailed("there is nothing to summarise")
-        notes = self._notes.behind(task.about, parts)
-        for index in range(len(notes.read), len(parts)):
-            text = await self._read(task, notes.text, parts, index, language, progress)
-            notes = replace(notes, read=(*notes.read, _digest(parts[index])), text=text)
-            self._notes = notes
-        self._notes = _Notes()
-        return notes.text
-
-    def _parts(self, task: SummaryTask, budget: int) -> tuple[list[str], str]:
-        """The transcript without secrets, in portions of at most so many tokens, and the user's language."""
-        lines = transcript(task.items, self.mask)
-        said = [typed_text(text) for _, text in prompts_of(task.items)]
-        return split_parts(lines, budget, self.count), language_of(said)
+        language = language_of([typed_text(text) for _, text in prompts_of(task.items)])
+        number, parts = to_read.notes.parts, to_read.notes.parts + len(to_read.parts)
+        self._notes = to_read.notes
+        for part in to_read.parts:
+            number += 1
+            report = partial(progress, number, parts)
+            text = await self._read(task, part.text, language, request, report)
+            self._notes = material.behind(replace(to_read, notes=self._notes), part, text)
+        notes, self._notes = self._notes, Notes()
+        said = CONDENSED.format(count=notes.condensed)
+        return f"{notes.text}\n\n{said}" if notes.condensed else notes.text
 
     async def _read(
         self,
         task: SummaryTask,
-        notes: str,
-        parts: Sequence[str],
-        index: int,
+        part: str,
         language: str,
-        progress: Progress,
+        request: NotesRequest,
+        report: Callable[[int], None],
     ) -> str:
         """Have one part read into the notes."""
-        longest = max(_MINIMUM_PART, self.input_budget() // 4) * 3
         prompt = summary_prompt(
-            clip(notes, longest),
-            parts[index],
+            fitted(self._notes.text, self._notes_room(task), self.count),
+            part,
             focus=task.focus,
             instructions=task.instructions,
             budget_tokens=task.budget_tokens,
             language=language,
         )
-        progress(index + 1, len(parts), 0)
-        text = await NotesRequest(self.model, self.capabilities, self.count).ask(
-            prompt,
-            max_tokens=self._max_tokens(task),
-            heard=lambda written: progress(index + 1, len(parts), written),
-            spend=self._spend,
-        )
+        report(0)
+        text = await request.ask(prompt, max_tokens=self._max_tokens(task), heard=report)
         if self.count(text) > self._answer(task) * _WORDY:
             raise SummaryFailed("the model wrote far more than it was asked for")
         return text
 
     def _overhead(self, task: SummaryTask) -> int:
         """Tokens of a request beside the transcript: task, notes so far, and room for the new ones."""
-        notes = max(self.count(task.previous), task.budget_tokens)
+        notes = self._notes_room(task)
         told = self.count(INSTRUCTIONS) + self.count(task.focus) + self.count(task.instructions)
         return told + notes + self._answer(task) + self._thinking() + _FRAMING
+
+    def _notes_room(self, task: SummaryTask) -> int:
+        """Tokens of the notes so far that a request may hold beside the next part; models are wordy."""
+        wanted = max(self.count(task.previous), task.budget_tokens * 3 // 2)
+        return min(wanted, max(_MINIMUM_PART, self.input_budget() // 4))
 
     def _answer(self, task: SummaryTask) -> int:
         """Tokens the notes may take: room for a model that is wordy."""
@@ -251,14 +218,3 @@ class ModelSummariser:
         """Tokens the answer may take; what every window keeps free for one is for unexpected thinking."""
         answer = min(_LONGEST_ANSWER, self._answer(task) + answer_reserve(self.input_budget()))
         return answer + self._thinking()
-
-    def _spend(self, spent: Spent) -> None:
-        self._spent += spent
-
-    def _take_spent(self) -> Spent:
-        spent, self._spent = self._spent, Spent()
-        return spent
-
-
-def _digest(part: str) -> bytes:
-    return blake2b(part.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -101,22 +101,28 @@ def _inert(text: str) -> str:
     return _MARKER.sub(r"<\\", text)
 
 
-def split_parts(blocks: Sequence[str], budget: int, count: Callable[[str], int]) -> list[str]:
-    """Pack blocks of text into parts of at most ``budget`` tokens; a longer block is cut in pieces."""
-    parts: list[str] = []
+def split_blocks(
+    blocks: Sequence[str], budget: int, count: Callable[[str], int]
+) -> Iterator[tuple[str, int, int]]:
+    """Pack blocks of text into parts of at most ``budget`` tokens; a longer block is cut in pieces.
+
+    Yields:
+        Each part, how many blocks have been packed whole, and how many characters of the next one.
+    """
     current: list[str] = []
-    spent = 0
-    for block in blocks:
+    spent = done = offset = 0
+    for number, block in enumerate(blocks):
         for piece in _pieces(block, budget, count):
             cost = count(piece) + 1
             if current and spent + cost > budget:
-                parts.append("\n\n".join(current))
+                yield "\n\n".join(current), done, offset
                 current, spent = [], 0
             current.append(piece)
             spent += cost
+            done, offset = number, offset + len(piece)
+        done, offset = number + 1, 0
     if current:
-        parts.append("\n\n".join(current))
-    return parts
+        yield "\n\n".join(current), done, offset
 
 
 def _pieces(block: str, budget: int, count: Callable[[str], int]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """One request for notes: a fresh agent without tools, its answer as it streams in, and whether it is one."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,12 +22,13 @@ from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
-from tui_app.context.spending import Spent, spent_on
+from tui_app.context.spending import Ledger, spent_on
 from tui_app.context.summary_prompt import INSTRUCTIONS, unwrapped, why_no_notes
 
 INTERACTION = "conversation-compaction"
 """Marks summary requests in headers and spans, so that usage can be told apart from turns."""
 HEADER = "X-Interaction-Type"
+_METADATA = {"interaction": INTERACTION}
 _CUT_OFF = "the model's answer was cut off"
 _TOO_LONG = "the model's answer was cut off at its length limit"
 _FILTERED = "the provider's filter stopped the model's answer"
@@ -37,14 +39,7 @@ class SummaryFailed(Exception):
     """No usable summary was written.
 
     The message says why in one sentence; where it is empty, the cause says so.
-
-    Attributes:
-        spent: What the attempt has cost all the same, as far as it was not told before.
     """
-
-    def __init__(self, reason: str = "", spent: Spent | None = None) -> None:
-        super().__init__(reason)
-        self.spent = spent or Spent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,48 +49,66 @@ class NotesRequest:
     model: Model
     capabilities: Sequence[AbstractCapability[Any]]
     count: Callable[[str], int]
+    ledger: Ledger
+    """Told what each request costs, however it ends."""
     instructions: str = INSTRUCTIONS
 
-    async def ask(
-        self,
-        prompt: str,
-        *,
-        max_tokens: int,
-        heard: Callable[[int], None],
-        spend: Callable[[Spent], None],
-    ) -> str:
+    async def ask(self, prompt: str, *, max_tokens: int, heard: Callable[[int], None]) -> str:
         """Ask once.
 
         Args:
             prompt: The transcript as data, and the task.
             max_tokens: Tokens the answer may take, thinking included.
             heard: Told the tokens of text received so far.
-            spend: Told what the request has cost, however it ends.
 
         Raises:
             SummaryFailed: if the answer is empty, was cut off, or is something else than notes.
             Exception: whatever the request itself raises.
         """
+        received, stopped = 0, False
+
+        def hear(written: int) -> None:
+            nonlocal received
+            received = written
+            self.ledger.hear(written)
+            heard(written)
+
+        self.ledger.ask(self.model, self.count(self.instructions) + self.count(prompt))
         with capture_run_messages() as messages:
             try:
-                text = await self._stream(prompt, max_tokens, heard)
+                text = await self._answer(prompt, max_tokens, hear)
+            except asyncio.CancelledError:
+                stopped = True
+                raise
             except ContentFilterError as error:
                 raise SummaryFailed(_FILTERED) from error
             except UnexpectedModelBehavior as error:
                 raise SummaryFailed(_ended(messages) or "the model wrote no text") from error
             finally:
-                spend(spent_on(messages))
-        if reason := _ended(messages):
-            raise SummaryFailed(reason)
-        notes = unwrapped(text)
-        if not notes:
-            raise SummaryFailed("the model answered nothing")
-        if reason := why_no_notes(notes):
-            raise SummaryFailed(reason)
-        return notes
+                answered = stopped or received > 0 or any(map(_says_something, messages))
+                self.ledger.settle(spent_on(messages), answered=answered)
+        return _checked(text, messages)
 
-    async def _stream(self, prompt: str, max_tokens: int, heard: Callable[[int], None]) -> str:
-        agent: Agent[None, str] = Agent(
+    async def _answer(self, prompt: str, max_tokens: int, heard: Callable[[int], None]) -> str:
+        agent = self._agent(max_tokens)
+        # Two, because a request that is refused as too long may be made again.
+        limits = UsageLimits(request_limit=2)
+        run = agent.run_stream_events(prompt, usage_limits=limits, metadata=_METADATA)
+        written = 0
+        try:
+            async with run as events:
+                async for event in events:
+                    if isinstance(event, AgentRunResultEvent):
+                        return str(event.result.output)
+                    written += self.count(_streamed(event))
+                    heard(written)
+        except NotImplementedError:
+            # A model of somebody's own that cannot stream.
+            return (await agent.run(prompt, usage_limits=limits, metadata=_METADATA)).output
+        raise SummaryFailed(_CUT_OFF)
+
+    def _agent(self, max_tokens: int) -> Agent[None, str]:
+        return Agent(
             self.model,
             name=INTERACTION,
             output_type=str,
@@ -104,17 +117,6 @@ class NotesRequest:
             retries=0,
             model_settings=ModelSettings(max_tokens=max_tokens, extra_headers=self._headers()),
         )
-        # Two, because a request that is refused as too long may be made again.
-        limits = UsageLimits(request_limit=2)
-        run = agent.run_stream_events(prompt, usage_limits=limits, metadata={"interaction": INTERACTION})
-        written = 0
-        async with run as events:
-            async for event in events:
-                if isinstance(event, AgentRunResultEvent):
-                    return str(event.result.output)
-                written += self.count(_streamed(event))
-                heard(written)
-        raise SummaryFailed(_CUT_OFF)
 
     def _headers(self) -> dict[str, str]:
         """The marker beside the headers that the model's own settings ask for, which it would replace."""
@@ -130,6 +132,23 @@ def thinks(model: Model) -> bool:
         profile = model.profile
         return bool(profile.get("thinking_always_enabled") or profile.get("thinking_enabled_by_default"))
     return False
+
+
+def _checked(answer: str, messages: Sequence[ModelMessage]) -> str:
+    """The notes in an answer.
+
+    Raises:
+        SummaryFailed: if there are none.
+    """
+    notes = unwrapped(answer)
+    nothing = "" if notes else "the model answered nothing"
+    if reason := _ended(messages) or nothing or why_no_notes(notes):
+        raise SummaryFailed(reason)
+    return notes
+
+
+def _says_something(message: ModelMessage) -> bool:
+    return isinstance(message, ModelResponse) and bool(message.parts)
 
 
 def _ended(messages: Sequence[ModelMessage]) -> str:

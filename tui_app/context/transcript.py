@@ -9,15 +9,20 @@ from tui_app.context.items import Item
 from tui_app.context.render import RESULT_LIMIT, transcript_lines
 from tui_app.context.summary_prompt import quoted_message
 
+_SHORT = 200
+"""Characters of a result that are never clipped."""
 
-def transcript(items: Iterable[Item], mask: Callable[[str], str]) -> list[str]:
+
+def transcript(items: Iterable[Item], mask: Callable[[str], str], limit: int = RESULT_LIMIT) -> list[str]:
     """One block of text per message, each with its handle and role at the margin.
 
     Args:
         items: Messages, oldest first; silent ones are left out.
         mask: Takes the secrets out of a text.
+        limit: Characters of a tool result that are shown.
     """
-    return [quoted_message(mask(line)) for line in transcript_lines(_masked(item, mask) for item in items)]
+    masked = (_masked(item, mask) for item in items)
+    return [quoted_message(mask(line)) for line in transcript_lines(masked, limit)]
 
 
 def _masked(item: Item, mask: Callable[[str], str]) -> Item:
@@ -30,7 +35,7 @@ def _masked(item: Item, mask: Callable[[str], str]) -> Item:
 
 
 def _is_long(part: ModelRequestPart) -> bool:
-    return isinstance(part, ToolReturnPart) and len(part.model_response_str()) > RESULT_LIMIT
+    return isinstance(part, ToolReturnPart) and len(part.model_response_str()) > _SHORT
 
 
 def _masked_result(part: ModelRequestPart, mask: Callable[[str], str]) -> ModelRequestPart:

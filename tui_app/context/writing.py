@@ -13,22 +13,12 @@ from tui_app.context.planner import Plan
 from tui_app.context.proposing import propose, summary_task
 from tui_app.context.provenance import Utterance, mark_unconfirmed, utterances
 from tui_app.context.replacement import earlier_summary
-from tui_app.context.spending import Spent
+from tui_app.context.spending import Ledger
 from tui_app.context.summary import Progress, Summariser, Summary, SummaryFailed
 
 _WITHOUT_MODEL = (ExtractiveSummariser, MarkerSummariser)
 """Writers that wait for nobody; the last resort must not run out of time."""
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """No summary helped."""
-
-    reason: str
-    """Why not, in one sentence."""
-    spent: Spent
-    """What the attempts have cost all the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,65 +33,55 @@ class Writing:
     """Seconds a model may take for each part it reads."""
     describe: Callable[[BaseException], str]
     way_back: str
-    progress: Progress
+    progress: Callable[[str, int, int, int], None]
+    """Told who writes, and then what ``Progress`` is."""
+    ledger: Ledger
+    """Takes down what all attempts cost."""
 
     async def run(self, writers: Sequence[Summariser]) -> Proposal | str:
-        """Let writers try in turn; see ``attempt``.
-
-        Returns:
-            The first proposal that is a gain; else why the best writer's attempt was none.
-        """
-        outcome = await self.attempt(writers)
-        return outcome.reason if isinstance(outcome, Failed) else outcome
-
-    async def attempt(self, writers: Sequence[Summariser]) -> Proposal | Failed:
         """Let writers try in turn, until one has written something that helps.
 
         Args:
             writers: Whoever may write the summary, best first; at least one.
 
         Returns:
-            The first proposal that is a gain, at the cost of all attempts; else why the best writer's attempt
-            was none.
+            The first proposal that is a gain; else why the best writer's attempt was none.
         """
-        failures: list[Failed] = []
+        reasons: list[str] = []
         for writer in writers:
-            spent = sum((failed.spent for failed in failures), Spent())
-            outcome = await self._try(writer, spent)
+            outcome = await self._try(writer)
             if isinstance(outcome, Proposal):
                 return outcome
-            failures.append(outcome)
-        return Failed(failures[0].reason, sum((failed.spent for failed in failures), Spent()))
+            reasons.append(outcome)
+        return reasons[0]
 
-    async def _try(self, writer: Summariser, before: Spent) -> Proposal | Failed:
-        spent = Spent()
+    async def _try(self, writer: Summariser) -> Proposal | str:
         try:
-            summary = await self._summarise(writer)
-            spent = summary.spent
-            summary = (await self._checked(summary)).costing(before + spent)
-            proposal = await propose(self.history, self.plan, summary, self.blank, way_back=self.way_back)
+            summary = await self._checked(await self._summarise(writer))
+            blank = replace(self.blank, model=writer.model_name)
+            proposal = await propose(self.history, self.plan, summary, blank, way_back=self.way_back)
         except SummaryFailed as failed:
-            return Failed(str(failed) or self._said(failed.__cause__ or failed), failed.spent)
+            return str(failed)
         except Exception as error:
             # Whatever a provider raises, the view must stay as it is.
-            return Failed(self._said(error), spent)
-        refusal = refuse_result(proposal.complete, self.plan)
-        return Failed(refusal, spent) if refusal else proposal
+            return self._said(error)
+        return refuse_result(proposal.complete, self.plan) or proposal
 
     async def _summarise(self, writer: Summariser) -> Summary:
         seconds = None if isinstance(writer, _WITHOUT_MODEL) else self.timeout_s
         try:
             async with asyncio.timeout(seconds) as limit:
-                summary = await writer.summarise(summary_task(self.plan), self._renewing(limit))
+                task = summary_task(self.plan)
+                summary = await writer.summarise(task, self._renewing(writer, limit), self.ledger)
         except TimeoutError:
             if not limit.expired():
                 raise
             raise SummaryFailed(f"the model did not finish within {self.timeout_s:.0f} s") from None
         if not summary.text.strip():
-            raise SummaryFailed("the model answered nothing", summary.spent)
+            raise SummaryFailed("the model answered nothing")
         return summary
 
-    def _renewing(self, limit: asyncio.Timeout) -> Progress:
+    def _renewing(self, writer: Summariser, limit: asyncio.Timeout) -> Progress:
         """Report progress, and give each new part the whole time: a long history takes many."""
         reached = 1
 
@@ -110,7 +90,7 @@ class Writing:
             if part > reached and limit.when() is not None:
                 reached = part
                 limit.reschedule(asyncio.get_running_loop().time() + self.timeout_s)
-            self.progress(part, parts, written)
+            self.progress(writer.model_name, part, parts, written)
 
         return progress
 

@@ -4,7 +4,7 @@ import logging
 import sqlite3
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic_ai import Agent
 
@@ -202,8 +202,8 @@ def _compactor(
     return Compactor(
         history=history,
         policy=policy,
-        summariser=writers.choose,
-        fallback=replace(writers.extractive(), cost_usd=None),
+        summarisers=writers.choose,
+        fallback=writers.extractive(),
         timeout_s=opening.settings.summary_timeout_s,
         additions=StandingFiles(place.folder),
         describe=lambda error: describe_error(error, model=history.model).message.rstrip("."),

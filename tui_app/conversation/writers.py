@@ -1,6 +1,6 @@
 """Choosing who writes a summary: the conversation's model, a cheaper one, or extraction without any."""
 
-import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pydantic_ai.models import Model
@@ -15,49 +15,11 @@ from tui_app.context.history import ListHistory
 from tui_app.context.masking import mask_secrets
 from tui_app.context.policy import OFF
 from tui_app.context.stages.rewrite import Digest
-from tui_app.context.summary import (
-    ModelSummariser,
-    Progress,
-    Summariser,
-    Summary,
-    SummaryFailed,
-    SummaryTask,
-)
+from tui_app.context.summary import ModelSummariser, Summariser
 from tui_app.context.tokens import TokenCounter
 from tui_app.conversation.session_history import SessionHistory
 
-_log = logging.getLogger(__name__)
 _BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
-
-
-@dataclass(frozen=True, slots=True)
-class InTurn:
-    """A summariser in whose place another one writes when it fails."""
-
-    first: Summariser
-    second: Summariser
-
-    @property
-    def model_name(self) -> str:
-        """Name of the first."""
-        return self.first.model_name
-
-    async def summarise(self, task: SummaryTask, progress: Progress) -> Summary:
-        """Let the second write only where the first has failed; the cost is that of both.
-
-        Raises:
-            SummaryFailed: as the first did, if the second fails as well.
-        """
-        try:
-            return await self.first.summarise(task, progress)
-        except SummaryFailed as failed:
-            _log.info("%s wrote no summary", self.first.model_name, exc_info=failed)
-            try:
-                summary = await self.second.summarise(task, progress)
-            except SummaryFailed as again:
-                failed.spent += again.spent
-                raise failed from failed.__cause__
-            return summary.costing(failed.spent + summary.spent)
 
 
 @dataclass(slots=True)
@@ -85,18 +47,17 @@ class SummaryWriters:
                 Notice(text=f"{said.message} Automatic summaries are written by {self.history.model}.")
             )
 
-    def choose(self, trigger: Trigger) -> Summariser:
-        """The conversation's model where a person asked, else the one set for automatic summaries.
+    def choose(self, trigger: Trigger) -> Sequence[Summariser]:
+        """The conversation's model where a person asked, else the one set for automatic summaries first.
 
         Where that one fails the conversation's own model tries, before anything is done without a model.
         """
-        own = self._of(self.history.model)
-        if trigger in _BY_HAND or self.automatic_model in ("", self.history.model):
-            return own or self.extractive()
-        if self.shelf.built(self.automatic_model) is None:
-            return own or self.extractive()
-        automatic = self._of(self.automatic_model) or self.extractive()
-        return automatic if own is None else InTurn(automatic, own)
+        own = self.history.model
+        names = [own] if trigger in _BY_HAND or not self.automatic_model else [self.automatic_model, own]
+        built = [name for name in dict.fromkeys(names) if self.shelf.built(name) is not None]
+        if not built or self._of(built[0]) is None:
+            return (self.extractive(),)
+        return tuple(writer for writer in map(self._of, built) if writer is not None)
 
     async def digest(self, material: str, chars: int) -> Digest | None:
         """Have a model write the digest of archived results, the one for automatic summaries if it is set.

@@ -126,13 +126,16 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
         case ToolResult() if state.turn:
             return replace(state, status=_unless_compacting(state, _waiting(state)))
         case AssistantMessage(cost_usd=cost):
-            spent = state.spent if cost is None else (state.spent or 0.0) + cost
-            return replace(state, spent=spent, unlogged=0)
+            return replace(state, spent=_added(state.spent, cost), unlogged=0)
         case TurnEnd(outcome=outcome):
             status = (state.stopped or STOPPED) if outcome == "cancelled" else Status()
             return replace(state, turn=False, unlogged=0, status=_unless_compacting(state, status))
         case _:
             return None
+
+
+def _added(spent: float | None, cost: float | None) -> float | None:
+    return spent if cost is None else (spent or 0.0) + cost
 
 
 def _waiting(state: ChatState) -> Status:
@@ -156,11 +159,12 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
                 size=payload.tokens_before,
             )
             return replace(state, compacting=True, status=status)
-        case CompactionAwaited(trigger=trigger):
-            status = Status(kind="compacting", started=now, trigger=trigger, model=state.model)
+        case CompactionAwaited(trigger=trigger, model=model):
+            status = Status(kind="compacting", started=now, trigger=trigger, model=model)
             return replace(state, compacting=True, background=None, status=status)
         case CompactionProgress(part=part, parts=parts) if state.compacting:
-            status = replace(state.status, part=part, parts=parts, tokens=payload.tokens_written)
+            written, model = payload.tokens_written, payload.model
+            status = replace(state.status, part=part, parts=parts, tokens=written, model=model)
             return replace(state, status=status)
         case CompactionProgress(part=part, parts=parts):
             return replace(state, background=(part - 1) / max(1, parts))
@@ -171,6 +175,7 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
 
 
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
+    state = replace(state, spent=_added(state.spent, done.cost_usd or None))
     text, notes = _outcome(done)
     outcome = Status(kind="message", text=text, notes=notes)
     if done.outcome in ("failed", "discarded", "vetoed"):

@@ -61,6 +61,8 @@ class CompactionAwaited(Payload):
     job: str
     trigger: Trigger
     """Why the request cannot go on without it."""
+    model: str = ""
+    """Who is writing just now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,8 @@ class CompactionProgress(Payload):
     part: int
     parts: int
     tokens_written: int
+    model: str = ""
+    """Who is writing: another one than at the start where that one has failed; empty for a marker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

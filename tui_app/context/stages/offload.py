@@ -13,10 +13,11 @@ from tui_app.context.stages.results import (
     has_foreign_metadata,
     length_of,
     recall,
+    results_of,
     rewrite_results,
 )
 from tui_app.context.stages.rewrite import Rewrite, SpillFile
-from tui_app.context.stages.scope import paired, recalled
+from tui_app.context.stages.scope import newest_answers, paired, recalled
 from tui_app.context.stages.settings import Offload
 from tui_app.context.stages.spill import SpillNames
 
@@ -56,13 +57,60 @@ def offload(
     def decide(item: Item, part: ResultPart, text: str) -> Form | None:
         if id(part) in stays or _is_done(part) or not _is_over(text, settings.tokens, count):
             return None
-        file = SpillFile(name=names.new(part.tool_name or "", part.tool_call_id), text=file_text(part, text))
-        size = f"{length_of(part, text):,} characters, {count_lines(file.text):,} lines"
-        way_back = recall(item.key, handles=handles)
-        head = f"{_OPENING}: {file.name}, {size}. Read on there with read_file or grep{way_back}]"
-        return Form(text=f"{head}\n{_preview(file.text, settings.preview_lines)}", note=file.name, file=file)
+        return _moved(item, part, text, settings, names, handles=handles)
 
     return rewrite_results("offload", items, decide)
+
+
+def offload_newest(
+    items: Sequence[Item],
+    settings: Offload,
+    excess: int,
+    weigh: Callable[[ResultPart], int],
+    names: SpillNames,
+    *,
+    handles: bool = True,
+) -> Rewrite | None:
+    """Move the largest results of the newest answer's calls to files: together they are too much.
+
+    What was brought back in the present turn goes last.
+
+    Args:
+        items: The view.
+        settings: How much of each is shown.
+        excess: Tokens that must become free.
+        weigh: Tokens of a result.
+        names: Gives names to the files.
+        handles: Whether the model has a tool that brings a message back by its handle.
+
+    Returns:
+        The smaller forms and the files, or None when there is nothing to move.
+    """
+    found = paired(items)
+    newest, stays = newest_answers(items, found), recalled(items, found)
+    parts = [part for item in items for _, part in results_of(item) if id(part) in newest]
+    chosen: set[int] = set()
+    for part in sorted(parts, key=lambda each: (id(each) in stays, -weigh(each))):
+        if excess > 0 and not _is_done(part):
+            chosen.add(id(part))
+            excess -= weigh(part)
+
+    def decide(item: Item, part: ResultPart, text: str) -> Form | None:
+        moves = id(part) in chosen
+        return _moved(item, part, text, settings, names, handles=handles) if moves else None
+
+    return rewrite_results("offload", items, decide)
+
+
+def _moved(
+    item: Item, part: ResultPart, text: str, settings: Offload, names: SpillNames, *, handles: bool
+) -> Form:
+    """What is shown in place of a result that goes to a file."""
+    file = SpillFile(name=names.new(part.tool_name or "", part.tool_call_id), text=file_text(part, text))
+    size = f"{length_of(part, text):,} characters, {count_lines(file.text):,} lines"
+    way_back = recall(item.key, handles=handles)
+    head = f"{_OPENING}: {file.name}, {size}. Read on there with read_file or grep{way_back}]"
+    return Form(text=f"{head}\n{_preview(file.text, settings.preview_lines)}", note=file.name, file=file)
 
 
 def _is_done(part: ResultPart) -> bool:

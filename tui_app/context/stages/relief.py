@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelRequest, ModelResponse
 
 from tui_app.context.history import History
 from tui_app.context.items import Item
 from tui_app.context.policy import Policy
+from tui_app.context.sizes import sizes_of
 from tui_app.context.stages.archive import (
     archived,
     clip_digest,
@@ -19,9 +20,11 @@ from tui_app.context.stages.archive import (
     to_archive,
 )
 from tui_app.context.stages.normalise import normalise
-from tui_app.context.stages.offload import offload
+from tui_app.context.stages.offload import offload, offload_newest
 from tui_app.context.stages.pointers import pointers
+from tui_app.context.stages.results import ResultPart
 from tui_app.context.stages.rewrite import Digest, Rewrite
+from tui_app.context.stages.scope import unread
 from tui_app.context.stages.settings import Archive
 from tui_app.context.stages.spill import SpillNames
 from tui_app.context.stages.trim import trim
@@ -91,6 +94,26 @@ class Relief:
             self._commit(normalise(items, limits, made, handles=self._handles))
         self._looked_at = max(item.key for item in self.history.items())
 
+    def share(self) -> None:
+        """Move the largest results of the newest answer to files where they are too much together.
+
+        They cannot be summarised before they have been read once. So where the request does not fit, and what
+        cannot leave is by itself above the mark at which a compaction starts, no compaction could help.
+        """
+        usage, names, settings = self.history.usage(), self._names(), self.policy.stages.offload
+        if settings is None or names is None or usage.total <= usage.window.effective:
+            return
+        items = self.history.items()
+        sizes = sizes_of(items, usage, self._weigh)
+        floor = sizes.carried + sum(sizes.of(self._weigh(item)) for item in unread(items))
+        excess = floor - self.policy.background_mark(usage.window)
+
+        def size(part: ResultPart) -> int:
+            return sizes.of(self._weigh(Item(0, ModelRequest(parts=[part]))))
+
+        if excess > 0:
+            self._commit(offload_newest(items, settings, excess, size, names, handles=self._handles))
+
     def _fresh(self) -> Sequence[Item]:
         """The messages no pass has seen, with the answer whose calls the first of them may belong to."""
         items = self.history.items()
@@ -121,6 +144,9 @@ class Relief:
                     handles=self._handles,
                 )
             )
+
+    def _weigh(self, item: Item) -> int:
+        return self.history.weigh(item).total
 
     @property
     def _handles(self) -> bool:

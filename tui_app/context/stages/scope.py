@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from tui_app.context.fact_extractors.reading import argument_texts
-from tui_app.context.items import Item, answers_of, is_prompt
+from tui_app.context.items import Item, answers_of, is_prompt, is_system, latest_prompt_index
 from tui_app.context.pairing import Pair, pairs
 from tui_app.context.stages.marks import is_digest
 from tui_app.context.stages.spill import FOLDER
@@ -22,6 +22,23 @@ def turn_start(items: Sequence[Item]) -> int:
         if is_prompt(message) and not is_digest(message):
             return index
     return 0
+
+
+def unread(items: Sequence[Item]) -> list[Item]:
+    """What the next request must hold: system prompts, latest prompt, newest answer and all behind it."""
+    latest = latest_prompt_index(items)
+    answer = newest_answer(items)
+    return [
+        item
+        for place, item in enumerate(items)
+        if is_system(item.message) or place == latest or (answer is not None and place >= answer)
+    ]
+
+
+def newest_answer(items: Sequence[Item]) -> int | None:
+    """Index of the newest answer of a model."""
+    places = range(len(items) - 1, -1, -1)
+    return next((index for index in places if isinstance(items[index].message, ModelResponse)), None)
 
 
 def last_messages(items: Sequence[Item], count: int) -> int:
@@ -66,10 +83,7 @@ def recalled(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
 
 def newest_answers(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
     """Identities of the results of the newest answer's calls."""
-    last = next(
-        (index for index in range(len(items) - 1, -1, -1) if isinstance(items[index].message, ModelResponse)),
-        None,
-    )
+    last = newest_answer(items)
     return {id(pair.part) for pair in found if pair.call == last}
 
 
