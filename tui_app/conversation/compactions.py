@@ -106,6 +106,17 @@ class Compactions:
         self.history.restore(rewrite)
         return True
 
+    def rewind(self, to: int) -> bool:
+        """Go back to before a prompt; whether that prompt is part of the conversation.
+
+        A job in the background goes on: its result is applied if all that it replaces is still there.
+        """
+        if not self.history.view.can_rewind(to):
+            self.history.append(Notice(text=f"Nothing to rewind: #{to} is no prompt of this conversation."))
+            return False
+        self.history.rewind(to)
+        return True
+
     def floor(self) -> int:
         """Tokens no compaction can remove from the view."""
         history = self.history

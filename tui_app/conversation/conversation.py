@@ -23,6 +23,7 @@ from tui_app.conversation.work import (
     Prompt,
     Restate,
     Restore,
+    Rewind,
     Switch,
     Work,
     WorkQueue,
@@ -215,6 +216,8 @@ class Conversation:
                 self._compactions.restate(undo=undo, compaction=compaction)
             case Restore(rewrite):
                 self._compactions.restore(rewrite)
+            case Rewind(to):
+                self._compactions.rewind(to)
             case Clear():
                 self._compactions.cancel()
                 self.history.append(SessionClear())

@@ -17,6 +17,7 @@ from tui_app.context.events import (
     Payload,
     Record,
     RewriteUndone,
+    SessionRewind,
 )
 from tui_app.context.history import Proposal
 from tui_app.context.items import Item, is_sealed
@@ -198,6 +199,12 @@ class SessionHistory:
         before = self.usage().total
         after = self._after(Head(seq=_LATER, type=RewriteUndone.TYPE, ref=rewrite))
         return self.append(RewriteUndone(rewrite=rewrite, tokens_before=before, tokens_after=after))
+
+    def rewind(self, to: int) -> Record:
+        """Let the view end before a message again, with the compactions since then undone; one event."""
+        record = self.append(SessionRewind(to=to))
+        self.sync_files()
+        return record
 
     def commit(self, proposal: Proposal) -> CompactionComplete:
         """Apply a compaction: files first, then its events in one transaction, then the view.

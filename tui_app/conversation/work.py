@@ -67,6 +67,19 @@ class Restore:
 
 
 @dataclass(frozen=True, slots=True)
+class Rewind:
+    """Go on from before a prompt, as if it and all that followed had not been said."""
+
+    to: int
+    """Log number of the prompt."""
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return f"/rewind #{self.to}"
+
+
+@dataclass(frozen=True, slots=True)
 class Clear:
     """Empty the agent view."""
 
@@ -101,7 +114,7 @@ class Switch:
         return f"/model {self.model}"
 
 
-Work = Prompt | Compact | Restate | Restore | Clear | ChangePolicy | Switch
+Work = Prompt | Compact | Restate | Restore | Rewind | Clear | ChangePolicy | Switch
 
 
 @dataclass(slots=True)
