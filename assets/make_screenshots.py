@@ -151,7 +151,7 @@ async def compact(history: SessionHistory) -> None:
         return (Author(),)
 
     compactor = Compactor(history=history, policy=PLIMSOLL, summarisers=author)
-    with mock.patch("tui_app.context.compactor.monotonic", side_effect=[0.0, 4.1]):
+    with mock.patch("tui_app.context.job.monotonic", side_effect=[0.0, 4.1]):
         compactor.start("manual")
         complete = await compactor.finish()
     if complete is None or complete.outcome != "success":

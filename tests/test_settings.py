@@ -176,6 +176,8 @@ class TestRefusals:
             ('plain = "yes"', ["plain", "'yes'", "true or false"]),
             ('policy = "plimsol"', ["policy", "'plimsol'", "plimsoll, sliding-window"]),
             ("policy = 3", ["policy", "3", "the name of a policy"]),
+            ("[telemetry]\notlp_endpoint = 1", ["telemetry.otlp_endpoint", "1", "off, on or an address"]),
+            ('[telemetry]\nendpoint = "on"', ["telemetry.endpoint", "did you mean otlp_endpoint?"]),
             ("policies = 3", ["policies", "3", "a table"]),
             ("[policies]\nmine = 1", ["policies.mine", "1", "base"]),
             ("[policies.mine]\nmax_messages = 3", ["policies.mine.base", "missing"]),

@@ -93,8 +93,16 @@ class Settings:
     """Named model servers."""
     hooks: Mapping[str, tuple[Hook, ...]] = field(default_factory=dict)
     """Commands that run when something happens: the event to its hooks, in order."""
+    review_compactions: bool = False
+    """Whether the summary of a compaction by hand is shown, to be edited, before it is applied."""
     summary_timeout_s: float = 120.0
     """Seconds a summary request may take before the compaction fails."""
+    memory_limit_mb: int = 1024
+    """Megabytes the process may hold before caches are dropped, then the history compacted; 0 is no limit."""
+    provider_compaction: bool = False
+    """Whether providers that can compact a conversation by themselves are asked to."""
+    telemetry: Mapping[str, str] = field(default_factory=dict)
+    """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
 
 
 def load_settings(

@@ -134,10 +134,19 @@ class Number:
 class Address:
     """The base URL of a server."""
 
-    allowed: str = "an address such as http://127.0.0.1:8080/v1, without user name or password"
+    words: tuple[str, ...] = ()
+    """What may be said instead."""
+
+    @property
+    def allowed(self) -> str:
+        """What would have been right."""
+        address = "an address such as http://127.0.0.1:8080/v1, without user name or password"
+        return " or ".join([", ".join(self.words), address]) if self.words else address
 
     def check(self, value: object) -> str:
         """See ``Rule``."""
+        if isinstance(value, str) and value in self.words:
+            return value
         if not isinstance(value, str):
             raise Refused(show(value), self.allowed)
         try:

@@ -59,5 +59,9 @@ RULES: Mapping[str, Rule] = {
         ),
     ),
     "hooks": HOOKS,
+    "review_compactions": Flag(),
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
+    "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
+    "provider_compaction": Flag(),
+    "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
 }

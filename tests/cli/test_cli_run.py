@@ -1,11 +1,13 @@
 """``plimsoll run``: what it says beside the answer."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Plimsoll
 from tui_app.context.events import SessionStart
+from tui_app.conversation.telemetry import NO_ADDRESS
 from tui_app.paths import Paths
 from tui_app.session.store import Store
 
@@ -48,3 +50,19 @@ def test_folder_that_is_there_or_was_chosen_needs_no_word(
         result = plimsoll(*QUESTION, *arguments)
         assert result.code == 0
         assert "does not exist" not in result.err
+
+
+def test_what_keeps_telemetry_from_being_sent_is_said(
+    plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLIMSOLL_TELEMETRY", '{otlp_endpoint = "on"}')
+    result = plimsoll(*QUESTION)
+    assert result.code == 0
+    assert result.err.splitlines()[0] == NO_ADDRESS
+
+
+def test_short_memory_is_said(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLIMSOLL_MEMORY_LIMIT_MB", "1")
+    result = plimsoll(*QUESTION)
+    assert result.code == 0
+    assert re.search(r"^Memory is short \([\d,]+ of 1 MB\): caches were dropped\.$", result.err, re.MULTILINE)

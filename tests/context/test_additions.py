@@ -115,7 +115,9 @@ def test_size_for_budgets() -> None:
 async def test_nothing_is_read_after_the_start() -> None:
     """What happens while the summary is written stays behind it anyway."""
     view, now, gate = filled(), [PLAN], asyncio.Event()
-    compactor = Compactor(view, BACKGROUND, lambda _trigger: (Writer(gate=gate),), additions=lambda: tuple(now))
+    compactor = Compactor(
+        view, BACKGROUND, lambda _trigger: (Writer(gate=gate),), additions=lambda: tuple(now)
+    )
     compactor.start("manual")
     now[0] = TODO
     gate.set()

@@ -21,10 +21,11 @@ from tests.context.case_kit import answered, called, compacted, live, said, summ
 from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter, tokens
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes, complaints, prompts
-from tui_app.context.compactor import Compactor, State
+from tui_app.context.compactor import Compactor
 from tui_app.context.encodings import TextCounter
 from tui_app.context.events import CompactionComplete, Truncation
 from tui_app.context.history import ListHistory, Proposal
+from tui_app.context.job import State
 from tui_app.context.outgoing import build
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.repair import sendable

@@ -11,10 +11,11 @@ from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest, Use
 from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes, complaints
-from tui_app.context.compactor import CompactionRefused, Compactor, State
+from tui_app.context.compactor import CompactionRefused, Compactor
 from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionStart, Notice, Trigger
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.items import to_messages
+from tui_app.context.job import State
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.repair import sendable
 from tui_app.context.spending import Ledger

@@ -183,8 +183,8 @@ def test_errors_carry_what_is_promised() -> None:
 
 @pytest.mark.parametrize("kind", ["session.usage_info", "session.gauge"])
 def test_usage_stands_at_the_top_by_its_names(kind: str) -> None:
-    assert EVERY["$defs"][kind]["properties"]["data"] == {"$ref": "#/$defs/usage"}
-    usage = EVERY["$defs"]["usage"]
+    data = EVERY["$defs"][kind]["properties"]["data"]
+    usage = EVERY["$defs"]["usage"] if "$ref" in data else data
     promised = {*CATEGORIES, "total", "limit", "reserve", "utilization", "messages"}
     assert promised <= set(usage["required"])
     assert usage["properties"]["utilization"]["type"] == "number"

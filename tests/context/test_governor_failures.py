@@ -12,10 +12,10 @@ from tests.context.governor_kit import (
     sized,
 )
 from tests.context.validity import as_bytes
-from tui_app.context.compactor import State
 from tui_app.context.events import CompactionComplete, Notice
 from tui_app.context.guards import NO_PROGRESS
 from tui_app.context.heuristic import ExtractiveSummariser
+from tui_app.context.job import State
 from tui_app.context.policy import Policy
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]

@@ -17,10 +17,11 @@ from pydantic_ai.usage import RequestUsage
 from tests.context.governor_kit import Heard, plain_counter
 from tests.context.histories import as_items, long_conversation
 from tests.context.word_counter import WordCounter
-from tui_app.context.events import CompactionComplete
+from tui_app.context.events import CompactionComplete, ToolTrimmed
 from tui_app.context.history import ListHistory, Proposal, reported_tokens
 from tui_app.context.items import Item, to_messages
 from tui_app.context.segments import place_summary
+from tui_app.context.stages.rewrite import Change, Rewrite
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown
 from tui_app.context.window import resolve_window
@@ -152,3 +153,19 @@ def test_what_a_response_reports() -> None:
     assert reported_tokens(reply) == 500
     assert reported_tokens(replace(reply, state="interrupted")) == 0
     assert reported_tokens(said()) == 0
+
+
+def test_a_rewrite_makes_reports_of_the_view_before_worthless() -> None:
+    first, long = said(), said("x " * 2_000)
+    view = followed(first)
+    reply = answered(reported=5_000)
+    view.sync([first, reply])
+    view.sync([first, reply, long])
+    before = view.usage().total
+    short = Change(key=view.items()[-1].key, message=said("x"))
+    view.rewrite(Rewrite(stage="trim", changes=(short,)))
+    assert view.usage().total == sum(view.weigh(item).total for item in view.items())
+    assert isinstance(view.listener, Heard)
+    [event] = view.listener.of(ToolTrimmed)
+    assert event.tokens_before == before
+    assert event.tokens_removed == before - view.usage().total > 1_000

@@ -120,7 +120,7 @@ def test_sizes(policy: Policy, values: dict[str, object]) -> None:
                 "archive": Archive(
                     cutoff=10,
                     strategy="llm",
-                    batch=1.0,
+                    batch=0.5,
                     start=0.0,
                     llm_input_chars=12_000,
                     llm_output_chars=1_200,
@@ -445,7 +445,7 @@ def test_older_results_of_the_sliding_window_are_cut(chars: int, cut: bool) -> N
         assert (part.tool_name, part.tool_call_id) == ("read", "a")
 
 
-@pytest.mark.parametrize(("results", "leave"), [(10, 0), (11, 1), (14, 4)])
+@pytest.mark.parametrize(("results", "leave"), [(10, 0), (11, 6), (14, 9)])
 def test_results_beyond_ten_are_archived_under_reserve(results: int, leave: int) -> None:
     archive = RESERVE.stages.archive
     assert archive is not None
@@ -495,7 +495,7 @@ def test_policies_of_ones_own(changes: dict[str, object], expected: dict[str, ob
         (
             {"base": "reserve", "tool_call_cutoff": 3, "tool_summary_strategy": "off"},
             "archive",
-            Archive(cutoff=3, strategy="off", batch=1.0),
+            Archive(cutoff=3, strategy="off"),
         ),
         ({"base": "reserve", "tool_output_max_lines": 9}, "normalise", NormaliseLimits(lines=9)),
         (

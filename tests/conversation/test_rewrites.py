@@ -1,5 +1,6 @@
 """Reversible stages in a conversation: what the model is shown, what the log keeps, and taking it back."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tui_app.context.events import (
     ToolTrimmed,
     Truncation,
     TurnEnd,
+    UsageInfo,
     ViewRewrite,
 )
 from tui_app.context.items import to_messages
@@ -122,6 +124,11 @@ async def test_old_results_make_room_before_anything_is_summarised(
         assert_valid(open_.conversation)
         digests = [m for m in fake_openai.journal[-1]["messages"] if "[Digest of tool results]" in str(m)]
         assert len(digests) == len(archived)
+        sent = [request["messages"] for request in fake_openai.journal]
+        kept = [event.prefix_kept for event in stored(open_, UsageInfo) if isinstance(event, UsageInfo)]
+        same = [now[: len(before)] == before for before, now in pairwise(sent)]
+        assert [share == 1.0 for share in kept] == [False, *same], "what is measured is what was sent"
+        assert 0 < same.count(False) <= len(archived) + len(stored(open_, ToolTrimmed))
         events = stored(open_, ViewRewrite)
         assert len(events) < 8, "rewrites come in batches, not with every request"
         session, before = open_.conversation.session, view(open_)

@@ -18,7 +18,6 @@ from tests.quality.contexts import (
     what_cannot_leave,
 )
 from tests.quality.governed import COMPACTION_ALONE, Governed, bare_summary, context_of
-from tests.quality.safety import check
 from tests.quality.scores import Scores, invented, score, wrong_claims
 from tests.quality.truth import Truth, truth_of
 from tui_app.context.encodings import TextCounter
@@ -44,7 +43,6 @@ class Measured:
     budgets: dict[int, dict[str, list[Scores]]] = field(default_factory=dict)
     chains: dict[int, list[Scores]] = field(default_factory=dict)
     played: dict[str, list[Scores]] = field(default_factory=dict)
-    checks: dict[str, list[bool]] = field(default_factory=dict)
     cases: list[tuple[Case, float, Scores]] = field(default_factory=list)
     """Every case with the share of it that cannot leave, and the scores of our result."""
     complaints: list[str] = field(default_factory=list)
@@ -90,8 +88,6 @@ async def measure(case: Case, into: Measured, window: int, budgets: Sequence[int
     for name, policy in PLAYED.items():
         kept = await played(case.before, window, text, policy)
         into.played.setdefault(name, []).append(score(kept, truth, case.tokens, text.count))
-    for name, passed in (await check(case.before, window, text)).items():
-        into.checks.setdefault(name, []).append(passed)
 
 
 def _at_budgets(case: Case, truth: Truth, into: Measured, budgets: Sequence[int], text: TextCounter) -> None:

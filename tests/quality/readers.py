@@ -2,82 +2,25 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    SystemPromptPart,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
-
-Json = dict[str, Any]
-
-
-@dataclass(slots=True)
-class Reading:
-    """Messages read so far."""
-
-    format: str
-    messages: list[ModelMessage] = field(default_factory=list)
-    boundaries: list[tuple[int, str, int]] = field(default_factory=list)
-    """Index behind the compaction, its summary, and the index of the first message that stayed."""
-    names: dict[str, str] = field(default_factory=dict)
-    """Tools that were called and not yet answered, by call id."""
-
-    def compacted(self, summary: str, kept_from: int | None = None) -> None:
-        here = len(self.messages)
-        self.boundaries.append((here, summary, here if kept_from is None else kept_from))
-
-    def system(self, text: str) -> None:
-        self.messages.append(ModelRequest(parts=[SystemPromptPart(text)]))
-
-    def user(self, text: str) -> None:
-        if text.strip():
-            self.messages.append(ModelRequest(parts=[UserPromptPart(text)]))
-
-    def answer(self, text: str, calls: list[tuple[str, str, Any]]) -> None:
-        parts: list[Any] = [TextPart(text)] if text.strip() else []
-        parts += [ToolCallPart(tool, args, call_id) for call_id, tool, args in calls]
-        self.names.update({call_id: tool for call_id, tool, _ in calls})
-        if parts:
-            self.messages.append(ModelResponse(parts=parts))
-
-    def result(self, call_id: str, text: str, *, ok: bool) -> None:
-        if tool := self.names.pop(call_id, ""):
-            outcome = "success" if ok else "failed"
-            part = ToolReturnPart(tool, text, call_id, outcome=outcome)
-            self.messages.append(ModelRequest(parts=[part]))
-
-    def close(self) -> "Reading":
-        """Answer what the file leaves open, behind the call."""
-        for index in range(len(self.messages) - 1, -1, -1):
-            message = self.messages[index]
-            if isinstance(message, ModelResponse):
-                late = [
-                    ToolReturnPart(part.tool_name, "", part.tool_call_id, outcome="interrupted")
-                    for part in message.parts
-                    if isinstance(part, ToolCallPart) and part.tool_call_id in self.names
-                ]
-                self.messages[index + 1 : index + 1] = [ModelRequest(parts=[part]) for part in late]
-        return self
+from tests.quality.reading import Json, Reading, text_in
+from tests.quality.trajectories import AIDER, aider, read_trajectory
 
 
 def read_other(path: Path) -> Reading | None:
-    """Read pi, Copilot CLI or OpenCode; None for anything else."""
+    """Read a session of another program; None when nobody knows the format."""
     text = path.read_text(encoding="utf-8", errors="replace")
+    if text.startswith(AIDER):
+        return aider(text)
     try:
         document = json.loads(text)
     except ValueError:
         document = list(_records(text))
     if isinstance(document, dict) and {"info", "messages"} <= document.keys():
         return _opencode(document)
+    if (read := read_trajectory(document)) is not None:
+        return read
     if not isinstance(document, list) or not document or not isinstance(document[0], dict):
         return None
     first = document[0].get("type")
@@ -108,16 +51,16 @@ def _pi(records: list[Json]) -> Reading:
             continue
         match message.get("role"):
             case "user":
-                read.user(_text(message.get("content")))
+                read.user(text_in(message.get("content")))
             case "assistant":
                 calls = [part for part in message.get("content", []) if part.get("type") == "toolCall"]
                 read.answer(
-                    _text(message.get("content")),
+                    text_in(message.get("content")),
                     [(c["id"], c["name"], c.get("arguments", {})) for c in calls],
                 )
             case "toolResult":
                 ok = not message.get("isError")
-                read.result(message.get("toolCallId", ""), _text(message.get("content")), ok=ok)
+                read.result(message.get("toolCallId", ""), text_in(message.get("content")), ok=ok)
     return read.close()
 
 
@@ -173,10 +116,3 @@ def _copilot(records: list[Json]) -> Reading:
                 text = str(result.get("content") or result.get("message") or "")
                 read.result(data.get("toolCallId", ""), text, ok=bool(data.get("success")))
     return read.close()
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(part.get("text", "") for part in parts if part.get("type") == "text")

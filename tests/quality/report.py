@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 from tests.quality.measuring import Measured
-from tests.quality.safety import CHECKS
 from tests.quality.scores import Scores, average
 
 COLUMNS = {
@@ -42,8 +41,6 @@ def render(measured: Measured, *, window: int, command: str) -> str:
         _table("compactions", ((str(times), rows) for times, rows in measured.chains.items()), _CHAIN),
         "### Played as it happened",
         _table("policy", measured.played.items(), tuple(COLUMNS)),
-        "### Checks",
-        _checks(measured),
         "### Speed and repetition",
         _speed(measured),
         "### Every history",
@@ -72,14 +69,6 @@ def _table(head: str, rows: Iterable[tuple[str, Sequence[Scores]]], columns: Seq
 def number(value: float | None) -> str:
     """Two digits behind the point; a dash where there is no object."""
     return "-" if value is None else f"{value:.2f}"
-
-
-def _checks(measured: Measured) -> str:
-    lines = ["| check | passed |", "|---|---|"]
-    for name, meaning in CHECKS.items():
-        passed = measured.checks.get(name, [])
-        lines.append(f"| {name} {meaning} | {sum(passed)} of {len(passed)} |")
-    return "\n".join(lines)
 
 
 def _speed(measured: Measured) -> str:

@@ -40,7 +40,6 @@ def test_from_a_folder_to_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "zanzibar" not in page, "a page that is committed holds numbers only"
     for name in ("ours", "raw tail of the same size", "bare list of names", "our summary alone"):
         assert f"| {name} |" in page
-    assert "| S1 no call without its result, no result without its call | " in page
     assert "9,000 tokens" in page
 
 

@@ -103,9 +103,10 @@ def test_claude_code_boundaries_come_from_our_importer(tmp_path: Path) -> None:
 
 def test_other_files_are_nobodys_business(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"x": 1}', encoding="utf-8")
-    (tmp_path / "b.md").write_text("# aider", encoding="utf-8")
-    assert find_files([tmp_path, tmp_path / "b.md"]) == [tmp_path / "a.json"]
-    assert read_transcript(tmp_path / "a.json") is None
+    (tmp_path / "b.md").write_text("# Read me", encoding="utf-8")
+    (tmp_path / "c.png").write_bytes(b"")
+    assert find_files([tmp_path]) == [tmp_path / "a.json", tmp_path / "b.md"]
+    assert [read_transcript(path) for path in find_files([tmp_path])] == [None, None]
 
 
 def talk(turns: int) -> tuple[ModelMessage, ...]:

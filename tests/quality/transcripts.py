@@ -7,7 +7,8 @@ from pathlib import Path
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.usage import RequestUsage
 
-from tests.quality.readers import Reading, read_other
+from tests.quality.readers import read_other
+from tests.quality.reading import Reading
 from tui_app.context.events import CompactionComplete
 from tui_app.context.items import Item, is_system, to_messages
 from tui_app.session.importers import ImportFormatError, import_file
@@ -91,4 +92,4 @@ def find_files(paths: list[Path]) -> list[Path]:
         for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
         if file.is_file()
     ]
-    return [file for file in found if file.suffix in {".json", ".jsonl"}]
+    return [file for file in found if file.suffix in {".json", ".jsonl", ".traj", ".md"}]

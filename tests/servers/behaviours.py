@@ -92,11 +92,14 @@ class Tool:
     usage: tuple[int, int] | None = None
     ids: tuple[str, ...] = ()
     """Ids of the calls; made up from the number of messages when empty."""
+    hold: Signal | None = None
+    """What the call waits for, once the answer has begun."""
 
     async def play(self, stage: Stage) -> None:
         """See ``Behaviour``. Arguments arrive in two halves, as they do from real servers."""
         await stage.delta({"role": "assistant", "content": self.text or None})
         turn = len(stage.body.get("messages", []))
+        await _held(stage, self.hold)
         for index, (name, args) in enumerate(self.calls):
             call_id = self.ids[index] if self.ids else f"call_{turn}_{index}"
             text = json.dumps(dict(args))

@@ -1,8 +1,9 @@
 """A loopback server that speaks OpenAI chat completions and does what a test tells it to, request by request.
 
-It runs in a thread with a loop of its own, so an app in another loop, or in another process, may hang,
-cancel or block without touching it. Every request is kept (``exchanges``), and each exchange says when the
-client closed its connection: that is how a test proves that a request was really aborted.
+The Responses API is spoken too (``responses.py``). The server runs in a thread with a loop of its own, so an
+app in another loop, or in another process, may hang, cancel or block without touching it. Every request is
+kept (``exchanges``), and each exchange says when the client closed its connection: that is how a test proves
+that a request was really aborted.
 
     with FakeOpenAI(Text("Hello."), HangMidStream()) as server:
         server.add(Text("Goal: ..."), phrase="summarise")   # for requests that say so
@@ -19,6 +20,7 @@ from typing import Self
 
 from tests.servers.behaviours import Behaviour, Json, error
 from tests.servers.exchange import Exchange
+from tests.servers.responses import PATH, ResponsesExchange
 from tests.servers.signals import Signal
 
 UNEXPECTED = error(400, "The test's script has no answer left for this request.", code="script_over")
@@ -126,7 +128,7 @@ class FakeOpenAI:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             exchange = await _read_request(reader, writer)
-            if exchange.path == "/v1/chat/completions":
+            if exchange.path in ("/v1/chat/completions", PATH):
                 await self._play(exchange, reader)
             elif exchange.path == "/v1/models":
                 await exchange.answer(200, self._models(), {})
@@ -192,4 +194,5 @@ async def _read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
     }
     raw = await reader.readexactly(int(headers.get("content-length", 0)))
     path = head[0].split(" ")[1].partition("?")[0]
-    return Exchange(path, headers, json.loads(raw) if raw else {}, writer)
+    kind = ResponsesExchange if path == PATH else Exchange
+    return kind(path, headers, json.loads(raw) if raw else {}, writer)

@@ -262,6 +262,24 @@ def test_rewinding_behind_two_compactions_leaves_both_undoable() -> None:
     assert session.visible == full
 
 
+def test_a_rewind_marks_what_it_leaves_behind_and_is_a_row_of_its_own() -> None:
+    session = Session()
+    for _ in range(2):
+        session.play("user", 1)
+        session.play("tool", 1)
+    session.compact(3)
+    later = session.add(UserMessage(text="later"))
+    session.add(Error(kind="auth", message="No key.", hint="Set one."))
+    session.add(SessionRewind(to=later))
+    assert session.states == ["ok"] * 5 + ["undone", "failed", "ok"]
+    assert session.user.entries[-1].title == f"rewound to before #{later}"
+    assert not session.agent.can_rewind(later)
+    assert session.agent.can_rewind(1), "it is in the summary"
+    session.add(SessionRewind(to=1))
+    assert session.states == ["undone"] * 6 + ["failed", "ok", "ok"]
+    assert (session.visible, session.agent.can_rewind(1)) == ([], False)
+
+
 def test_clear_leaves_nothing_to_undo() -> None:
     session = Session()
     for _ in range(3):

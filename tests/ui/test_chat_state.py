@@ -12,6 +12,7 @@ from tui_app.context.events import (
     Error,
     HookOutcome,
     HookRan,
+    MemoryPressure,
     Notice,
     Payload,
     Trigger,
@@ -113,3 +114,9 @@ def test_hooks_that_failed_are_a_notice_that_says_that_nothing_changed(outcome: 
     said = "The preTool hook ab ended with exit code 7. It changed nothing."
     state = after(ran)
     assert (state.notices, state.status.text) == ((said,), said)
+
+
+def test_short_memory_is_said_and_noted() -> None:
+    state = after(MemoryPressure(rss_mb=1_100, limit_mb=1_000, action="compact"))
+    assert state.status.text == "Memory is short (1,100 of 1,000 MB): the history is compacted."
+    assert state.notices == (state.status.text,)

@@ -8,6 +8,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import (
     AgentStreamEvent,
+    CompactionPart,
     FunctionToolCallEvent,
     FunctionToolResultEvent,
     ModelMessage,
@@ -104,11 +105,15 @@ class Recorder(AbstractCapability[Any]):
         usage = response.usage
         cut = self.journal.take_distrust()
         interrupted = response.state != "complete"
+        # A copy: the run goes on writing into its own. What a provider has compacted is an event of its own.
+        own = replace(
+            response, parts=[part for part in response.parts if not isinstance(part, CompactionPart)]
+        )
         message = AssistantMessage(
             text="".join(part.content for part in response.parts if isinstance(part, TextPart)),
             thinking="".join(part.content for part in response.parts if isinstance(part, ThinkingPart)),
             call_ids=tuple(part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)),
-            tokens=self.journal.counter.message(response).nonzero(),
+            tokens=self.journal.counter.message(own).nonzero(),
             model=self.journal.model,
             input_tokens=0 if cut or interrupted else usage.input_tokens,
             output_tokens=usage.output_tokens,
@@ -118,8 +123,7 @@ class Recorder(AbstractCapability[Any]):
             duration_s=round(monotonic() - self._asked, 3),
             cost_usd=answer_cost(response),
         )
-        # A copy: the run goes on writing into its own.
-        self.journal.append(message, replace(response))
+        self.journal.append(message, own)
 
     def broken_off(self) -> None:
         """Write down what was streamed of an answer whose connection broke, if it had said anything."""

@@ -32,6 +32,8 @@ class TurnRunner:
 
     agent: Agent[None, Any]
     recorder: Recorder
+    conversation_id: str = ""
+    """Id under which all turns belong together in spans."""
     _token: CancellationToken | None = None
 
     @property
@@ -60,6 +62,7 @@ class TurnRunner:
                 None,
                 message_history=list(history),
                 model=model,
+                conversation_id=self.conversation_id or None,
                 cancellation_token=token,
                 usage_limits=UsageLimits(request_limit=MAX_REQUESTS),
             )

@@ -13,6 +13,7 @@ from tui_app.context.events import (
     CompactionComplete,
     Error,
     HookRan,
+    MemoryPressure,
     Notice,
     Record,
     ToolCall,
@@ -24,7 +25,7 @@ from tui_app.conversation.bus import Subscription
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Prompt
-from tui_app.session.head_titles import compaction_title, hook_title
+from tui_app.session.head_titles import compaction_title, hook_title, pressure_text
 
 
 class RecordView(Protocol):
@@ -75,6 +76,8 @@ class AnswerView:
                 tell(f"  {hook_title(ran)}")
             case Notice(text=text):
                 tell(text)
+            case MemoryPressure() as short:
+                tell(pressure_text(short))
             case _:
                 pass
 
@@ -131,6 +134,8 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView) -> int:
         if not opening.session:
             _show_start(opened, view)
         await opened.prepare()
+        if opened.telemetry.notice:
+            tell(opened.telemetry.notice)
         follower = asyncio.create_task(_follow(opened, opened.conversation.watch(), view, verdict))
         opened.conversation.submit(Prompt(prompt))
         await opened.conversation.settle()

@@ -15,6 +15,7 @@ from tui_app.cli import (
     schema,
     serve,
     sessions,
+    stats,
 )
 from tui_app.cli.command import Command
 
@@ -27,6 +28,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             importing.COMMAND,
             exporting.COMMAND,
             context.COMMAND,
+            stats.COMMAND,
             compact.COMMAND,
             models.COMMAND,
             doctor.COMMAND,

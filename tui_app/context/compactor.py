@@ -7,8 +7,7 @@ ends here.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from time import monotonic
+from functools import partial
 
 from tui_app.context.additions import Additions, no_additions
 from tui_app.context.before import Before, Veto, unhindered
@@ -20,26 +19,18 @@ from tui_app.context.events import (
     Trigger,
 )
 from tui_app.context.fallbacks import writers_for
-from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, refuse_gain
+from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, gain_of, refuse_gain
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
-from tui_app.context.job import Job, started
+from tui_app.context.job import Job, State, announced, begin
 from tui_app.context.originals import unabridged
-from tui_app.context.planner import Plan, Refusal, plan_compaction
+from tui_app.context.planner import FORCED, Plan, Refusal, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.replacement import WAY_BACK
-from tui_app.context.sizes import sizes_of
+from tui_app.context.review import Declined, Reviewer, carry_out
 from tui_app.context.spending import Ledger
 from tui_app.context.summary import Summariser
 from tui_app.context.writing import Writing
-
-
-class State(StrEnum):
-    """Where the current job stands."""
-
-    IDLE = "idle"
-    RUNNING = "running"
-    READY = "ready"
 
 
 class CompactionRefused(Exception):
@@ -67,6 +58,10 @@ class Compactor:
     """How the model can get at messages that left; empty where it cannot."""
     before: Before = unhindered
     """Asked before a summary is written."""
+    pressed: bool = False
+    """Whether memory is short: the next request compacts before it is sent."""
+    stands_back: bool = False
+    """Whether the provider compacts by itself: then nothing here starts because of the view's size."""
     _job: Job | None = None
     _count: int = 0
     _waiting: int = 0
@@ -75,10 +70,10 @@ class Compactor:
 
     @property
     def state(self) -> State:
-        """``running`` while the summary is written, ``ready`` until it is applied."""
+        """``running`` while the summary is written, ``ready`` until it is applied or declined."""
         if self._job is None:
             return State.IDLE
-        return State.READY if self._job.task.done() else State.RUNNING
+        return State.READY if self._job.written.is_set() or self._job.task.done() else State.RUNNING
 
     @property
     def trigger(self) -> Trigger | None:
@@ -92,10 +87,17 @@ class Compactor:
 
     def wanted(self, trigger: Trigger) -> bool:
         """Whether an automatic compaction may start now: none under way, and the last ones got somewhere."""
+        if self.stands_back and trigger not in FORCED:
+            return False
         return self._job is None and self.breaker.allows(self.history.usage(), self.policy, trigger)
 
-    def start(self, trigger: Trigger, focus: str = "") -> None:
+    def start(self, trigger: Trigger, focus: str = "", reviewer: Reviewer | None = None) -> None:
         """Begin a job.
+
+        Args:
+            trigger: Why it runs.
+            focus: What the summary should keep above all.
+            reviewer: Decides on the summary before it can be applied; None applies it as it is written.
 
         Raises:
             CompactionRefused: if one is running, or the plan says that nothing can be gained.
@@ -115,13 +117,19 @@ class Compactor:
             tokens_before=plan.tokens_before,
             messages_before=plan.messages_before,
         )
-        ledger, self._writer = Ledger(), blank.model
-        work = self._work(plan, blank, writers, ledger)
-        task = asyncio.create_task(work, name=f"compaction-{blank.job}")
+        ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
+        work = carry_out(
+            self.before(announced(blank)),
+            partial(self._writing, plan, blank, ledger),
+            writers,
+            self.policy,
+            reviewer,
+            written,
+        )
         left = frozenset(item.key for item in plan.split.old)
         replaces = between(self.history.items(), left)
-        self._job = Job(blank=blank, started=monotonic(), replaces=replaces, task=task, ledger=ledger)
-        self.history.report(started(blank))
+        self._job = begin(work, blank, replaces, written, ledger)
+        self.history.report(announced(blank))
 
     def preview(self, trigger: Trigger, focus: str = "") -> Plan:
         """The plan a job would follow, without starting it.
@@ -141,7 +149,8 @@ class Compactor:
         )
         if isinstance(plan, Refusal):
             raise CompactionRefused(plan.reason)
-        return plan
+        behind = tuple(each for item in plan.split.old for each in self.history.behind(item))
+        return replace(plan, behind=behind)
 
     async def finish(self) -> CompactionComplete | None:
         """Wait for the current job and apply it; None when there is none.
@@ -156,10 +165,12 @@ class Compactor:
     async def finish_for(self, trigger: Trigger) -> CompactionComplete | None:
         """Wait as ``finish`` does, for a request that cannot go on without it.
 
-        A job that ran in the background is reported as awaited, for until then nobody had to know of it.
+        A job that nothing waited for so far is reported as awaited: one in the background, or one that is
+        being reviewed.
         """
         job = self._job
-        if job is not None and job.blank.trigger == "background" and not job.task.done():
+        waiting = job is not None and (job.blank.trigger == "background" or job.written.is_set())
+        if job is not None and waiting and not job.task.done():
             awaited = CompactionAwaited(job=job.blank.job, trigger=trigger, model=self._writer)
             self.history.report(awaited)
         self._waiting += 1
@@ -167,6 +178,11 @@ class Compactor:
             return await self.finish()
         finally:
             self._waiting -= 1
+
+    async def written(self) -> None:
+        """Wait until the current job, if any, asks nothing more of a model."""
+        if self._job is not None:
+            await self._job.written.wait()
 
     async def settled(self) -> None:
         """Wait until the current job, if any, has nothing more to do but be applied."""
@@ -182,11 +198,8 @@ class Compactor:
         if job.task.cancelled():
             return self._settle(job.ended(replace(job.blank, outcome="cancelled")))
         result = job.task.result()
-        if isinstance(result, str):
-            return self._failed(job, result)
-        if isinstance(result, Veto):
-            self.breaker.vetoed(job.blank.tokens_before, self.history.usage().window.limit)
-            return self._settle(job.ended(replace(job.blank, outcome="vetoed", reason=result.reason)))
+        if not isinstance(result, Proposal):
+            return self._unwanted(job, result)
         complete = job.ended(result.complete)
         now = between(self.history.items(), result.left)
         if not result.left <= now <= job.replaces:
@@ -195,7 +208,7 @@ class Compactor:
         if reason := refuse_gain(complete, self.policy):
             self._hold_off(job)
             return self._settle(replace(complete, outcome="failed", reason=reason))
-        gained = self._gain(result)
+        gained = gain_of(self.history, result)
         try:
             applied = self.history.commit(replace(result, complete=complete))
         except OSError as error:
@@ -232,17 +245,7 @@ class Compactor:
         if job is not None and not job.task.done():
             await asyncio.wait([job.task])
 
-    async def _work(
-        self, plan: Plan, blank: CompactionComplete, writers: Sequence[Summariser], ledger: Ledger
-    ) -> Proposal | Veto | str:
-        """What a job does: ask who may have something against it, then write."""
-        said = await self.before(started(blank))
-        if isinstance(said, Veto):
-            return said
-        plan, blank = replace(plan, instructions=said), replace(blank, instructions=said)
-        return await self._writing(plan, blank, ledger).run(writers)
-
-    def _writing(self, plan: Plan, blank: CompactionComplete, ledger: Ledger) -> Writing:
+    def _writing(self, plan: Plan, blank: CompactionComplete, ledger: Ledger, said: str) -> Writing:
         def progress(writer: str, part: int, parts: int, written: int) -> None:
             if self._job is not None and self._job.blank.job == blank.job:
                 self._writer = writer
@@ -256,9 +259,9 @@ class Compactor:
         left = frozenset(item.key for item in plan.split.old)
         return Writing(
             history=self.history,
-            plan=plan,
-            whole=unabridged(self.history.originals(view), view, left),
-            blank=blank,
+            plan=replace(plan, instructions=said),
+            whole=unabridged(self.history.originals(view), view, left, plan.behind),
+            blank=replace(blank, instructions=said),
             timeout_s=self.timeout_s,
             describe=self.describe,
             way_back=self.way_back,
@@ -269,19 +272,19 @@ class Compactor:
     def _tokens(self, item: Item) -> int:
         return self.history.weigh(item).total
 
-    def _gain(self, proposal: Proposal) -> int:
-        """Tokens of the estimate that a proposal frees, however the estimate changes afterwards."""
-        items = self.history.items()
-        leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
-        gained = leaves - sum(self._tokens(Item(0, message)) for message in proposal.messages)
-        # What the provider reports beyond our count may well stay: only a smaller scale is believed.
-        return round(gained * min(1.0, sizes_of(items, self.history.usage(), self._tokens).scale))
-
     def _note_success(self, applied: CompactionComplete, gained: int) -> None:
         was_tripped = self.breaker.tripped(self.policy)
         self.breaker.succeeded(applied.tokens_before, gained, self.policy)
         if self.breaker.tripped(self.policy) and not was_tripped:
             self.history.report(Notice(text=NO_PROGRESS))
+
+    def _unwanted(self, job: Job, result: Veto | Declined | str) -> CompactionComplete:
+        if isinstance(result, str):
+            return self._failed(job, result)
+        if isinstance(result, Declined):
+            return self._settle(job.ended(result.complete))
+        self.breaker.vetoed(job.blank.tokens_before, self.history.usage().window.limit)
+        return self._settle(job.ended(replace(job.blank, outcome="vetoed", reason=result.reason)))
 
     def _failed(self, job: Job, reason: str) -> CompactionComplete:
         self._hold_off(job)

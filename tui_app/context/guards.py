@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_app.context.events import CompactionComplete, Trigger
+from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
 from tui_app.context.planner import FORCED, Plan
 from tui_app.context.policy import Policy
+from tui_app.context.sizes import sizes_of
 from tui_app.context.usage import ContextUsage
 
 BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
@@ -47,6 +49,19 @@ def refuse_gain(complete: CompactionComplete, policy: Policy) -> str:
         return ""
     # Rounded down: a share below the minimum must not look like it.
     return f"it would free only {freed:,} tokens ({freed * 1000 // before / 10} %)"
+
+
+def gain_of(history: History, proposal: Proposal) -> int:
+    """Tokens of the estimate that a proposal frees, however the estimate changes afterwards."""
+
+    def tokens(item: Item) -> int:
+        return history.weigh(item).total
+
+    items = history.items()
+    leaves = sum(tokens(item) for item in items if item.key in proposal.left)
+    gained = leaves - sum(tokens(Item(0, message)) for message in proposal.messages)
+    # What the provider reports beyond our count may well stay: only a smaller scale is believed.
+    return round(gained * min(1.0, sizes_of(items, history.usage(), tokens).scale))
 
 
 def between(items: Sequence[Item], left: frozenset[int]) -> frozenset[int]:

@@ -84,6 +84,10 @@ class History(Protocol):
         """Keys of messages that a stage must leave alone, because its work on them was taken back."""
         ...
 
+    def behind(self, item: Item) -> Sequence[Item]:
+        """What a provider's sealed summary stands for; nothing for what can be read here."""
+        ...
+
     def rewrite(self, rewrite: Rewrite) -> None:
         """Apply a stage's decision: files first, then one recorded event, then the view.
 
@@ -190,6 +194,10 @@ class ListHistory:
     def exempt(self, stage: Stage) -> frozenset[int]:
         """Nobody takes a rewrite of this list back."""
         return frozenset()
+
+    def behind(self, item: Item) -> Sequence[Item]:
+        """Nothing: what leaves this list is not kept."""
+        return ()
 
     def rewrite(self, rewrite: Rewrite) -> None:
         """Put the new forms into the list, and a digest behind the last of them."""

@@ -86,6 +86,13 @@ def is_summary(message: ModelMessage) -> bool:
     return any(isinstance(part, CompactionPart) for part in message.parts)
 
 
+def is_sealed(message: ModelMessage) -> bool:
+    """Whether the message is a provider's summary that only the provider can read."""
+    return isinstance(message, ModelResponse) and any(
+        isinstance(part, CompactionPart) and part.content is None for part in message.parts
+    )
+
+
 def is_system(message: ModelMessage) -> bool:
     """Whether the message holds nothing but system prompts."""
     return (

@@ -1,19 +1,31 @@
 """A compaction under way: what is known of it, and the task that writes."""
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from time import monotonic
+from typing import Any
 
 from tui_app.context.before import Veto
 from tui_app.context.events import CompactionComplete, CompactionStart
 from tui_app.context.history import Proposal
+from tui_app.context.review import Declined
 from tui_app.context.spending import Ledger
 
 WITHOUT_MODEL = frozenset({"heuristic", "marker"})
 """Whoever writes a summary that costs nothing."""
-Work = asyncio.Task[Proposal | Veto | str]
-"""Ends with what can be applied, with who is against it, or with why nothing came of it."""
+Outcome = Proposal | Veto | Declined | str
+"""A job ends with what can be applied, who is against it or does not want it, or why nothing came of it."""
+
+
+class State(StrEnum):
+    """Where the current job stands."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    READY = "ready"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +38,9 @@ class Job:
     """Monotonic seconds."""
     replaces: frozenset[int]
     """Keys of the part of the view it replaces, with what stays in between."""
-    task: Work
+    task: asyncio.Task[Outcome]
+    written: asyncio.Event
+    """Set once nothing more is asked of a model; a person may still have to look at the summary."""
     ledger: Ledger
 
     @property
@@ -35,11 +49,11 @@ class Job:
         return not self.task.done() and not self._is_here()
 
     def ended(self, complete: CompactionComplete) -> CompactionComplete:
-        """Put what it took into its last event, however it ends: time, tokens and money."""
+        """Put what it took into its last event, however it ends; time only where it is not known yet."""
         spent, free = self.ledger.total, complete.performed_by in WITHOUT_MODEL
         return replace(
             complete,
-            duration_s=round(monotonic() - self.started, 3),
+            duration_s=complete.duration_s or round(monotonic() - self.started, 3),
             input_tokens=spent.input_tokens,
             output_tokens=spent.output_tokens,
             cost_usd=0.0 if free and not self.ledger.requests else spent.cost_usd,
@@ -61,8 +75,27 @@ class Job:
             return False
 
 
-def started(blank: CompactionComplete) -> CompactionStart:
-    """The event of a job that begins."""
+def _swallow(task: asyncio.Task[Outcome]) -> None:
+    """Fetch the outcome of a cancelled job, so that asyncio does not complain about it."""
+    if not task.cancelled():
+        task.exception()
+
+
+def begin(
+    work: Coroutine[Any, Any, Outcome],
+    blank: CompactionComplete,
+    replaces: frozenset[int],
+    written: asyncio.Event,
+    ledger: Ledger,
+) -> Job:
+    """Start a job; ``written`` is set at its end at the latest."""
+    task = asyncio.create_task(work, name=f"compaction-{blank.job}")
+    task.add_done_callback(lambda _: written.set())
+    return Job(blank=blank, started=monotonic(), replaces=replaces, task=task, written=written, ledger=ledger)
+
+
+def announced(blank: CompactionComplete) -> CompactionStart:
+    """How a job is announced."""
     return CompactionStart(
         job=blank.job,
         trigger=blank.trigger,
@@ -72,9 +105,3 @@ def started(blank: CompactionComplete) -> CompactionStart:
         policy=blank.policy,
         focus=blank.focus,
     )
-
-
-def _swallow(task: Work) -> None:
-    """Fetch the outcome of a cancelled job, so that asyncio does not complain about it."""
-    if not task.cancelled():
-        task.exception()

@@ -28,20 +28,23 @@ class Unabridged:
     """Keys of those that stay beside the summary and are shown as they were."""
 
 
-def unabridged(originals: Sequence[Item], view: Sequence[Item], leaving: Iterable[int]) -> Unabridged:
+def unabridged(
+    originals: Sequence[Item], view: Sequence[Item], leaving: Iterable[int], behind: Sequence[Item] = ()
+) -> Unabridged:
     """Say what of a view will be out of sight once some of it has left.
 
     Args:
         originals: The messages as they were; the very item of the view where no stage touched it.
         view: The messages as they are shown, in the same order.
         leaving: Keys of those that leave.
+        behind: Messages for which something in the view stands that cannot be read here.
     """
     gone = frozenset(leaving)
     shown = frozenset(
         item.key for item, now in zip(originals, view, strict=True) if item is now and item.key not in gone
     )
     # What we had the assistant say about a summary is nothing anybody said.
-    said = tuple(item for item in originals if not is_acknowledgement(item.message))
+    said = tuple(item for item in (*behind, *originals) if not is_acknowledgement(item.message))
     return Unabridged(items=said, in_sight=shown)
 
 

@@ -5,16 +5,19 @@ from dataclasses import dataclass, field, replace
 from pydantic_ai import RunContext
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.tools import ToolDefinition
 
-from tui_app.context.compactor import CompactionRefused, Compactor, State
+from tui_app.context.compactor import CompactionRefused, Compactor
 from tui_app.context.events import Notice, Trigger, UsageInfo
 from tui_app.context.history import History
-from tui_app.context.items import to_messages
+from tui_app.context.items import is_summary, to_messages
+from tui_app.context.job import State
 from tui_app.context.limits import ContextTooLarge, Limits
 from tui_app.context.measure import is_silent_truncation
 from tui_app.context.outgoing import build, usage_as_sent
 from tui_app.context.overflow import ContextOverflow, overflow_of_answer
 from tui_app.context.policy import Policy
+from tui_app.context.prefix import PrefixMeter
 from tui_app.context.stages.relief import Relief, Surroundings
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown
@@ -40,6 +43,9 @@ class Pipeline:
     relief: Relief = field(init=False)
     model: Model | None = field(default=None, init=False)
     """The model of the newest request."""
+    _prefix: PrefixMeter = field(init=False)
+    _cache_read: int | None = field(default=None, init=False)
+    """Input tokens of the newest answer that came from its provider's cache, as far as that is known."""
     _counted: int = field(default=0, init=False)
     """Tokens of the newest request as counted without any factor."""
     _refused_by: Model | None = field(default=None, init=False)
@@ -49,6 +55,7 @@ class Pipeline:
     """The last reason why nothing could be compacted; said once, not with every request."""
 
     def __post_init__(self) -> None:
+        self._prefix = PrefixMeter(self.counter)
         self.relief = Relief(
             policy=self.policy, history=self.history, count=self.counter.text, around=self.around
         )
@@ -83,13 +90,15 @@ class Pipeline:
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
         """Learn how the model's own tokenizer compares with the count."""
-        if response.state != "complete":
+        # Whatever a provider reports with a compaction of its own is not the size of what was sent.
+        if response.state != "complete" or is_summary(response):
             return
         overflow = overflow_of_answer(response, self.limits.window(request.model).stated)
         if overflow is not None:
             self.limits.learn(request.model, overflow, self._counted)
             self._fix(request)
             return
+        self._cache_read = response.usage.cache_read_tokens or None
         reported = response.usage.input_tokens
         if is_silent_truncation(round(self._counted * self.limits.factor(request.model)), reported):
             if not self._warned:
@@ -134,15 +143,15 @@ class Pipeline:
 
     def _carried(self, request: ModelRequestContext) -> Breakdown:
         """Tokens of instructions and tools, without any factor."""
-        parameters = request.model_request_parameters
-        instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
-        tools = [*parameters.function_tools, *parameters.output_tools]
-        return self.counter.carried(instructions, tools)
+        return self.counter.carried(*_head(request))
 
     async def _relieve(self) -> None:
         """Start what is due, and wait where the window is nearly full."""
         if self.compactor is None:
             return
+        if self.compactor.pressed:
+            self.compactor.pressed = False
+            await self._compact("memory_pressure")
         match self.policy.pressure(usage_as_sent(self.history)):
             case "background":
                 self._start(self.compactor, "background")
@@ -183,7 +192,16 @@ class Pipeline:
         if out.truncation is not None:
             self.history.distrust()
             self.history.report(out.truncation)
-        self.history.report(UsageInfo(usage=self.history.usage().to_json()))
+        kept = self._prefix.next(*_head(request), out.messages)
+        usage = self.history.usage().to_json()
+        self.history.report(UsageInfo(usage=usage, prefix_kept=kept, cache_read_tokens=self._cache_read))
         counted = sum(self.counter.message(message).total for message in out.messages)
         self._counted = self.counter.unscaled(counted) + self._carried(request).total
         return replace(request, messages=out.messages)
+
+
+def _head(request: ModelRequestContext) -> tuple[str, list[ToolDefinition]]:
+    """Instructions and tools, which stand in front of the messages."""
+    parameters = request.model_request_parameters
+    instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
+    return instructions, [*parameters.function_tools, *parameters.output_tools]

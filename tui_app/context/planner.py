@@ -44,6 +44,13 @@ class Plan:
     """What was asked of the summary beside the focus, once the plan stood."""
     additions: tuple[Addition, ...] = ()
     """What is put into the replacement beside the summary and the person's words, clipped to its room."""
+    behind: tuple[Item, ...] = ()
+    """Messages for which something stands in ``split.old`` that cannot be read here."""
+
+    @property
+    def leaving(self) -> tuple[Item, ...]:
+        """Everything that the summary will stand for."""
+        return (*self.behind, *self.split.old)
 
     @property
     def added(self) -> int:

@@ -53,7 +53,7 @@ RESERVE = Policy(
     plan_share=0.0,
     fallback="none",
     form=Form(summary="[Notes on what was said before]\n{summary}", way_back=False),
-    stages=Stages(normalise=NormaliseLimits(), archive=Archive(cutoff=10, strategy="llm", batch=1.0)),
+    stages=Stages(normalise=NormaliseLimits(), archive=Archive(cutoff=10, strategy="llm")),
 )
 BACKGROUND = Policy(
     name="background",

@@ -37,10 +37,10 @@ def summary_task(plan: Plan, whole: Unabridged) -> SummaryTask:
         plan: What the job set out to do.
         whole: The view as it was before any stage touched it.
     """
-    earlier = earlier_summary(plan.split.old)
+    earlier = earlier_summary(plan.leaving)
     fresh = tuple(
         item
-        for item in plan.split.old
+        for item in plan.leaving
         if not is_acknowledgement(item.message) and not earlier_summary((item,)).summary
     )
     return SummaryTask(
@@ -140,9 +140,8 @@ class _Draft:
 
 def _draft(plan: Plan, whole: Unabridged, summary: Summary, *, recoverable: bool) -> _Draft:
     """The slow part, run in a thread: what was said, and which facts the summary left out."""
-    split = plan.split
-    earlier = earlier_summary(split.old)
-    left = {item.key for item in split.old}
+    split, earlier = plan.split, earlier_summary(plan.leaving)
+    left = {item.key for item in plan.leaving}
     old = tuple(item for item in whole.items if item.key in left)
     words = choose_prompts(earlier, old, plan.prompts_budget, _rough)
     facts = _facts(earlier, whole)

@@ -9,14 +9,17 @@ from tui_app.context.stages.rewrite import Rewrite
 
 
 def rewritten_items(items: Sequence[Item], rewrite: Rewrite, digest_key: int) -> list[Item]:
-    """The view with new forms in it; a digest stands at the first place where a cut is safe."""
+    """The view with new forms in it; a digest stands at the first place where a cut is safe.
+
+    What answers reported is forgotten: they read another view.
+    """
     new = {change.key: change.message for change in rewrite.changes}
     wholes = {id(item.whole) for item in items if item.key in new and item.whole is not None}
     done = [
         # Sections of a message that is no longer whole go their own ways.
         replace(item, message=new.get(item.key, item.message), whole=None, reported=0)
         if item.key in new or id(item.whole) in wholes
-        else item
+        else replace(item, reported=0)
         for item in items
     ]
     if rewrite.digest is None:

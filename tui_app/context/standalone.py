@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from opentelemetry.trace import get_tracer
 from pydantic_ai import RunContext
 from pydantic_ai.models import Model
 
@@ -20,6 +21,7 @@ from tui_app.context.limits import Limits
 from tui_app.context.masking import mask_secrets
 from tui_app.context.pipeline import Pipeline
 from tui_app.context.policy import OFF, Policy
+from tui_app.context.spans import SCOPE, Spans, traced
 from tui_app.context.stages.relief import Surroundings
 from tui_app.context.stages.rewrite import Digest
 from tui_app.context.summary import ModelSummariser, Summariser
@@ -76,7 +78,7 @@ class Conversations:
         text = self._texts.setdefault(encoding, TextCounter(encoding))
         if not text.loaded:
             await asyncio.to_thread(text.load)
-        return self._pipeline(text)
+        return self._pipeline(text, ctx.conversation_id or "")
 
     def give_back(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
         """Keep the pipeline for the conversation's next run."""
@@ -99,9 +101,11 @@ class Conversations:
             if pipeline.compactor is not None:
                 await pipeline.compactor.aclose()
 
-    def _pipeline(self, text: TextCounter) -> Pipeline:
+    def _pipeline(self, text: TextCounter, conversation: str) -> Pipeline:
         counter = TokenCounter(text)
-        history = ListHistory(counter, self.listener)
+        # Whoever sets a tracer provider for the process gets spans; else this writes none.
+        spans = Spans(get_tracer(SCOPE), conversation)
+        history = ListHistory(counter, traced(self.listener, spans))
         extractive = ExtractiveSummariser(text.count)
         # Nothing in the agent can search what left, so the model is not told that it could.
         writers = _Writers(self.limits, text)

@@ -6,7 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_ai import Agent, capture_run_messages
+from opentelemetry.trace import get_current_span
+from pydantic_ai import Agent, RunContext, capture_run_messages
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ContentFilterError, UnexpectedModelBehavior
 from pydantic_ai.messages import (
@@ -17,11 +18,12 @@ from pydantic_ai.messages import (
     TextPart,
     TextPartDelta,
 )
-from pydantic_ai.models import Model
+from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
+from tui_app.context.spans import INTERACTION_ATTRIBUTE
 from tui_app.context.spending import Ledger, spent_on
 from tui_app.context.summary_prompt import INSTRUCTIONS, unwrapped, why_no_notes
 
@@ -40,6 +42,17 @@ class SummaryFailed(Exception):
 
     The message says why in one sentence; where it is empty, the cause says so.
     """
+
+
+class Marked(AbstractCapability[Any]):
+    """Puts the marker on the span of the request, where somebody instruments the agent."""
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Mark the span that is open around each attempt."""
+        get_current_span().set_attribute(INTERACTION_ATTRIBUTE, INTERACTION)
+        return request_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +126,7 @@ class NotesRequest:
             name=INTERACTION,
             output_type=str,
             instructions=self.instructions,
-            capabilities=list(self.capabilities),
+            capabilities=[*self.capabilities, Marked()],
             retries=0,
             model_settings=ModelSettings(max_tokens=max_tokens, extra_headers=self._headers()),
         )

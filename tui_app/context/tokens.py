@@ -87,6 +87,16 @@ class TokenCounter:
             counted.factor, counted.scaled = self.factor, counted.plain.scaled(self.factor)
         return counted.scaled
 
+    def part(self, part: object, unknown: str) -> int:
+        """Tokens of one part of a message, without the framing of the message.
+
+        Args:
+            part: Any part of a request or response.
+            unknown: Category for a kind of part that is not known.
+        """
+        self._refresh()
+        return round(sum(cost for _, cost in self._costs(part, unknown)) * self.factor)
+
     def instructions(self, text: str) -> int:
         """Tokens of the instructions sent with every request; 0 for none."""
         if not text:
@@ -95,8 +105,14 @@ class TokenCounter:
 
     def tools(self, definitions: Sequence[ToolDefinition]) -> int:
         """Tokens of tool definitions: names, descriptions and schemas."""
-        plain = sum(self._remembered(_wire_text(tool)) + TOOL_OVERHEAD for tool in definitions)
+        plain = sum(self._remembered(wire_text(tool)) + TOOL_OVERHEAD for tool in definitions)
         return round(plain * self.factor)
+
+    def forget(self) -> None:
+        """Drop what is remembered; it is counted again when it is needed."""
+        self._messages.clear()
+        self._parts.clear()
+        self._texts.clear()
 
     def carried(self, instructions: str, tools: Sequence[ToolDefinition]) -> Breakdown:
         """Tokens every request carries beside its messages, without any factor.
@@ -171,12 +187,10 @@ class TokenCounter:
         """Forget estimates once the tokenizer is there."""
         if self._loaded != self._text.loaded:
             self._loaded = self._text.loaded
-            self._messages.clear()
-            self._parts.clear()
-            self._texts.clear()
+            self.forget()
 
 
-def _wire_text(tool: ToolDefinition) -> str:
+def wire_text(tool: ToolDefinition) -> str:
     """What providers send of a tool, as JSON."""
     wire = {
         "name": tool.name,

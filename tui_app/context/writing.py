@@ -72,6 +72,19 @@ class Writing:
             return self._said(error)
         return refuse_result(proposal.complete, self.plan) or proposal
 
+    async def rewritten(self, proposal: Proposal, text: str) -> Proposal | str:
+        """Propose a summary that a person has edited, or say why it cannot be applied."""
+        done = proposal.complete
+        edited = Summary(text=text, title=done.title, performed_by=done.performed_by, model=done.model)
+        blank = replace(self.blank, edited=True, duration_s=done.duration_s)
+        try:
+            edited = await self._marked(edited)
+            again = await propose(self.history, self.plan, self.whole, edited, blank, way_back=self.way_back)
+        except Exception as error:
+            # Whatever goes wrong, the view must stay as it is and the text must not be lost.
+            return self._said(error)
+        return refuse_result(again.complete, self.plan) or again
+
     async def _summarise(self, writer: Summariser) -> Summary:
         seconds = None if isinstance(writer, _WITHOUT_MODEL) else self.timeout_s
         try:
@@ -101,9 +114,10 @@ class Writing:
 
     async def _checked(self, summary: Summary) -> Summary:
         """Mark what a model ascribes to the user without any message of theirs; extraction only quotes."""
-        if summary.performed_by != "model":
-            return summary
-        earlier = earlier_summary(self.plan.split.old)
+        return await self._marked(summary) if summary.performed_by == "model" else summary
+
+    async def _marked(self, summary: Summary) -> Summary:
+        earlier = earlier_summary(self.plan.leaving)
         carried = (*(text for _, text in earlier.prompts), *(rule.text for rule in earlier.rules))
 
         def check() -> str:

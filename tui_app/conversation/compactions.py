@@ -5,10 +5,12 @@ import logging
 from dataclasses import dataclass, field
 
 from tui_app.agent.turn import TurnRunner
-from tui_app.context.compactor import CompactionRefused, Compactor, State
+from tui_app.context.compactor import CompactionRefused, Compactor
 from tui_app.context.events import CompactionComplete, Notice, Trigger
+from tui_app.context.job import State
 from tui_app.context.outgoing import usage_as_sent
 from tui_app.context.planner import irreducible_floor
+from tui_app.conversation.reviews import Reviews
 from tui_app.conversation.session_history import SessionHistory
 
 _log = logging.getLogger(__name__)
@@ -22,22 +24,39 @@ class Compactions:
     compactor: Compactor
     runner: TurnRunner
     """While it runs a turn, a background result is applied by the turn's next request."""
+    reviews: Reviews = field(init=False)
+    """Asks the person about summaries that are not to be applied unseen."""
     _watcher: "asyncio.Task[None] | None" = field(default=None)
 
-    async def run(self, trigger: Trigger, focus: str = "") -> CompactionComplete | None:
-        """Compact now and wait for the end.
+    def __post_init__(self) -> None:
+        self.reviews = Reviews(self.history.report)
+
+    async def run(
+        self, trigger: Trigger, focus: str = "", *, review: bool = False
+    ) -> CompactionComplete | None:
+        """Compact now and wait for the end, or until a person has to decide.
+
+        Args:
+            trigger: Why.
+            focus: What the summary should keep above all.
+            review: Whether a person decides on the summary; what they want is applied as that of a job in the
+                background.
 
         Returns:
-            How it ended; None when it was cancelled, or refused with a notice.
+            How it ended; None when it was cancelled, refused with a notice, or is being reviewed.
         """
         self.compactor.apply_ready()
         if trigger == "model_switch":
             # A job in the background was planned for another window.
             self.cancel()
         try:
-            self.compactor.start(trigger, focus)
+            self.compactor.start(trigger, focus, self.reviews if review else None)
         except CompactionRefused as refusal:
             self.history.append(Notice(text=str(refusal)))
+            return None
+        if review:
+            await self.compactor.written()
+            self.follow_background()
             return None
         return await self.compactor.finish()
 
@@ -85,6 +104,17 @@ class Compactions:
             return False
         self.cancel()
         self.history.restore(rewrite)
+        return True
+
+    def rewind(self, to: int) -> bool:
+        """Go back to before a prompt; whether that prompt is part of the conversation.
+
+        A job in the background goes on: its result is applied if all that it replaces is still there.
+        """
+        if not self.history.view.can_rewind(to):
+            self.history.append(Notice(text=f"Nothing to rewind: #{to} is no prompt of this conversation."))
+            return False
+        self.history.rewind(to)
         return True
 
     def floor(self) -> int:

@@ -23,6 +23,7 @@ from tui_app.conversation.work import (
     Prompt,
     Restate,
     Restore,
+    Rewind,
     Switch,
     Work,
     WorkQueue,
@@ -149,6 +150,14 @@ class Conversation:
             self._compactions.cancel()
         self._show_queue()
 
+    def decide(self, job: str, summary: str | None) -> bool:
+        """Apply the summary a job has proposed, as it was or edited, or discard it with None.
+
+        Returns:
+            Whether the job was waiting for it; else nothing happens.
+        """
+        return self._compactions.reviews.decide(job, summary)
+
     async def forecast(self, model: str) -> SwitchForecast:
         """What changing to another model would mean; nothing is changed.
 
@@ -200,13 +209,15 @@ class Conversation:
         match work:
             case Prompt():
                 await self._turn(work)
-            case Compact(focus):
+            case Compact(focus, trigger, review):
                 if await self._models.ready():
-                    await self._compactions.run("manual", focus)
+                    await self._compactions.run(trigger, focus, review=review)
             case Restate(undo, compaction):
                 self._compactions.restate(undo=undo, compaction=compaction)
             case Restore(rewrite):
                 self._compactions.restore(rewrite)
+            case Rewind(to):
+                self._compactions.rewind(to)
             case Clear():
                 self._compactions.cancel()
                 self.history.append(SessionClear())

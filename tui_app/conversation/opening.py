@@ -3,10 +3,13 @@
 import logging
 import sqlite3
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions import system_instructions
@@ -34,13 +37,16 @@ from tui_app.conversation.hooks.environment import keys_in, without_keys
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.hooks.process import Runner
 from tui_app.conversation.hooks.tools import ToolHooks
+from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.policy_change import PolicySwitch, policy_of
+from tui_app.conversation.provider_compaction import ProviderCompaction
 from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.standing_files import StandingFiles
 from tui_app.conversation.switching import Carried, ModelSwitch
+from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SummaryWriters
 from tui_app.session.lock import WriterLock
@@ -63,6 +69,8 @@ class OpenSession:
     turns: Turns
     bus: EventBus
     hooks: Hooks
+    telemetry: Telemetry
+    memory: MemoryGuard
 
     async def prepare(self) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -70,6 +78,8 @@ class OpenSession:
         A prompt waits for what it needs of the loading, the screen does not.
         """
         # Before anything is awaited: a prompt may be on its way.
+        self.telemetry.follow(self.conversation)
+        self.memory.start()
         self.turns.close_open_calls()
         await self.conversation.prepare()
         await self.writers.prepare()
@@ -81,6 +91,7 @@ class OpenSession:
     async def close(self) -> None:
         """End the session; one in which nothing was ever said leaves no trace."""
         try:
+            await self.memory.close()
             await self.conversation.close()
             session = self.conversation.session
             if self.store.info(session).messages == 0:
@@ -93,6 +104,7 @@ class OpenSession:
             self.bus.close()
             self.lock.release()
             self.store.close()
+            await self.telemetry.close()
 
 
 def open_session(opening: Opening) -> OpenSession:
@@ -172,13 +184,13 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         model=place.model,
     )
     history.load()
-    writers = SummaryWriters(
-        history, shelf, text, opening.settings.summarization_model, opening.settings.summary_timeout_s
-    )
+    telemetry = start_telemetry(opening.settings.telemetry.get("otlp_endpoint", "off"), opening.env)
+    writers = _writers(opening, history, shelf, text, telemetry)
     hooks = _hooks(opening, history)
     bus.listen(hooks.heard)
     compactor = _compactor(opening, policy, place, writers, hooks)
-    runner, carried = _runner(opening, place, compactor, limits, writers, hooks)
+    around = [ToolHooks(hooks), *telemetry.capabilities()]
+    runner, carried = _runner(opening, place, compactor, limits, writers, around)
     turns = Turns(history, runner)
     # A killed process may have left an index that counts a checkpoint never applied.
     history.sync_files()
@@ -192,7 +204,24 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         hooks=hooks,
         bus=bus,
     )
-    return OpenSession(conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks)
+    memory = MemoryGuard(conversation, opening.settings.memory_limit_mb)
+    return OpenSession(
+        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory
+    )
+
+
+def _writers(
+    opening: Opening, history: SessionHistory, shelf: ModelShelf, text: TextCounter, telemetry: Telemetry
+) -> SummaryWriters:
+    settings = opening.settings
+    return SummaryWriters(
+        history,
+        shelf,
+        text,
+        settings.summarization_model,
+        settings.summary_timeout_s,
+        telemetry.capabilities(),
+    )
 
 
 def _compactor(
@@ -230,7 +259,7 @@ def _runner(
     compactor: Compactor,
     limits: Limits,
     writers: SummaryWriters,
-    hooks: Hooks,
+    around: Sequence[AbstractCapability[Any]],
 ) -> tuple[TurnRunner, Carried]:
     """The agent with its tools and its governor, and what it adds to every request."""
     history = writers.history
@@ -240,6 +269,7 @@ def _runner(
     files = FilesOnDisk(workspace)
     tools = build_toolset(workspace, SessionSearch(place.store, place.session))
     recorder = Recorder(history)
+    provider = ProviderCompaction(history, compactor, wanted=opening.settings.provider_compaction)
     governor = ContextGovernor(
         compactor.policy,
         history=history,
@@ -250,10 +280,11 @@ def _runner(
     )
     agent: Agent[None, str] = Agent(
         None,
+        name="plimsoll",
         instructions=instructions,
         toolsets=[tools],
-        capabilities=[governor, recorder, ToolHooks(hooks)],
+        capabilities=[provider, governor, recorder, *around],
         retries=2,
     )
     definitions = [tool.tool_def for tool in tools.tools.values()]
-    return TurnRunner(agent, recorder), Carried(instructions, definitions)
+    return TurnRunner(agent, recorder, place.session), Carried(instructions, definitions)

@@ -17,9 +17,10 @@ from tui_app.context.events import (
     Payload,
     Record,
     RewriteUndone,
+    SessionRewind,
 )
 from tui_app.context.history import Proposal
-from tui_app.context.items import Item
+from tui_app.context.items import Item, is_sealed
 from tui_app.context.measure import Tally
 from tui_app.context.originals import as_told
 from tui_app.context.stages.events import EVENTS, measured, new_messages, rewrite_event
@@ -173,6 +174,15 @@ class SessionHistory:
         kind = EVENTS[stage].TYPE
         return frozenset(seq for type_, seq in self.view.restored if type_ == kind)
 
+    def behind(self, item: Item) -> Sequence[Item]:
+        """The originals that a provider's sealed summary stands for, also through an earlier one."""
+        if not is_sealed(item.message):
+            return ()
+        heads = self.view.hidden_by(item.key)
+        self._messages.load(heads)
+        originals = [self._item(head) for head in heads]
+        return [each for one in originals for each in (*self.behind(one), one)]
+
     def rewrite(self, rewrite: Rewrite) -> None:
         """Apply a stage's decision: files first, then one event, then the view.
 
@@ -199,6 +209,12 @@ class SessionHistory:
         before = self.usage().total
         after = self._after(Head(seq=_LATER, type=RewriteUndone.TYPE, ref=rewrite))
         return self.append(RewriteUndone(rewrite=rewrite, tokens_before=before, tokens_after=after))
+
+    def rewind(self, to: int) -> Record:
+        """Let the view end before a message again, with the compactions since then undone; one event."""
+        record = self.append(SessionRewind(to=to))
+        self.sync_files()
+        return record
 
     def commit(self, proposal: Proposal) -> CompactionComplete:
         """Apply a compaction: files first, then its events in one transaction, then the view.
@@ -248,6 +264,12 @@ class SessionHistory:
             self.archive.sync(self.view.compactions)
         except OSError as error:
             _log.warning("Could not bring the checkpoint index of %s up to date: %s", self.session, error)
+
+    def shed(self) -> None:
+        """Let go of loaded messages and their counts; they are read from the log when they are needed."""
+        self._items = None
+        self._messages.keep(())
+        self.counter.forget()
 
     def show_gauge(self) -> None:
         """Tell everyone the estimate of the next request."""

@@ -4,6 +4,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
+REVIEW = "--review"
+"""Behind ``/compact``: the summary is shown before it is applied."""
 SwitchWay = Literal["plain", "compact", "anyway"]
 """How to change to a smaller model: as it is, after a compaction, or cutting each request."""
 
@@ -25,11 +27,16 @@ class Compact:
     """Compact the conversation now."""
 
     focus: str = ""
+    trigger: Literal["manual", "memory_pressure"] = "manual"
+    """Whether a person asked for it, or memory is short."""
+    review: bool = False
+    """Whether a person decides on the summary before it is applied."""
 
     @property
     def label(self) -> str:
         """What the queue shows."""
-        return f"/compact {self.focus}".strip()
+        words = ("/compact", REVIEW if self.review else "", self.focus)
+        return " ".join(filter(None, words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,19 @@ class Restore:
     def label(self) -> str:
         """What the queue shows."""
         return f"take back #{self.rewrite}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """Go on from before a prompt, as if it and all that followed had not been said."""
+
+    to: int
+    """Log number of the prompt."""
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return f"/rewind #{self.to}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +114,7 @@ class Switch:
         return f"/model {self.model}"
 
 
-Work = Prompt | Compact | Restate | Restore | Clear | ChangePolicy | Switch
+Work = Prompt | Compact | Restate | Restore | Rewind | Clear | ChangePolicy | Switch
 
 
 @dataclass(slots=True)

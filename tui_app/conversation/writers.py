@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import Model
 
 from tui_app.agent.shelf import ModelShelf, why_unavailable
@@ -33,6 +35,8 @@ class SummaryWriters:
     """Model for compactions nobody asked for; empty is the conversation's own."""
     timeout_s: float = 120.0
     """Seconds a model may take for a digest."""
+    observers: Sequence[AbstractCapability[Any]] = ()
+    """Capabilities that watch the requests for summaries."""
     _writers: dict[str, ModelSummariser] = field(default_factory=dict)
 
     async def prepare(self) -> None:
@@ -97,6 +101,6 @@ class SummaryWriters:
             model_name=name,
             input_budget=lambda: limits.window(model).effective,
             count=lambda text: round(self.text.count(text) * limits.factor(model)),
-            capabilities=[guard],
+            capabilities=[guard, *self.observers],
             mask=mask_secrets,
         )

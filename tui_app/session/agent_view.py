@@ -19,6 +19,7 @@ from tui_app.context.events import (
     SystemMessage,
     ToolArchived,
     ToolResult,
+    UserMessage,
 )
 from tui_app.context.measure import Weighed
 from tui_app.context.usage import CATEGORIES, Breakdown
@@ -163,6 +164,19 @@ class AgentView:
     def rewritten(self) -> dict[int, Head]:
         """Visible messages that a stage has given another form, as they were, by number."""
         return {item.head.seq: item.head for item in self._items if item.visible and item.forms}
+
+    def hidden_by(self, seq: int) -> list[Head]:
+        """Heads of the messages that an event took out of the view."""
+        return [item.shown for item in self._items if item.hidden_by == seq]
+
+    def can_rewind(self, to: int) -> bool:
+        """Whether a log number is that of a prompt the view holds, or holds in a summary."""
+        return any(
+            item.head.seq == to
+            and item.head.type == UserMessage.TYPE
+            and item.hidden_by in (0, *self.compactions)
+            for item in self._items
+        )
 
     def weighed(self) -> list[Weighed]:
         """Sizes of the visible messages."""

@@ -3,6 +3,7 @@
 from tui_app.context.events import (
     CompactionComplete,
     HookRan,
+    MemoryPressure,
     ToolArchived,
     ToolNormalised,
     ToolOffloaded,
@@ -38,8 +39,15 @@ def compaction_title(payload: CompactionComplete) -> str:
     if payload.outcome != "success":
         return payload.reason or payload.outcome
     kept = "" if payload.retention is None else f" · facts kept {payload.retention:.0%}"
+    by = " · by the provider" if payload.performed_by == "provider" else ""
     sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
-    return f"{sizes} · {payload.messages_before} messages → {payload.messages_after}{kept}"
+    return f"{sizes} · {payload.messages_before} messages → {payload.messages_after}{kept}{by}"
+
+
+def pressure_text(payload: MemoryPressure) -> str:
+    """What is done about too little memory, as a sentence."""
+    done = "caches were dropped" if payload.action == "drop" else "the history is compacted"
+    return f"Memory is short ({payload.rss_mb:,} of {payload.limit_mb:,} MB): {done}."
 
 
 def truncation_title(payload: Truncation) -> str:

@@ -167,7 +167,8 @@ def _compactions(base: Head, payload: Payload) -> Head | None:
 def _others(base: Head, payload: Payload) -> Head | None:
     match payload:
         case SessionRewind():
-            return _with(base, ref=payload.to, state="failed" if payload.failed else "")
+            title = "" if payload.failed else f"rewound to before #{payload.to}"
+            return _with(base, title=title, ref=payload.to, state="failed" if payload.failed else "")
         case ModelChange():
             return _with(base, title=f"{payload.old} → {payload.new}", model=payload.new)
         case PolicyChange():

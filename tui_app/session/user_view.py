@@ -1,6 +1,6 @@
 """The user view as a fold of the log: everything that was ever said, as rows for transcript and timeline."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tui_app.context.events import (
@@ -36,11 +36,13 @@ _KINDS: dict[str, EntryKind] = {
     ModelChange.TYPE: "model",
     PolicyChange.TYPE: "model",
     SessionClear.TYPE: "clear",
+    SessionRewind.TYPE: "clear",
     CheckpointCreated.TYPE: "checkpoint",
     Error.TYPE: "error",
     HookRan.TYPE: "hook",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
+_REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "compaction", "rewrite"})
 _COMPACTION_STATES: dict[str, EntryState] = {
     "success": "ok",
     "failed": "failed",
@@ -73,9 +75,13 @@ class UserView:
     _places: dict[int, int] = field(default_factory=dict)
     _open_calls: dict[str, int] = field(default_factory=dict)
 
-    def apply(self, head: Head) -> Change | None:
-        """Fold one event; None when it shows nothing of its own."""
+    def apply(self, head: Head) -> Sequence[Change]:
+        """Fold one event; nothing changes where it shows nothing of its own."""
         match head.type:
+            case SessionRewind.TYPE if head.state != "failed":
+                return (*self._rewound(head.ref), *self._started(head))
+            case SessionRewind.TYPE:
+                return self._restate(head.ref, "failed")
             case ToolResult.TYPE:
                 return self._result(head)
             case CompactionUndone.TYPE:
@@ -84,22 +90,35 @@ class UserView:
                 return self._restate(head.ref, "undone")
             case CompactionRedone.TYPE:
                 return self._restate(head.ref, "ok")
-            case SessionRewind.TYPE:
-                return self._restate(head.ref, "failed") if head.state == "failed" else None
+            case _:
+                return self._started(head)
+
+    def _started(self, head: Head) -> Sequence[Change]:
         entry = entry_of(head)
         if entry is None:
-            return None
+            return ()
         if head.type == ToolCall.TYPE:
             self._open_calls[head.ids[0]] = head.seq
         self._places[entry.seq] = len(self.entries)
         self.entries.append(entry)
-        return Change(entry, new=True)
+        return (Change(entry, new=True),)
 
-    def _result(self, head: Head) -> Change | None:
+    def _rewound(self, first: int) -> Sequence[Change]:
+        """What was said and done from a message on is marked; what failed stays failed."""
+        places = range(self._places.get(first, len(self.entries)), len(self.entries))
+        rows = [self.entries[place] for place in places]
+        return [
+            change
+            for row in rows
+            if row.kind in _REWINDABLE and row.state == "ok"
+            for change in self._restate(row.seq, "undone")
+        ]
+
+    def _result(self, head: Head) -> Sequence[Change]:
         """A result completes the row of its call."""
         call = self._open_calls.pop(head.ids[0], None)
         if call is None:
-            return None
+            return ()
         entry = self.entries[self._places[call]]
         title = f"{entry.title} · {head.title}" if head.title else entry.title
         done = replace(
@@ -112,13 +131,13 @@ class UserView:
         )
         return self._put(done)
 
-    def _restate(self, seq: int, state: EntryState) -> Change | None:
+    def _restate(self, seq: int, state: EntryState) -> Sequence[Change]:
         place = self._places.get(seq)
-        return None if place is None else self._put(replace(self.entries[place], state=state))
+        return () if place is None else self._put(replace(self.entries[place], state=state))
 
-    def _put(self, entry: Entry) -> Change:
+    def _put(self, entry: Entry) -> Sequence[Change]:
         self.entries[self._places[entry.seq]] = entry
-        return Change(entry, new=False)
+        return (Change(entry, new=False),)
 
 
 def entry_of(head: Head) -> Entry | None:

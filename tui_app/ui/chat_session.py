@@ -7,7 +7,8 @@ from pathlib import Path
 
 from textual.worker import get_current_worker
 
-from tui_app.conversation.work import Compact, Prompt, Restate, Restore, Work
+from tui_app.context.events import MemoryPressure
+from tui_app.conversation.work import REVIEW, Compact, Prompt, Restate, Restore, Work
 from tui_app.session.entries import Entry
 from tui_app.session.lock import SessionLocked, holder
 from tui_app.session.preview import heads_after, load_preview
@@ -104,6 +105,8 @@ class ChatSession:
             if worker.is_cancelled:
                 return
             self.presenter.present(batch)
+            if any(isinstance(record.data, MemoryPressure) for record in batch):
+                self.bodies.shed()
 
     async def _open(self) -> tuple[str, str]:
         """Open the session and show all it holds; while another window writes it, try whenever asked for.
@@ -183,9 +186,17 @@ class ChatSession:
         else:
             pane.prompt.editor.give_back(text)
 
-    def compact(self, focus: str = "") -> None:
-        """Compact now, or after the running turn."""
-        self.submit(Compact(focus))
+    def compact(self, argument: str = "") -> None:
+        """Compact now, or after the running turn.
+
+        Args:
+            argument: What the summary should keep above all; ``--review`` in front of it shows the summary
+                before it is applied.
+        """
+        first, _, rest = argument.strip().partition(" ")
+        asked = first == REVIEW
+        focus = rest.strip() if asked else argument.strip()
+        self.submit(Compact(focus, review=asked or self.launch.settings.review_compactions))
 
     def undo(self, entry: Entry) -> None:
         """Take back the compaction or the rewrite that a row stands for."""

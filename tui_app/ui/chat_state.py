@@ -8,12 +8,14 @@ from tui_app.context.events import (
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
+    CompactionProposed,
     CompactionRedone,
     CompactionStart,
     CompactionUndone,
     Error,
     GaugeChanged,
     HookRan,
+    MemoryPressure,
     ModelChange,
     Notice,
     Payload,
@@ -28,7 +30,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.usage import ContextUsage
-from tui_app.session.head_titles import hook_title
+from tui_app.session.head_titles import hook_title, pressure_text
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.status import Status
@@ -38,6 +40,7 @@ _REASON_CELLS = 40
 CANCELLED = "Compaction cancelled. Nothing changed."
 OTHERWISE = "else compaction is tried again; ctrl+g compacts now."
 """What a stopped compaction leads to where the row, which says the rest, has no room for it."""
+PROPOSED = "The summary waits for your review. Nothing has changed yet."
 STOPPED = Status(kind="message", text="Stopped. Nothing is lost.")
 NOTICES = 200
 """So many of the newest notices are kept."""
@@ -68,13 +71,15 @@ class ChatState:
     """Progress of a background compaction, 0 to 1; None when none runs."""
     compacting: bool = False
     """Whether a compaction runs that the person waits for."""
+    reviewing: bool = False
+    """Whether a summary waits for a decision."""
     stopped: Status | None = None
     """What the row says when a turn ends whose compaction was stopped; None where none was."""
 
     @property
     def busy(self) -> bool:
         """Whether Esc has something to stop."""
-        return self.turn or self.compacting or self.background is not None
+        return self.turn or self.compacting or self.reviewing or self.background is not None
 
 
 def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
@@ -91,6 +96,7 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         or _rewritten(state, payload)
         or _changed(state, payload)
         or _session(state, payload)
+        or _told(state, payload)
         or state
     )
 
@@ -168,6 +174,9 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
             return replace(state, status=status)
         case CompactionProgress(part=part, parts=parts):
             return replace(state, background=(part - 1) / max(1, parts))
+        case CompactionProposed():
+            status = _waiting(state) if state.turn else Status(kind="message", text=PROPOSED)
+            return replace(state, compacting=False, reviewing=True, status=status)
         case CompactionComplete():
             return _compacted(state, payload)
         case _:
@@ -183,7 +192,8 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     elif done.outcome == "cancelled" and done.reason:
         state = replace(noting(state, f"{text}, {OTHERWISE}"), stopped=outcome)
     status = state.status if done.trigger == "background" else outcome
-    return replace(state, compacting=False, background=None, status=_waiting(state) if state.turn else status)
+    state = replace(state, compacting=False, reviewing=False, background=None)
+    return replace(state, status=_waiting(state) if state.turn else status)
 
 
 def _outcome(done: CompactionComplete) -> tuple[str, tuple[str, ...]]:
@@ -240,10 +250,20 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
             return replace(state, queue=prompts, paused=paused)
         case GaugeChanged(usage=usage):
             return replace(state, usage=usage)
+        case _:
+            return None
+
+
+def _told(state: ChatState, payload: Payload) -> ChatState | None:
+    """What must not be missed: it stays among the notices."""
+    match payload:
         case Notice(text=text):
             return noting(saying(state, text), text)
         case HookRan(outcome="failed" | "timeout" | "missing" | "overruled"):
             text = f"The {one_line(hook_title(payload), 400).rstrip('.')}. It changed nothing."
+            return noting(saying(state, text), text)
+        case MemoryPressure():
+            text = pressure_text(payload)
             return noting(saying(state, text), text)
         case Error(message=message, hint=hint):
             return noting(state, f"{message} {hint}".strip())

@@ -27,6 +27,7 @@ class CommandId(Enum):
     RESUME = auto()
     NEW = auto()
     STATUS = auto()
+    STATS = auto()
     COPY = auto()
     EXPORT = auto()
     CHECKPOINTS = auto()
@@ -56,7 +57,7 @@ class SlashCommand:
 COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         id=CommandId.COMPACT, name="compact", aliases=("summarize", "offload"), argument="[focus]",
-        summary="Replace old history by a summary", busy="queue",
+        summary="Summarise old history; --review looks first", busy="queue",
     ),
     SlashCommand(id=CommandId.UNDO, name="undo", summary="Take the last compaction back", busy="queue"),
     SlashCommand(id=CommandId.REDO, name="redo", summary="Apply an undone compaction again", busy="queue"),
@@ -77,6 +78,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(id=CommandId.NEW, name="new", summary="Start a new session", busy="queue"),
     SlashCommand(id=CommandId.STATUS, name="status", summary="Model, policy, context and session in words"),
+    SlashCommand(id=CommandId.STATS, name="stats", summary="What was done, spent and saved"),
     SlashCommand(id=CommandId.COPY, name="copy", summary="Copy the last answer as Markdown"),
     SlashCommand(id=CommandId.EXPORT, name="export", argument="[file]", summary="Write it to a file"),
     SlashCommand(id=CommandId.CHECKPOINTS, name="session checkpoints", summary="List the checkpoint files"),

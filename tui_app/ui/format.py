@@ -80,3 +80,8 @@ def count_lines(text: str) -> int:
     if not text:
         return 0
     return text.count("\n") + (not text.endswith("\n"))
+
+
+def count(number: int, thing: str) -> str:
+    """Write how many there are of a thing: ``1 turn``, ``1,204 turns``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

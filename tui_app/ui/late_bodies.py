@@ -65,6 +65,10 @@ class LateBodies:
         del self._reading[entry]
         self._tell(entry)
 
+    def shed(self) -> None:
+        """Let go of the long texts that were read; those on screen are read again when they are painted."""
+        self._long.clear()
+
     def record(self, session: str, seq: int) -> "Record | None":
         """One whole event of the log."""
         return self._store.record(session, seq) if self._store is not None else None

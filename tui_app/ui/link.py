@@ -128,6 +128,10 @@ class Link:
         if self._ready:
             self._engine.tell(lambda opened: opened.conversation.cancel())
 
+    def decide(self, job: str, summary: str | None) -> None:
+        """Apply the summary a job has proposed, or discard it with None."""
+        self._engine.tell(lambda opened: opened.conversation.decide(job, summary))
+
     def resume_queue(self) -> None:
         """Go on with what waits after a cancelled turn."""
         if self._ready:

@@ -7,6 +7,9 @@ from dataclasses import replace
 from tui_app.context.events import (
     AssistantDelta,
     AssistantMessage,
+    CompactionComplete,
+    CompactionProposed,
+    MemoryPressure,
     Record,
     TurnEnd,
     TurnStart,
@@ -15,7 +18,7 @@ from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
 from tui_app.session.heads import Head, head_of
 from tui_app.session.preview import Preview
-from tui_app.session.user_view import UserView
+from tui_app.session.user_view import Change, UserView
 from tui_app.ui.chat_state import ChatState, advance
 from tui_app.ui.outside import Outside
 from tui_app.ui.widgets.chat_pane import ChatPane
@@ -95,8 +98,14 @@ class Presenter:
                 self._transcript.live_start()
             case AssistantDelta(text=text, thinking=thinking):
                 self._transcript.live_append(text, thinking)
+            case CompactionProposed() as proposed:
+                self._pane.post_message(ChatPane.ReviewWanted(proposed))
+            case CompactionComplete(job=job):
+                self._pane.post_message(ChatPane.ReviewOver(job))
             case AssistantMessage():
                 self._transcript.live_end()
+            case MemoryPressure():
+                self._transcript.shed()
             case TurnEnd(prompt=prompt):
                 self._transcript.live_end()
                 if prompt:
@@ -109,16 +118,17 @@ class Presenter:
             return
         self.last = head.seq
         self.agent_view.apply(head)
-        change = self.view.apply(head)
-        if change is None:
-            return
-        if change.new:
-            if _is_said(change.entry):
-                self._transcript.append(change.entry)
-            self._timeline.append(change.entry)
-        else:
+        for change in self.view.apply(head):
+            self._show(change)
+
+    def _show(self, change: Change) -> None:
+        if not change.new:
             self._transcript.replace(change.entry)
             self._timeline.replace(change.entry)
+            return
+        if _is_said(change.entry):
+            self._transcript.append(change.entry)
+        self._timeline.append(change.entry)
 
 
 def _is_said(entry: Entry) -> bool:

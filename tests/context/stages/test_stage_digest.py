@@ -55,6 +55,22 @@ def test_of_many_lines_the_first_and_the_last_stay() -> None:
     assert len("\n".join(lines)) <= 800
 
 
+def test_lines_without_a_model_hold_no_secret_either() -> None:
+    key = "sk-proj-" + "A1b2C3d4E5f6G7h8" * 3
+    long = "x" * 1_975 + " " + key + " end"
+    items = view(
+        said(),
+        call("a", tool="run_command", args={"command": f"curl -H 'Authorization: Bearer {key}'"}),
+        result("a", f"OPENAI_API_KEY={key}\nfine\ntoken: {key}", tool="run_command"),
+        call("b", tool="read", args={"path": "log"}),
+        result("b", f"{long}\n{long}", tool="read"),
+    )
+    digest = heuristic_digest((items[2], items[4]), Archive(), items)
+    assert MASK in digest
+    for start in range(0, len(key) - 12, 4):
+        assert key[start : start + 12] not in digest
+
+
 def test_the_material_for_a_model_is_shared_fairly_and_masked() -> None:
     secret = "api_key = 'sk-proj-" + "A1b2C3d4E5f6G7h8" * 3 + "'"
     items = view(said(), *steps("short", f"{secret}\n" + "x" * 100_000, "y" * 100_000))

@@ -93,12 +93,12 @@ class Story:
         self.add(done, ModelRequest(parts=[UserPromptPart(done.summary)]))
         return self.add(CheckpointCreated(number=1, title=done.title, path="checkpoints/001.md"))
 
-    def measured(self, total: int) -> Self:
-        """The size of a request, as it is noted when one is sent."""
+    def measured(self, total: int, *, kept: float | None = None) -> Self:
+        """The size of a request, as it is noted when one is sent, and what it kept of the one before."""
         usage = ContextUsage(
             parts=Breakdown(user=total), window=ContextWindow(limit=128_000, source="server"), messages=2
         )
-        return self.add(UsageInfo(usage=usage.to_json()))
+        return self.add(UsageInfo(usage=usage.to_json(), prefix_kept=kept))
 
     def turns(self, count: int, *, words: str = WORDS, tokens: int = 800) -> Self:
         for number in range(count):

@@ -139,7 +139,7 @@ async def test_every_command_is_in_the_palette(served: Desk) -> None:
         await deck.press("ctrl+p")
         await deck.until(lambda: deck.app.screen is not deck.app.chat, "the palette")
         await deck.press(*"/compact")
-        await deck.says("Replace old history by a summary")
+        await deck.says("Summarise old history")
         await deck.press("enter")
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
 

@@ -5,25 +5,28 @@ After a wanted change run this file with ``--snapshot-update`` and look at the p
 
 import secrets
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
-from tests.servers.behaviours import HangBeforeHeaders
+from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
-from tui_app.context.events import CompactionComplete, Error, Fact
+from tui_app.context.events import CompactionComplete, Error, Fact, ToolTrimmed
 from tui_app.conversation import opening
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.model_picker import ModelPicker
+from tui_app.ui.screens.review import ReviewScreen
 from tui_app.ui.screens.sessions import SessionsScreen
+from tui_app.ui.screens.stats import StatsScreen
 from tui_app.ui.screens.switch_dialog import SwitchDialog
 from tui_app.ui.widgets.status import StatusRow
 
@@ -224,6 +227,13 @@ def test_compaction_facts(look: Compare, size: tuple[int, int]) -> None:
 
 
 @sizes
+def test_review(look: Compare, fake_openai: FakeOpenAI, size: tuple[int, int]) -> None:
+    fake_openai.add(Text(DONE.summary, usage=(0, 0)))
+    story = Story("word by word").turns(6).answer("Six.", reported=91_500)
+    assert look(size, story, opens(ReviewScreen, *"/compact --review", "enter"))
+
+
+@sizes
 def test_switch_dialog(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
     with FakeOpenAI(max_model_len=32_000) as dinghy:
         desk.serve(dinghy, window=None, name="dinghy")
@@ -266,6 +276,16 @@ def test_error(look: Compare, size: tuple[int, int]) -> None:
 @sizes
 def test_context(look: Compare, size: tuple[int, int]) -> None:
     assert look(size, compacted_talk(), opens(ContextScreen, "f3"))
+
+
+@sizes
+def test_stats(look: Compare, size: tuple[int, int]) -> None:
+    story = compacted_talk().measured(9_000, kept=1.0).measured(9_700, kept=0.42)
+    story.add(ToolTrimmed(tokens_removed=12_400)).add(
+        replace(DONE, outcome="failed", reason="no", trigger="manual")
+    )
+    story.add(Error(kind="rate_limit", message="Too many requests."))
+    assert look(size, story, opens(StatsScreen, *"/stats", "enter"))
 
 
 @sizes

@@ -155,6 +155,22 @@ async def test_two_windows_of_one_program(served: Desk, fake_openai: FakeOpenAI,
             assert "From the second." in deck.text
 
 
+async def test_compacting_in_a_second_window_waits_for_the_first_one_to_let_go(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    lock = WriterLock(folder_of(served, session).lock_file)
+    async with second(served, session) as deck:
+        await deck.press("ctrl+g")
+        await deck.settle()
+        assert "shown read-only" in deck.status
+        assert (deck.queue, fake_openai.journal) == ([], [])
+        assert not deck.app.chat.session.link.ready
+        lock.release()
+        await deck.press("ctrl+g")
+        await deck.says("Nothing to compact")
+        assert not deck.app.chat.session.read_only
+
+
 async def test_typing_is_enough_to_be_told_that_the_session_is_free(served: Desk, session: str) -> None:
     lock = WriterLock(folder_of(served, session).lock_file)
     async with second(served, session) as deck:

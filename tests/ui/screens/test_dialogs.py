@@ -13,8 +13,9 @@ from textual.widgets import Button, OptionList, Static, TextArea
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.screens.switch_dialog import QUIET_S, WAYS, SwitchDialog, SwitchPlan, switch_lines
+from tui_app.ui.screens.switch_dialog import WAYS, SwitchDialog, SwitchPlan, switch_lines
 from tui_app.ui.themes import THEMES
+from tui_app.ui.widgets.stray_keys import QUIET_S
 
 QUESTION = 'Delete session "[/x] Tide notes"? 14 messages, cannot be undone.'
 PLAN = SwitchPlan(

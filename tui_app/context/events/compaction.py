@@ -9,10 +9,16 @@ from tui_app.context.usage import ContextUsage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageInfo(Payload):
-    """The measured context of a request: the payload is ``ContextUsage.to_json()``."""
+    """The measured context of a request: ``ContextUsage.to_json()`` and what prompt caches can make of it."""
 
     TYPE: ClassVar[str] = "session.usage_info"
     usage: dict[str, Any]
+    prefix_kept: float | None = None
+    """Share of the previous request's tokens, 0 to 1, that this one begins with byte for byte; None for the
+    first request since the conversation was opened."""
+    cache_read_tokens: int | None = None
+    """Input tokens of the previous request that its provider says it read from its cache; None where it did
+    not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +60,7 @@ class CompactionStart(Payload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionAwaited(Payload):
-    """A request waits from now on for a job that ran in the background; it ends as any job does."""
+    """A request waits from now on for a job of the background or one under review; it ends as any does."""
 
     TYPE: ClassVar[str] = "session.compaction_awaited"
     STORED: ClassVar[bool] = False
@@ -77,6 +83,26 @@ class CompactionProgress(Payload):
     tokens_written: int
     model: str = ""
     """Who is writing: another one than at the start where that one has failed; empty for a marker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionProposed(Payload):
+    """A summary is written and waits for a person to accept, edit or discard it; nothing has changed."""
+
+    TYPE: ClassVar[str] = "session.compaction_proposed"
+    STORED: ClassVar[bool] = False
+    job: str
+    summary: str
+    problem: str = ""
+    """Why the summary could not be applied as it was edited; empty the first time."""
+    model: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    messages_before: int = 0
+    messages_after: int = 0
+    retention: float | None = None
+    facts_lost: int = 0
+    """Facts that would be neither kept nor recoverable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +137,8 @@ class CompactionComplete(Payload):
     """What the person's own hooks asked of the summary."""
     title: str = ""
     summary: str = ""
+    edited: bool = False
+    """Whether a person changed the summary before it was applied."""
     removed: tuple[tuple[int, int], ...] = ()
     """Inclusive ranges of log numbers that left the agent view."""
     behind: int = 0

@@ -1,6 +1,6 @@
 """An event with its place in the log, and both as JSON."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from tui_app.context.events.base import Payload
@@ -9,6 +9,7 @@ from tui_app.context.events.compaction import (
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
+    CompactionProposed,
     CompactionRedone,
     CompactionStart,
     CompactionUndone,
@@ -32,6 +33,7 @@ from tui_app.context.events.rewrites import REWRITES, RewriteUndone, Rewritten
 from tui_app.context.events.session import (
     CheckpointCreated,
     Error,
+    MemoryPressure,
     ModelChange,
     Notice,
     PolicyChange,
@@ -56,6 +58,7 @@ PAYLOADS: tuple[type[Payload], ...] = (
     CompactionStart,
     CompactionAwaited,
     CompactionProgress,
+    CompactionProposed,
     CompactionComplete,
     CompactionAcknowledged,
     CompactionUndone,
@@ -73,10 +76,13 @@ PAYLOADS: tuple[type[Payload], ...] = (
     TurnEnd,
     QueueChanged,
     GaugeChanged,
+    MemoryPressure,
     Notice,
     *REWRITES,
     RewriteUndone,
 )
+_USAGE_OWN = tuple(each.name for each in fields(UsageInfo) if each.name != "usage")
+"""Fields of ``UsageInfo`` that stand beside the figures of the usage."""
 BY_TYPE: dict[str, type[Payload]] = {payload.TYPE: payload for payload in PAYLOADS}
 
 
@@ -106,7 +112,7 @@ class Record:
 def payload_to_json(payload: Payload) -> dict[str, Any]:
     """Flatten a payload to JSON values; usage events carry their figures at the top."""
     if isinstance(payload, UsageInfo):
-        return dict(payload.usage)
+        return payload.usage | {name: getattr(payload, name) for name in _USAGE_OWN}
     if isinstance(payload, GaugeChanged):
         return payload.usage.to_json()
     return asdict(payload)
@@ -120,7 +126,8 @@ def payload_from_json(kind: str, data: dict[str, Any]) -> Payload:
     """
     cls = BY_TYPE[kind]
     if cls is UsageInfo:
-        return UsageInfo(usage=data)
+        usage = {name: value for name, value in data.items() if name not in _USAGE_OWN}
+        return UsageInfo(usage=usage, **{name: data.get(name) for name in _USAGE_OWN})
     known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
     for name in ("call_ids", "attachments", "prompts"):
         if name in known:

@@ -17,8 +17,7 @@ from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _USAGE = "usage"
-"""Definition shared by the events whose data are the figures themselves."""
-_WITH_USAGE = (UsageInfo, GaugeChanged)
+"""Definition of the data that are the figures themselves; the field that holds them in an event."""
 _JSON_TYPES: dict[object, str] = {
     str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null",
 }  # fmt: skip
@@ -64,22 +63,31 @@ def _envelope(payload: type[Payload]) -> Schema:
         "seq": {**number, "description": f"Number in the session's log, from 1; {place}"},
         "time": {"type": "number", **_described(said.get("time", ""))},
         "version": {"const": SCHEMA_VERSION, "description": "Grows when a field changes its meaning."},
-        "data": _ref(_USAGE) if payload in _WITH_USAGE else _object(payload),
+        "data": _data(payload),
     }
     return {"title": payload.TYPE, **_described(docstrings(payload).text), **_all_required(properties)}
+
+
+def _data(payload: type[Payload]) -> Schema:
+    if payload is GaugeChanged:
+        return _ref(_USAGE)
+    if payload is not UsageInfo:
+        return _object(payload)
+    return _all_required(_usage()["properties"] | _object(UsageInfo, without=_USAGE)["properties"])
 
 
 def _all_required(properties: dict[str, Schema]) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _object(cls: type) -> Schema:
+def _object(cls: type, without: str = "") -> Schema:
     """An object with every field of a dataclass: JSON output leaves none out."""
     hints, said = get_type_hints(cls), docstrings(cls).members
     return _all_required(
         {
             each.name: {**_of_type(hints[each.name]), **_described(said.get(each.name, ""))}
             for each in fields(cls)
+            if each.name != without
         }
     )
 
@@ -122,7 +130,7 @@ def _parts(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:
     """Definitions of what the data of these events refer to."""
     parts: dict[str, Schema] = {}
     for payload in payloads:
-        if payload in _WITH_USAGE:
+        if payload is GaugeChanged:
             parts[_USAGE] = _usage()
             continue
         for cls in _dataclasses_in(payload):

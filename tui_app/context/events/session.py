@@ -1,7 +1,7 @@
 """Events of the session as a whole: beginning, changes of course, errors, end."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from tui_app.context.events.base import ErrorKind, Payload
 
@@ -100,6 +100,20 @@ class QueueChanged(Payload):
     STORED: ClassVar[bool] = False
     prompts: tuple[str, ...]
     paused: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPressure(Payload):
+    """The process holds more memory than it may, and something is done about it."""
+
+    TYPE: ClassVar[str] = "memory.pressure"
+    STORED: ClassVar[bool] = False
+    rss_mb: int
+    """Megabytes of its resident set."""
+    limit_mb: int
+    """Megabytes it may have."""
+    action: Literal["drop", "compact"]
+    """Whether caches are dropped, or the history is compacted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

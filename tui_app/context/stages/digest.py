@@ -31,6 +31,8 @@ _Leaving = tuple[Item, ResultPart, str]
 def digest_lines(items: Sequence[Item], view: Sequence[Item], limit: int) -> str:
     """One line a result: handle, tool, what it was about, what came of it, and how it begins and ends.
 
+    Secrets are masked: a digest outlives the results it speaks of.
+
     Args:
         items: The messages whose results leave.
         view: The whole view, in which the calls are found; without it the tools' names must do.
@@ -102,7 +104,7 @@ def _heading(one: _Leaving, view: Sequence[Item], calls: Mapping[int, Pair]) -> 
     item, part, text = one
     pair, name = calls.get(id(part)), part.tool_name or ""
     title = _plain(name) if pair is None else call_title(name, call_of(view, pair).args_as_json_str())
-    return f"#{item.key} {title} · {_note(part, text)}"
+    return mask_secrets(f"#{item.key} {title} · {_note(part, text)}")
 
 
 def _note(part: ResultPart, text: str) -> str:
@@ -124,11 +126,12 @@ def _line(one: _Leaving, view: Sequence[Item], calls: Mapping[int, Pair], limit:
 
 
 def _first(text: str) -> str:
-    return _plain(text[:_EDGE_CHARS].lstrip().partition("\n")[0])
+    return _plain(mask_secrets(text[:_EDGE_CHARS]).lstrip().partition("\n")[0])
 
 
 def _last(text: str) -> str:
-    return _plain(text[-_EDGE_CHARS:].rstrip().rpartition("\n")[2])
+    # More than is shown: half a secret is not recognised.
+    return _plain(mask_secrets(text[-2 * _EDGE_CHARS :])[-_EDGE_CHARS:].rstrip().rpartition("\n")[2])
 
 
 def _plain(line: str) -> str:

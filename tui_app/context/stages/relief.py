@@ -30,6 +30,8 @@ from tui_app.context.stages.spill import SpillNames
 from tui_app.context.stages.trim import trim
 
 _LOG = logging.getLogger(__name__)
+WORTH_IT = 0.05
+"""Share of the window that a rewrite frees at least where it does not wait for more to change."""
 
 
 def _not_on_disk(_path: str) -> str | None:
@@ -132,18 +134,17 @@ class Relief:
         if (archive := stages.archive) is not None and self._reached(archive.start):
             await self._archive(archive)
         if (settings := stages.trim) is not None and self._reached(settings.start):
-            self._commit(trim(self.history.items(), settings))
+            self._commit_batch(trim(self.history.items(), settings), settings.batch)
         if (sizes := stages.pointers) is not None and self._reached(sizes.threshold):
-            self._commit(
-                pointers(
-                    self.history.items(),
-                    sizes,
-                    self._names() or SpillNames(self.around.now()),
-                    on_disk=self.around.checksum,
-                    contains=self.around.contains,
-                    handles=self._handles,
-                )
+            rewrite = pointers(
+                self.history.items(),
+                sizes,
+                self._names() or SpillNames(self.around.now()),
+                on_disk=self.around.checksum,
+                contains=self.around.contains,
+                handles=self._handles,
             )
+            self._commit_batch(rewrite, sizes.batch)
 
     def _weigh(self, item: Item) -> int:
         return self.history.weigh(item).total
@@ -188,6 +189,23 @@ class Relief:
             # Whatever goes wrong there, the digest that needs no model will do.
             _LOG.warning("a digest was not written", exc_info=True)
             return Digest()
+
+    def _commit_batch(self, rewrite: Rewrite | None, batch: int) -> None:
+        """Apply a decision that can wait, once it changes enough: each time costs what a cache has kept."""
+        if rewrite is None:
+            return
+        exempt = self.history.exempt(rewrite.stage)
+        new = {change.key: change.message for change in rewrite.changes if change.key not in exempt}
+        if len(new) < batch:
+            old = [item for item in self.history.items() if item.key in new]
+            after = [replace(item, message=new[item.key]) for item in old]
+            freed = sum(map(self._tokens, old)) - sum(map(self._tokens, after))
+            if freed < self.history.usage().window.limit * WORTH_IT:
+                return
+        self._commit(rewrite)
+
+    def _tokens(self, item: Item) -> int:
+        return self.history.weigh(item).total
 
     def _commit(self, rewrite: Rewrite | None) -> None:
         """Apply a decision, less what a person has taken back; nothing where its files cannot be kept."""

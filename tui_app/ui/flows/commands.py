@@ -10,6 +10,7 @@ from tui_app.ui.flows.files import copy_answer, export_session
 from tui_app.ui.flows.models import choose_model, switch_to
 from tui_app.ui.flows.policies import change_policy, show_policies
 from tui_app.ui.flows.sessions import choose_session
+from tui_app.ui.flows.stats import show_stats
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.help import HelpScreen
 
@@ -40,19 +41,26 @@ async def run_command(app: "PlimsollApp", session: ChatSession, command: Command
             await _show(app, session, command, argument)
 
 
+async def _tell(app: "PlimsollApp", session: ChatSession, command: CommandId) -> None:
+    """Commands that say how things stand."""
+    match command:
+        case CommandId.HISTORY:
+            await show_history(app, session)
+        case CommandId.STATUS:
+            await show_status(app, session)
+        case CommandId.STATS:
+            await show_stats(app, session)
+        case CommandId.POLICY:
+            await show_policies(app, session)
+        case CommandId.CHECKPOINTS:
+            await show_checkpoints(app, session)
+
+
 async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
     """Commands that change nothing."""
     match command:
         case CommandId.CONTEXT:
             app.jump_to(await show_context(app, session))
-        case CommandId.HISTORY:
-            await show_history(app, session)
-        case CommandId.STATUS:
-            await show_status(app, session)
-        case CommandId.POLICY:
-            await show_policies(app, session)
-        case CommandId.CHECKPOINTS:
-            await show_checkpoints(app, session)
         case CommandId.COPY:
             copy_answer(app, session)
         case CommandId.EXPORT:
@@ -61,6 +69,8 @@ async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, ar
             await app.push_screen_wait(HelpScreen())
         case CommandId.QUIT:
             await app.leave(ask=True)
+        case _:
+            await _tell(app, session, command)
 
 
 async def _clear(app: "PlimsollApp", session: ChatSession) -> None:

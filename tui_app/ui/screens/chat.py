@@ -32,6 +32,7 @@ _BEHIND = (
     "tui_app.ui.flows.commands",
     "tui_app.ui.flows.details",
     "tui_app.ui.flows.leaving",
+    "tui_app.ui.flows.review",
 )
 """Modules that bring in everything the screen needs once it is painted."""
 FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
@@ -122,8 +123,12 @@ class ChatScreen(Screen[None]):
     @on(PromptEditor.HelpWanted)
     @on(ContextGauge.Clicked)
     @on(Transcript.UndoRequested)
+    @on(ChatPane.ReviewWanted)
+    @on(ChatPane.ReviewOver)
     def obey(self, event: Message) -> None:
-        """Do what a key or a click in a widget asks for."""
+        """Do what a key or a click in a widget asks for, or what has to be asked."""
+        from tui_app.ui.flows.review import close_review, review_summary
+
         match event:
             case PromptEditor.HelpWanted():
                 self.run(CommandId.HELP)
@@ -135,6 +140,10 @@ class ChatScreen(Screen[None]):
                 self.run(CommandId.QUIT)
             case Transcript.UndoRequested(entry=entry):
                 self.session.undo(entry)
+            case ChatPane.ReviewWanted(proposed=proposed):
+                self.work(review_summary(self.app, self.session, proposed), group="review")
+            case ChatPane.ReviewOver(job=job):
+                close_review(self.app, job)
 
     @on(Transcript.Opened)
     def open(self, event: Transcript.Opened) -> None:

@@ -91,7 +91,7 @@ def number_lines(done: CompactionComplete) -> str:
         ("outcome", f"{done.outcome} {one_line(done.reason, 200)}".strip()),
         ("trigger", done.trigger.replace("_", " ")),
         ("policy", done.policy),
-        ("summary by", f"{done.performed_by} {done.model}".strip()),
+        ("summary by", f"{done.performed_by} {done.model}".strip() + (", edited by you" * done.edited)),
         ("focus", one_line(done.focus, 200)),
         ("instructions", one_line(done.instructions, 400)),
         ("tokens before", f"{done.tokens_before:,}"),

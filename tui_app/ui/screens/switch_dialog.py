@@ -22,15 +22,12 @@ from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.widgets.gauge_text import window_text
+from tui_app.ui.widgets.stray_keys import StrayKeys
 
 Way = Literal["compact", "anyway", "cancel"]
 ONE_LINE = 96
 """Columns from which a way and what it does stand in one row."""
 WAYS: tuple[Way, ...] = ("compact", "anyway", "cancel")
-QUIET_S = 0.5
-"""Seconds without a key after which the next one is meant for the dialog."""
-_CHOOSING = frozenset({"enter", "up", "down", "home", "end", "pageup", "pagedown"})
-"""Keys that mark or choose a way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,37 +71,6 @@ def switch_lines(plan: SwitchPlan) -> tuple[str, str, str]:
         drops if plan.can_truncate else "not possible: the latest prompt alone is too large",
         stay,
     )
-
-
-class StrayKeys:
-    """Tells keys for a dialog from those of a person who is still writing, and keeps what they write.
-
-    Args:
-        clock: Seconds that only go forward.
-    """
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self.text = ""
-        """What was written."""
-        self._clock = clock
-        self._quiet_since = clock()
-
-    def catch(self, event: events.Key) -> bool:
-        """Whether a key was not meant for the dialog.
-
-        Letters never are; the keys that choose are from the moment on when no key came for a while.
-        """
-        now = self._clock()
-        if event.is_printable and event.character:
-            self.text += event.character
-        elif event.key == "backspace":
-            self.text = self.text[:-1]
-        elif event.key not in _CHOOSING or now - self._quiet_since >= QUIET_S:
-            return False
-        elif event.key == "enter":
-            self.text += "\n"
-        self._quiet_since = now
-        return True
 
 
 class SwitchDialog(Dialog[Way]):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.message import Message
 from textual.widgets import Static
 
 from tui_app.context.usage import ContextUsage
@@ -26,6 +27,7 @@ from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
+    from tui_app.context.events import CompactionProposed
     from tui_app.ui.chat_state import ChatState
 
 WIDE = 110
@@ -38,6 +40,20 @@ class ChatPane(Vertical):
     """Lays the widgets out and hands each its part of the state. Scrolling works from the prompt."""
 
     BINDINGS = as_bindings("pane")
+
+    class ReviewWanted(Message):
+        """A summary waits for a decision."""
+
+        def __init__(self, proposed: "CompactionProposed") -> None:
+            super().__init__()
+            self.proposed = proposed
+
+    class ReviewOver(Message):
+        """A compaction has ended: there is nothing to decide about it any more."""
+
+        def __init__(self, job: str) -> None:
+            super().__init__()
+            self.job = job
 
     def __init__(self, settings: Settings, bodies: Bodies, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -134,6 +134,12 @@ class Layout:
             return "\n".join(clean(part) for part in (entry.title, body.args, body.text) if part)
         return clean(entry.title)
 
+    def shed(self, first: int, last: int) -> None:
+        """Let go of what was painted outside of two slots; their heights stay as they are known."""
+        near = {slot: block for slot, block in self._blocks.items() if first <= slot <= last}
+        self._blocks = OrderedDict(near)
+        self._lines.keep(piece for block in near.values() for piece in block.pieces)
+
     def stale(self, slot: int) -> None:
         """Forget the pieces of a slot; its height is known again when it is painted."""
         self._blocks.pop(slot, None)

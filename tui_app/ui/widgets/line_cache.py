@@ -1,7 +1,7 @@
 """Painted pieces, as many as a few screens need."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tui_app.ui.widgets.lines import Line, Painter
 from tui_app.ui.widgets.pieces import Piece
@@ -41,6 +41,11 @@ class LineCache:
             _, dropped = self._painted.popitem(last=False)
             self._size -= len(dropped)
         return lines
+
+    def keep(self, pieces: Iterable[Piece]) -> None:
+        """Drop all but some pieces."""
+        for piece in self._painted.keys() - set(pieces):
+            self.forget(piece)
 
     def forget(self, piece: Piece) -> None:
         """Drop a piece that will not be shown again, such as a former state of a growing one."""

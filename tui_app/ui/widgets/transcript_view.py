@@ -202,6 +202,12 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
         self.post_message(self.UnreadChanged(self, unread))
         self.refresh()
 
+    def shed(self) -> None:
+        """Let go of lines further than a window away from what is on screen."""
+        rows, first = self._viewport.rows, self._placed_y
+        above, below = max(0, first - rows), min(self._pages.total, first + 2 * rows)
+        self._pages.shed(self._pages.spot_at(above).slot, self._pages.spot_at(below).slot)
+
     # Painting
 
     def render_lines(self, crop: Region) -> list[Strip]:

@@ -1,0 +1,83 @@
+"""Conversations with a compaction in the background, and what may be done beside it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tests.conversation.driving import Desk, assert_valid, turn, until
+from tests.conversation.test_compacting import ASKS, LONG, NOTES, filled, stored
+from tests.servers.behaviours import HangBeforeHeaders, Text
+from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.signals import Signal
+from tui_app.context.compactor import State
+from tui_app.context.events import CompactionComplete, Payload, UserMessage
+from tui_app.conversation.conversation import Conversation
+from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.work import Work
+from tui_app.session.agent_view import fold_agent_view
+
+ASKS_AGAIN = "Update the notes so far"
+
+
+@asynccontextmanager
+async def with_job(desk: Desk, server: FakeOpenAI, release: Signal) -> AsyncIterator[OpenSession]:
+    """A session with a compaction in the background whose summary comes with ``release``."""
+    async with filled(desk, server, window=6_600) as opened:
+        server.add(HangBeforeHeaders(release, text=NOTES), phrase=ASKS)
+        server.add(Text("Short."))
+        await turn(opened.conversation, "Fifth")
+        assert opened.conversation.compactor.state is State.RUNNING
+        assert not opened.conversation.busy
+        yield opened
+
+
+async def until_a_job_runs(conversation: Conversation, server: FakeOpenAI, release: Signal) -> None:
+    """Go on talking until a compaction has started in the background; its summary comes with ``release``."""
+    server.add(HangBeforeHeaders(release, text=NOTES), phrase=ASKS_AGAIN)
+    while conversation.compactor.state is State.IDLE:
+        server.add(Text(f"More. {LONG}", usage=(0, 0)))
+        await turn(conversation, "Again?")
+    assert conversation.compactor.trigger == "background"
+
+
+async def released(opened: OpenSession, release: Signal) -> CompactionComplete:
+    """Let the summary come, and follow the job to its end."""
+    watching = opened.conversation.watch()
+    release.set()
+    record = await until(watching, lambda data: isinstance(data, CompactionComplete))
+    await opened.conversation.settle()
+    assert isinstance(record.data, CompactionComplete)
+    return record.data
+
+
+def prompt_number(conversation: Conversation, beginning: str) -> int:
+    """Log number of a prompt."""
+    (number,) = [
+        record.seq
+        for record, _ in conversation.history.store.records(conversation.session)
+        if isinstance(record.data, UserMessage) and record.data.text.startswith(beginning)
+    ]
+    return number
+
+
+def texts(conversation: Conversation) -> str:
+    return str([item.message for item in conversation.history.items()])
+
+
+async def reopened(desk: Desk, opened: OpenSession) -> None:
+    """What is on disk folds to what was live."""
+    history = opened.conversation.history
+    heads = list(opened.store.heads(opened.conversation.session))
+    assert fold_agent_view(heads) == history.view
+    assert opened.folder.listed() in (None, len(history.view.compactions))
+    assert_valid(opened.conversation)
+
+
+def completes(opened: OpenSession) -> list[CompactionComplete]:
+    return [end for end in stored(opened, CompactionComplete) if isinstance(end, CompactionComplete)]
+
+
+async def beside_the_job(conversation: Conversation, work: Work, done_by: type[Payload]) -> None:
+    """Have something done that a job in the background outlives."""
+    watching = conversation.watch()
+    conversation.submit(work)
+    await until(watching, lambda data: isinstance(data, done_by))

@@ -1,0 +1,300 @@
+"""Whatever is done in whatever order: both views replay, what is sent is valid, and nothing is lost."""
+
+import asyncio
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+
+from tests.context.validity import complaints
+from tests.conversation.logged import opened, say
+from tui_app.agent.recorder import Recorder
+from tui_app.agent.turn import TurnRunner
+from tui_app.context.compactor import CompactionRefused, Compactor, State
+from tui_app.context.events import (
+    AssistantMessage,
+    PolicyChange,
+    Record,
+    SessionClear,
+    SessionStart,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.context.items import to_messages
+from tui_app.context.policy import PLIMSOLL, Policy, Stages
+from tui_app.context.presets import PRESETS
+from tui_app.context.repair import sendable
+from tui_app.context.spending import Ledger
+from tui_app.context.stages.relief import Relief, Surroundings
+from tui_app.context.stages.settings import Archive, Trim
+from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
+from tui_app.conversation.compactions import Compactions
+from tui_app.session.agent_view import MESSAGES, fold_agent_view
+from tui_app.session.heads import head_of
+from tui_app.session.store import Store
+from tui_app.session.user_view import UserView, fold_user_view
+
+SMALL = replace(
+    PLIMSOLL,
+    minimum_gain=0.0,
+    stages=Stages(archive=Archive(cutoff=2), trim=Trim(chars=40, keep_messages=1)),
+)
+"""Makes room in views of any size."""
+SIZES = st.sampled_from([1, 40, 200])
+CHOICE = st.integers(0, 1_000)
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes what it is told to: notes, far too much, or nothing."""
+
+    words: str = "Title: Notes\nShort."
+    model_name: str = "told"
+
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
+        if not self.words:
+            raise SummaryFailed("nothing came back")
+        return Summary(title="Notes", text=self.words)
+
+
+class Session(RuleBasedStateMachine):
+    """One conversation, without a model and without a screen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.loop = asyncio.Runner()
+        self.store = Store(Path(self.folder.name) / "sessions.db")
+        self.store._db.execute("PRAGMA synchronous=OFF")
+        self.session = self.store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
+        self.records: list[Record] = []
+        self.writer, self.policy = Writer(), SMALL
+        self.said: dict[int, str] = {}
+        self.calls = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Open what is on disk."""
+        path = Path(self.folder.name)
+        self.history = opened(self.store, self.session, self.records, path)
+        compactor = Compactor(self.history, self.policy, lambda _trigger: (self.writer,))
+        runner = TurnRunner(Agent(None, output_type=str), Recorder(self.history))
+        self.compactions = Compactions(self.history, compactor, runner)
+        self.user = UserView()
+        for head in self.store.heads(self.session):
+            self.user.apply(head)
+        self.records.clear()
+
+    def teardown(self) -> None:
+        self.loop.run(self.compactions.close())
+        self.loop.close()
+        self.store.close()
+        self.folder.cleanup()
+
+    @property
+    def compactor(self) -> Compactor:
+        return self.compactions.compactor
+
+    @property
+    def open(self) -> list[str]:
+        """Calls that nothing has answered, newest answer only."""
+        made: list[str] = []
+        for head in self.store.heads(self.session):
+            if head.type == AssistantMessage.TYPE:
+                made = list(head.ids)
+            elif head.type == ToolResult.TYPE and head.ids[0] in made:
+                made.remove(head.ids[0])
+            elif head.type == UserMessage.TYPE:
+                made = []
+        return made
+
+    @initialize()
+    def first(self) -> None:
+        say(self.history, "Begin. Never stop.")
+
+    @rule(size=SIZES)
+    def prompt(self, size: int) -> None:
+        say(self.history, "Go on. " * size)
+
+    @rule(turns=st.integers(1, 4), calls=st.integers(0, 3))
+    def talk(self, turns: int, calls: int) -> None:
+        """Whole turns, so that there is something to compact."""
+        for _ in range(turns):
+            self.prompt(200)
+            self.answer(40, calls, False)
+            while self.open:
+                self.result(0, 200)
+            self.answer(200, 0, True)
+
+    @rule(size=SIZES, calls=st.integers(0, 3), reported=st.booleans())
+    def answer(self, size: int, calls: int, reported: bool) -> None:
+        ids = tuple(f"c{self.calls + number}" for number in range(calls))
+        self.calls += calls
+        parts = [TextPart("Done. " * size), *(ToolCallPart("ls", {}, each) for each in ids)]
+        message = ModelResponse(parts=parts)
+        payload = AssistantMessage(
+            text="Done. " * size,
+            tokens=self.history.counter.message(message).nonzero(),
+            model="a:b",
+            call_ids=ids,
+            input_tokens=900 if reported else 0,
+            output_tokens=9,
+        )
+        self.history.append(payload, message)
+        for each in ids:
+            self.history.append(ToolCall(tool_call_id=each, name="ls", args="{}"))
+
+    @precondition(lambda self: self.open)
+    @rule(choice=CHOICE, size=SIZES)
+    def result(self, choice: int, size: int) -> None:
+        call = self.open[choice % len(self.open)]
+        message = ModelRequest(parts=[ToolReturnPart("ls", "file\n" * size, call)])
+        tokens = self.history.counter.message(message).nonzero()
+        self.history.append(
+            ToolResult(tool_call_id=call, name="ls", text="file\n" * size, tokens=tokens), message
+        )
+
+    @rule(words=st.sampled_from(["Title: Notes\nShort.", "", "far too much " * 4_000]))
+    def job(self, words: str) -> None:
+        """Start a compaction, which goes on while other things happen."""
+        self.writer.words = words
+
+        async def start() -> None:
+            if self.compactor.wanted("background"):
+                with suppress(CompactionRefused):
+                    self.compactor.start("background")
+
+        self.loop.run(start())
+
+    @precondition(lambda self: self.compactor.state is not State.IDLE)
+    @rule()
+    def job_ends(self) -> None:
+        self.loop.run(self.compactor.finish())
+
+    @rule()
+    def job_cancelled(self) -> None:
+        self.compactions.cancel()
+
+    @rule()
+    def compact(self) -> None:
+        self.writer.words = "Title: Notes\nShort."
+        self.loop.run(self.compactions.run("manual"))
+
+    @precondition(lambda self: self.history.view.compactions or self.history.view.undone)
+    @rule(undo=st.booleans())
+    def restate(self, undo: bool) -> None:
+        self.compactions.restate(undo=undo)
+
+    @rule()
+    def make_room(self) -> None:
+        policy, history = self.compactor.policy, self.history
+        relief = Relief(policy=policy, history=history, count=history.counter.text, around=Surroundings())
+        relief.arrivals()
+        self.loop.run(relief.make_room())
+
+    @precondition(lambda self: self.history.view.rewrites)
+    @rule(choice=CHOICE)
+    def restore(self, choice: int) -> None:
+        rewrites = self.history.view.rewrites
+        self.compactions.restore(rewrites[choice % len(rewrites)])
+
+    @rule(choice=CHOICE)
+    def rewind(self, choice: int) -> None:
+        prompts = [head.seq for head in self.store.heads(self.session) if head.type == UserMessage.TYPE]
+        to = prompts[choice % len(prompts)]
+        possible = self.history.view.can_rewind(to)
+        assert self.compactions.rewind(to) is possible
+        if possible:
+            assert all(head.seq < to for head in self.history.view.visible())
+
+    @precondition(lambda self: len(self.history.items()) > 12)
+    @rule()
+    def clear(self) -> None:
+        self.compactions.cancel()
+        self.history.append(SessionClear())
+        assert self.history.items() == []
+
+    @precondition(lambda self: len(self.history.items()) > 12)
+    @rule(policy=st.sampled_from([SMALL, *PRESETS.values()]))
+    def change_policy(self, policy: Policy) -> None:
+        self.compactions.cancel()
+        self.history.append(PolicyChange(old=self.policy.name, new=policy.name))
+        self.policy = self.compactor.policy = policy
+
+    @rule()
+    def reopen(self) -> None:
+        self.compactions.cancel()
+        self.follow()
+        self.begin()
+
+    @invariant()
+    def follow(self) -> None:
+        """The user view goes on with what was shown."""
+        for record in self.records:
+            if record.seq:
+                self.user.apply(head_of(record.seq, record.time, record.data))
+        self.records.clear()
+
+    @invariant()
+    def replaying_gives_what_is_live(self) -> None:
+        self.follow()
+        heads = list(self.store.heads(self.session))
+        assert fold_agent_view(heads) == self.history.view
+        assert fold_user_view(heads) == self.user
+
+    @invariant()
+    def what_would_be_sent_is_valid_and_in_order(self) -> None:
+        items = self.history.items()
+        assert complaints(sendable(to_messages(items))) == []
+        said = [head.seq for head in self.history.view.visible() if head.type in MESSAGES]
+        assert said == sorted(set(said))
+        assert [item.key for item in items] == [head.seq for head in self.history.view.visible()]
+
+    @invariant()
+    def counts_are_those_of_a_full_recount(self) -> None:
+        again = opened(self.store, self.session, [], Path(self.folder.name))
+        assert again.usage() == self.history.usage()
+        counted = sum(again.counter.message(item.message).total for item in again.items())
+        assert sum(weighed.tokens.total for weighed in self.history.view.weighed()) == counted
+
+    @invariant()
+    def nothing_is_lost(self) -> None:
+        rows = {entry.seq for entry in self.user.entries} | {row.result_seq for row in self.user.entries}
+        for record, message in self.store.records(self.session):
+            if record.data.TYPE in MESSAGES:
+                assert self.said.setdefault(record.seq, str(message)) == str(message)
+                assert record.seq in rows
+        assert len(self.said) == sum(head.type in MESSAGES for head in self.store.heads(self.session))
+
+
+Session.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+TestSession = Session.TestCase
+
+
+def test_the_machine_finds_what_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that is gone from the log is found out twice."""
+    machine = Session()
+    try:
+        machine.first()
+        for _ in range(3):
+            machine.answer(200, 0, False)
+            machine.prompt(200)
+        machine.compact()
+        assert machine.history.view.compactions
+        machine.replaying_gives_what_is_live()
+        machine.nothing_is_lost()
+        machine.store._db.execute("DELETE FROM events WHERE seq = 3")
+        with pytest.raises(AssertionError):
+            machine.nothing_is_lost()
+        with pytest.raises(AssertionError):
+            machine.replaying_gives_what_is_live()
+    finally:
+        machine.teardown()

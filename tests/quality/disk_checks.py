@@ -1,0 +1,207 @@
+"""Checks of log and disk behind a played conversation (S6 to S8)."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+
+from tests.quality.playing import Play
+from tests.quality.sent_checks import SECRET
+from tui_app.context.compactor import CompactionRefused, Compactor
+from tui_app.context.events import CompactionComplete, Record
+from tui_app.context.heuristic import ExtractiveSummariser
+from tui_app.context.history import Proposal
+from tui_app.context.items import Item, to_messages
+from tui_app.context.spending import Ledger
+from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.view_messages import ViewMessages
+from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.store import Store
+from tui_app.session.user_view import fold_user_view
+
+
+class Died(BaseException):
+    """The process is gone, as far as it can be played: nothing behind the write happens any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A summariser that never writes anything."""
+
+    model_name: str = "failing"
+
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
+        raise SummaryFailed("nothing came back")
+
+
+def view_of(history: SessionHistory) -> list[str]:
+    """The agent view, byte for byte."""
+    return spoken([item.message for item in history.items()])
+
+
+def spoken(messages: Sequence[ModelMessage]) -> list[str]:
+    """What messages say, byte for byte; without the ids that a run writes into those it sends."""
+    dumped = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
+    return [json.dumps([message["kind"], message["parts"]]) for message in dumped]
+
+
+def kept_on_disk(play: Play) -> bool:
+    """S6: rows only came; every message is in the log, and in the view again once all is taken back.
+
+    Ends the play: what was compacted and rewritten is undone.
+    """
+    rows = [(record.seq, record.data) for record, _ in play.store.records(play.session)]
+    published = {record.seq: record.data for record in play.published}
+    appended = [number for number, _ in rows] == list(range(1, len(rows) + 1))
+    unchanged = all(published.get(number, data) == data for number, data in rows)
+    texts = all(play.store.message(play.session, number) == text for number, text in play.said)
+    return appended and unchanged and texts and _archived(play) and _all_comes_back(play)
+
+
+def _archived(play: Play) -> bool:
+    """Whether each compaction wrote down the view as it was, and no secret into its notes."""
+    heads = list(play.store.heads(play.session))
+    for record in play.stored(CompactionComplete):
+        done = record.data
+        if not isinstance(done, CompactionComplete) or done.outcome != "success":
+            continue
+        shown = fold_agent_view(head for head in heads if head.seq < record.seq).visible()
+        messages = ViewMessages(play.store, play.session)
+        messages.load(shown)
+        before = to_messages([Item(head.seq, messages.of(head)) for head in shown])
+        written = json.loads(Path(done.history_path).with_suffix(".json").read_text(encoding="utf-8"))
+        if spoken(ModelMessagesTypeAdapter.validate_python(written)) != spoken(before):
+            return False
+        if SECRET in Path(done.checkpoint_path).read_text(encoding="utf-8"):
+            return False
+    return True
+
+
+def _all_comes_back(play: Play) -> bool:
+    history = play.reopened()
+    while history.view.compactions or history.view.rewrites:
+        if history.view.compactions:
+            history.restate(history.view.compactions[-1], undo=True)
+        else:
+            history.restore(history.view.rewrites[-1])
+    said = ModelMessagesTypeAdapter.validate_json(f"[{','.join(text for _, text in play.said)}]")
+    return view_of(history) == spoken(said)
+
+
+async def unchanged_by_failure(play: Play) -> bool:
+    """S7: a summary that fails, and a disk that is full, leave the view as it was."""
+    history, before = play.history, view_of(play.history)
+    usage = history.usage()
+    policy = replace(play.policy, fallback="none", summary_by="llm")
+    compactor = Compactor(history, policy, lambda _trigger: (Failing(),))
+    try:
+        compactor.start("headless")
+    except CompactionRefused:
+        return True
+    ended = await compactor.finish()
+    failed = ended is not None and ended.outcome == "failed"
+    proposal = await _proposal(play)
+    if proposal is not None:
+        with suppress(OSError), failing_at(4, OSError(28, "No space left on device")):
+            history.commit(proposal)
+            return False
+    return failed and (view_of(history), history.usage()) == (before, usage)
+
+
+async def survives_dying(play: Play) -> bool:
+    """S8: whatever write of a compaction the process dies at, the next start has all of it or none.
+
+    At every write of one compaction an error is raised; then the session is opened anew.
+    """
+    before = view_of(play.history)
+    if view_of(play.reopened()) != before or play.reopened().view != play.history.view:
+        return False
+    if not _folds_agree(play):
+        return False
+    proposal = await _proposal(play)
+    if proposal is None:
+        return True
+    stays = [item for item in play.history.items() if item.key not in proposal.left]
+    after = sorted(spoken([*(item.message for item in stays), proposal.message]))
+    for place in range(100):
+        history = play.reopened()
+        history.fix(play.history.usage().window, play.history.usage().parts, "offline")
+        with suppress(Died), failing_at(place, Died()):
+            history.commit(proposal)
+            return False  # the last place is behind everything
+        if view_of(history) != before or not _folds_agree(play):
+            return False
+        if (found := view_of(play.reopened())) != before:
+            return place > 10 and sorted(found) == after
+    return False
+
+
+async def _proposal(play: Play) -> Proposal | None:
+    """A compaction that is written and not applied."""
+    taken: list[Proposal] = []
+
+    class Taking(Compactor):
+        def apply_ready(self) -> CompactionComplete | None:
+            job, self._job = self._job, None
+            if job is not None and isinstance(result := job.task.result(), Proposal):
+                taken.append(result)
+            return None
+
+    compactor = Taking(play.history, play.policy, lambda _trigger: (ExtractiveSummariser(play.text.count),))
+    try:
+        compactor.start("headless")
+    except CompactionRefused:
+        return None
+    await compactor.finish()
+    return taken[0] if taken else None
+
+
+def _folds_agree(play: Play) -> bool:
+    """Whether both views, replayed, are what was live."""
+    heads = list(play.store.heads(play.session))
+    seen = [head for head in heads if head.seq <= play.published[-1].seq]
+    return fold_agent_view(heads) == play.reopened().view and fold_user_view(seen) == play.shown
+
+
+@contextmanager
+def failing_at(place: int, error: BaseException) -> Iterator[None]:
+    """Raise at the so-manieth write: of a file, of its name, in front of, in and behind a transaction."""
+    left = [place]
+    rename, append_many, touch = Path.replace, Store.append_many, Store._touch
+
+    def step() -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise error
+
+    def dying_fsync(_file: int) -> None:
+        step()
+
+    def dying_rename(self: Path, target: Path) -> Path:
+        step()
+        return rename(self, target)
+
+    def dying_append(self: Store, *events: Any) -> list[Record]:
+        step()
+        records = append_many(self, *events)
+        step()
+        return records
+
+    def dying_touch(self: Store, *events: Any) -> None:
+        step()
+        touch(self, *events)
+
+    with (
+        patch.object(os, "fsync", dying_fsync),
+        patch.object(Path, "replace", dying_rename),
+        patch.object(Store, "append_many", dying_append),
+        patch.object(Store, "_touch", dying_touch),
+    ):
+        yield

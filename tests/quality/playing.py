@@ -1,0 +1,187 @@
+"""A transcript played through the real pipeline over a real log, request by request, without any model."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic_ai import Agent
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.usage import RequestUsage
+
+from tests.quality.sent_checks import INSTRUCTIONS, Key, parts_of
+from tests.quality.text import message_text
+from tui_app.context.compactor import CompactionRefused, Compactor
+from tui_app.context.encodings import TextCounter
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionStart,
+    Payload,
+    Record,
+    SessionStart,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.context.governor import ContextGovernor
+from tui_app.context.heuristic import ExtractiveSummariser
+from tui_app.context.items import answer_id, is_system, to_messages
+from tui_app.context.learnt import LearntModels
+from tui_app.context.limits import ContextTooLarge, Limits
+from tui_app.context.policy import Policy
+from tui_app.context.tokens import TokenCounter
+from tui_app.conversation.checkpointing import Archive
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.session.heads import head_of
+from tui_app.session.store import Store
+from tui_app.session.user_view import UserView
+from tui_app.session.workspace import SessionFolder
+
+
+@dataclass(slots=True)
+class Play:
+    """One conversation under one policy in one window, with its log in a folder of its own."""
+
+    folder: Path
+    policy: Policy
+    window: int
+    text: TextCounter
+    store: Store = field(init=False)
+    session: str = field(init=False)
+    history: SessionHistory = field(init=False)
+    compactor: Compactor = field(init=False)
+    said: list[tuple[int, str]] = field(default_factory=list)
+    """Log number and stored text of every message of the transcript."""
+    keys: dict[int, list[Key]] = field(default_factory=dict)
+    """What those messages hold, by log number."""
+    published: list[Record] = field(default_factory=list)
+    shown: UserView = field(default_factory=UserView)
+    """The user view as a screen would have folded it."""
+    early: list[CompactionStart] = field(default_factory=list)
+    """Compactions that started although the policy saw no need."""
+    sent: list[ModelMessage] = field(default_factory=list)
+    instructions: str = ""
+    """What came with the newest request."""
+    refused: int = 0
+    """Requests that could not fit whatever is left out, and were not sent."""
+    _agent: Agent[None, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.store = Store(self.folder / "sessions.db")
+        # What is played is a dying process, not a power cut: nothing has to be waited for.
+        self.store._db.execute("PRAGMA synchronous=OFF")
+        self.session = self.store.create(SessionStart(cwd="/", model="offline"), time=1.0)
+        self.history = self.reopened(self._note)
+        writer = ExtractiveSummariser(self.text.count)
+        self.compactor = Compactor(self.history, self.policy, lambda _trigger: (writer,), fallback=writer)
+        governor = ContextGovernor(
+            self.policy,
+            history=self.history,
+            compactor=self.compactor,
+            counter=self.history.counter,
+            limits=Limits(LearntModels(None), setting=self.window),
+        )
+        model = FunctionModel(self._answer, model_name="offline", profile=ModelProfile())
+        self._agent = Agent(model, instructions=INSTRUCTIONS, capabilities=[governor])
+
+    def reopened(self, publish: Callable[[Record], None] = lambda _record: None) -> SessionHistory:
+        """The history as another process would find it on disk now."""
+        history = SessionHistory(
+            store=self.store,
+            session=self.session,
+            archive=Archive(SessionFolder(self.folder / self.session)),
+            counter=TokenCounter(self.text),
+            publish=publish,
+            model="offline",
+        )
+        history.load()
+        return history
+
+    def say(self, messages: Sequence[ModelMessage]) -> None:
+        """Write messages of the transcript to the log, an event for each, as a turn does."""
+        for message in messages:
+            for payload, single in _events(message, self.history.counter):
+                record = self.history.append(payload, single)
+                if single is not None:
+                    stored = self.store.message(self.session, record.seq)
+                    self.said.append((record.seq, str(stored)))
+                    self.keys[record.seq] = [key for _, key, _ in parts_of([single])]
+
+    async def send(self) -> bool:
+        """Have the next request sent, and what is due when a turn has ended; whether it could be sent."""
+        fitted = False
+        with suppress(ContextTooLarge):
+            await self._agent.run(None, message_history=to_messages(self.history.items()))
+            fitted = True
+        self.refused += not fitted
+        await self.compactor.finish()
+        due = self.policy.due_at_turn_end(self.history.usage()) and self.compactor.wanted("turn_end")
+        if due:
+            with suppress(CompactionRefused):
+                self.compactor.start("turn_end")
+        await self.compactor.finish()
+        return fitted
+
+    def close(self) -> None:
+        self.store.close()
+
+    def stored(self, *kinds: type[Payload]) -> list[Record]:
+        """Records of some kinds, as they were published."""
+        return [record for record in self.published if isinstance(record.data, kinds)]
+
+    def _note(self, record: Record) -> None:
+        if record.seq:
+            self.published.append(record)
+            self.shown.apply(head_of(record.seq, record.time, record.data))
+        if isinstance(record.data, CompactionStart) and not self._due(record.data):
+            self.early.append(record.data)
+
+    def _due(self, start: CompactionStart) -> bool:
+        usage = self.history.usage()
+        if start.trigger == "turn_end":
+            return self.policy.due_at_turn_end(usage)
+        return self.policy.pressure(usage) != "none"
+
+    def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        self.sent, self.instructions = list(messages), info.instructions or ""
+        # What the model would report by itself is a guess, and the governor would learn from it.
+        counted = sum(self.history.counter.message(message).total for message in messages)
+        return ModelResponse(
+            parts=[TextPart("ok")], usage=RequestUsage(input_tokens=counted, output_tokens=1)
+        )
+
+
+def _events(message: ModelMessage, counter: TokenCounter) -> list[tuple[Payload, ModelMessage | None]]:
+    """Events as a turn or an import makes them: one for every answer, call, prompt and result."""
+    if isinstance(message, ModelResponse):
+        calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
+        ids = tuple(call.tool_call_id for call in calls)
+        said = AssistantMessage(
+            text=message_text(message), call_ids=ids, tokens=counter.message(message).nonzero()
+        )
+        made = [
+            ToolCall(tool_call_id=c.tool_call_id, name=c.tool_name, args=c.args_as_json_str()) for c in calls
+        ]
+        return [(said, message), *((call, None) for call in made)]
+    return [_event(ModelRequest(parts=[part]), counter) for part in message.parts]
+
+
+def _event(single: ModelRequest, counter: TokenCounter) -> tuple[Payload, ModelMessage]:
+    (part,) = single.parts
+    text, tokens = message_text(single), counter.message(single).nonzero()
+    call_id = answer_id(part)
+    if call_id is not None and not isinstance(part, UserPromptPart):
+        name = getattr(part, "tool_name", None) or ""
+        return ToolResult(tool_call_id=call_id, name=name, text=text, tokens=tokens), single
+    kind = SystemMessage if is_system(single) else UserMessage
+    return kind(text=text, tokens=tokens), single

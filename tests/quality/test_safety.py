@@ -1,0 +1,246 @@
+"""The safety matrix: every policy in every window on made-up sessions, and proof that each check can fail."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pydantic_ai.messages import (
+    CompactionPart,
+    ImageUrl,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from tests.context.facts_kit import call, says, shell, user
+from tests.quality import verdicts
+from tests.quality.disk_checks import kept_on_disk, survives_dying, unchanged_by_failure
+from tests.quality.governed import COMPACTION_ALONE
+from tests.quality.playing import Play
+from tests.quality.safety import WINDOWS, main, matrix
+from tests.quality.sent_checks import INSTRUCTIONS, ORDER, SECRET, Request, Source, judge, opening
+from tests.quality.test_report import transcript
+from tests.quality.verdicts import CHECKS, play_through
+from tui_app.context.encodings import TextCounter
+from tui_app.context.history import Proposal
+from tui_app.context.policy import PLIMSOLL
+from tui_app.context.presets import PRESETS
+from tui_app.conversation.session_history import SessionHistory
+
+
+def text() -> TextCounter:
+    """Estimates: no tokenizer has to be loaded."""
+    return TextCounter(None)
+
+
+def work(turns: int, printed: int) -> list[ModelMessage]:
+    """Files written and tests run, turn by turn."""
+    messages: list[ModelMessage] = [*user("Build the shop. Never touch the migrations."), *says("I begin.")]
+    for turn in range(turns):
+        messages += user(f"Now page {turn}, als nächstes bitte 次 🚢.")
+        messages += call(
+            "Write", {"file_path": f"/w/page{turn}.py", "content": "x = 1\n" * 90}, "File created"
+        )
+        messages += shell(f"pytest test_page{turn}.py", "passed " * printed)
+        messages += says(f"Page {turn} is done.")
+    return messages
+
+
+def giants() -> list[ModelMessage]:
+    """One huge result, one huge line, one long prompt."""
+    lines = "".join(f"{number}: the tide comes in twice a day\n" for number in range(2_100))
+    return [
+        *user("Read the log. " + "It must stay whole. " * 150),
+        *call("read", {"path": "log.txt"}, lines),
+        *call("read", {"path": "line.txt"}, "word " * 11_000),
+        *says("Read."),
+        *work(2, 400),
+    ]
+
+
+def odd() -> list[ModelMessage]:
+    """What other programs leave behind: calls that stay open, results of nothing, ids used again, blanks."""
+    messages: list[ModelMessage] = [*user("Go on."), ModelResponse(parts=[TextPart("")])]
+    for turn in range(7):
+        pair = [ToolCallPart("a", {"n": turn}, "one"), ToolCallPart("b", {"n": turn}, "two")]
+        messages += [
+            ModelResponse(parts=[ThinkingPart("Hm."), TextPart(f"Both, {turn}."), *pair]),
+            ModelRequest(
+                parts=[
+                    ToolReturnPart("b", f"{turn} second " * 400, "two"),
+                    ToolReturnPart("a", f"{turn} first " * 400, "one"),
+                ]
+            ),
+            ModelRequest(parts=[ToolReturnPart("a", "of nothing", f"orphan-{turn}")]),
+            ModelResponse(parts=[TextPart("Then."), ToolCallPart("c", {"n": turn}, f"open-{turn}")]),
+            ModelRequest(parts=[UserPromptPart(["Look at this.", ImageUrl("https://example.org/a.png")])]),
+            ModelResponse(parts=[TextPart("Said twice, ")]),
+            ModelResponse(parts=[TextPart(f"number {turn}.")]),
+            *user(f"And {turn}?"),
+        ]
+    return messages
+
+
+SESSIONS = {"work": work(11, 500), "giants": giants(), "odd": odd()}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("name", SESSIONS)
+def test_every_policy_passes_every_check(name: str, window: int) -> None:
+    found = matrix([SESSIONS[name]], list(PRESETS.values()), [window], text())
+    assert len(found) == len(PRESETS)
+    assert {key[1]: dict(verdict.failures) for key, verdict in found.items() if verdict.failures} == {}
+    assert all(verdict.requests > verdict.refused for verdict in found.values())
+    if window == WINDOWS[0]:
+        done = [verdict.compactions + verdict.cut + verdict.rewrites for verdict in found.values()]
+        assert all(done), "there was something to do"
+
+
+def test_a_page_holds_nothing_of_the_sessions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    transcript(tmp_path / "zanzibar.json", 10)
+    out = tmp_path / "out.md"
+    assert main([str(tmp_path), "--window", "4000", "--markdown", str(out)]) == 0
+    page = out.read_text(encoding="utf-8")
+    assert page == capsys.readouterr().out[:-1]
+    assert "1 transcripts, each under 6 policies in 1 windows: 6 plays, " in page
+    assert f"| S1 {CHECKS['S1']} | 6/6 |" in page
+    assert "| 1, openai-chat | " in page
+    assert "zanzibar" not in page
+
+
+def test_an_empty_folder_and_a_failure_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main([str(tmp_path)]) == 1
+    assert "No transcript in " in capsys.readouterr().err
+    transcript(tmp_path / "zanzibar.json", 2)
+    monkeypatch.setattr(verdicts, "kept_on_disk", lambda _play: False)
+    assert main([str(tmp_path), "--window", "4000"]) == 1
+    told = capsys.readouterr()
+    assert "plimsoll, 4,000: {'S6': 1}" in told.err
+    assert f"| S6 {CHECKS['S6']} | 0/6 |" in told.out
+
+
+SAID: list[ModelMessage] = [
+    *user("Read both."),
+    ModelResponse(parts=[ToolCallPart("a", {}, "1"), ToolCallPart("b", {}, "2")]),
+    ModelRequest(parts=[ToolReturnPart("b", "second", "2"), ToolReturnPart("a", "first", "1")]),
+    *says("Read."),
+    *user("Now write."),
+]
+SYSTEM, *REST = OPENING = opening()
+
+
+def summary(words: str = "Notes.") -> ModelRequest:
+    return ModelRequest(parts=[CompactionPart(words)])
+
+
+def broken(
+    messages: Sequence[ModelMessage], *, cut: bool = False, instructions: str = INSTRUCTIONS
+) -> set[str]:
+    """Names of the checks that a request fails."""
+    source = Source()
+    source.add([*OPENING, *SAID])
+    request = Request(messages, instructions, cut, frozenset(), keeps_first=False)
+    return {name for name, passed in judge(request, source).items() if not passed}
+
+
+@pytest.mark.parametrize(
+    ("messages", "fails"),
+    [
+        ([SYSTEM, *REST, *SAID], set[str]()),
+        ([SYSTEM, summary(), *SAID[-3:]], {"S1", "S2", "S3", "S4"}),
+        ([SYSTEM, summary(), *SAID[1:]], set[str]()),
+        ([SYSTEM, summary(), SAID[0], *SAID[-2:]], set[str]()),
+        ([SYSTEM, summary(), SAID[-2], SAID[-1]], set[str]()),
+        ([SYSTEM, summary(), SAID[-1], SAID[-2], SAID[0]], {"S2", "S4"}),
+        ([SYSTEM, summary(), *SAID[1:3], SAID[-1]], {"S4"}),
+        ([SYSTEM, summary(), SAID[0], *SAID[-2:-1]], {"S3", "S4"}),
+        ([SYSTEM, summary(), *says("Reed."), SAID[-1]], {"S2", "S4"}),
+        ([SYSTEM, *REST, *SAID[:-1], *says("More."), *user("Now write.")], {"S2", "S3", "S4"}),
+        ([SYSTEM, *REST[1:], *SAID], {"S4"}),
+        (
+            [ModelRequest(parts=[SystemPromptPart("You are careless.")]), summary(), SAID[-1]],
+            {"S2", "S4", "S5"},
+        ),
+        ([SYSTEM, summary(), summary(), SAID[-1]], {"S10"}),
+        ([SYSTEM, summary(f"- {ORDER}"), SAID[-1]], {"S10"}),
+        ([SYSTEM, summary(f"key {SECRET}"), SAID[-1]], {"S11"}),
+    ],
+)
+def test_the_checks_of_a_request_can_fail(messages: list[ModelMessage], fails: set[str]) -> None:
+    assert broken(messages) == fails
+
+
+def test_a_request_that_was_cut_may_miss_something_but_never_the_latest_prompt() -> None:
+    shorter = replace(SAID[2], parts=[ToolReturnPart("b", "sec", "2"), ToolReturnPart("a", "first", "1")])  # type: ignore[type-var]
+    assert broken([SYSTEM, SAID[0], SAID[1], shorter, *SAID[3:]]) == {"S4"}
+    assert broken([SYSTEM, SAID[0], SAID[1], shorter, *SAID[3:]], cut=True) == set()
+    assert broken([SYSTEM, *SAID[:3]], cut=True) == {"S4"}
+    assert broken([SYSTEM, *REST, *SAID], instructions="") == {"S5"}
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Play:
+    """A conversation in which something was compacted."""
+    played = Play(tmp_path, COMPACTION_ALONE, 8_000, text())
+
+    async def go() -> None:
+        played.say(opening())
+        for turn in range(8):
+            played.say([*shell(f"make page{turn}", "passed " * 900), *says("Done."), *user("Go on.")])
+            await played.send()
+
+    asyncio.run(go())
+    assert played.history.view.compactions
+    return played
+
+
+def test_log_and_disk_pass(play: Play) -> None:
+    assert asyncio.run(unchanged_by_failure(play))
+    assert asyncio.run(survives_dying(play))
+    assert kept_on_disk(play)
+    play.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM events WHERE seq = 4",
+        "UPDATE events SET message = replace(message, 'strange', 'fine')",
+        "UPDATE events SET data = replace(data, 'strange', 'fine')",
+    ],
+)
+def test_the_check_of_the_log_can_fail(play: Play, statement: str) -> None:
+    play.store._db.execute(statement)
+    assert not kept_on_disk(play)
+    play.close()
+
+
+def test_the_checks_of_failing_can_fail(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view that changes before the log does is found out by both."""
+    commit: Callable[[SessionHistory, Proposal], object] = SessionHistory.commit
+
+    def hasty(self: SessionHistory, proposal: Proposal) -> object:
+        self.view._hide_from(0, by=1)
+        self._items = None
+        return commit(self, proposal)
+
+    monkeypatch.setattr(SessionHistory, "commit", hasty)
+    assert not asyncio.run(survives_dying(play))
+    assert not asyncio.run(unchanged_by_failure(play))
+    play.close()
+
+
+async def test_the_check_of_what_was_due_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Play, "_due", lambda _play, _start: False)
+    found = await play_through(work(14, 400), PLIMSOLL, 8_000, text(), tmp_path)
+    assert dict(found.failures) == {"S9": 1}

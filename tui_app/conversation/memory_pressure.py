@@ -1,0 +1,166 @@
+"""What is done when the process has grown too large: caches are dropped, then the history is compacted."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from tui_app.context.events import AssistantMessage, MemoryPressure, TurnEnd
+from tui_app.context.job import State
+from tui_app.conversation.bus import Subscription
+from tui_app.conversation.conversation import Conversation
+from tui_app.conversation.resident import collect, resident_mb
+from tui_app.conversation.work import Compact
+
+EVERY_S = 30.0
+"""Seconds between two looks while nothing happens."""
+SOON_S = 2.0
+"""Seconds after caches were dropped until the next look: the screen drops its own meanwhile."""
+LARGE = 20_000
+"""Tokens of a view below which a compaction would free next to nothing: some hundred kilobytes."""
+_REGROWN = 1.1
+"""Caches are dropped again when the process has grown by this factor since."""
+_log = logging.getLogger(__name__)
+Step = Literal["nothing", "drop", "compact"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What is known at one look."""
+
+    rss_mb: int
+    limit_mb: int
+    """0 for no limit."""
+    tokens: int
+    """Size of the view."""
+    automatic: bool = True
+    """Whether the policy lets a compaction start by itself."""
+    idle: bool = True
+    """Whether no turn and no compaction is working with the loaded messages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What was done since the process last was below its limit."""
+
+    dropped_at: int | None = None
+    """Megabytes at which caches were dropped; None if they were not."""
+    messages_dropped: bool = False
+    """Whether the loaded messages were among them; those in use are not."""
+    compacted_at: int | None = None
+    """Tokens of the view for which a compaction was asked; None if none was."""
+
+
+def decide(now: Reading, past: Past) -> Step:
+    """Choose the next step: caches first, and each step once until something has changed.
+
+    Args:
+        now: The present look.
+        past: What was done already.
+    """
+    if not is_short(now):
+        return "nothing"
+    if past.dropped_at is None or now.rss_mb >= past.dropped_at * _REGROWN:
+        return "drop"
+    if now.idle and not past.messages_dropped:
+        return "drop"
+    if not now.automatic or now.tokens < LARGE:
+        return "nothing"
+    return "compact" if past.compacted_at is None or now.tokens > past.compacted_at else "nothing"
+
+
+def is_short(now: Reading) -> bool:
+    """Whether the process is above its limit."""
+    return 0 < now.limit_mb < now.rss_mb
+
+
+@dataclass(slots=True)
+class MemoryGuard:
+    """Looks after each answer, at the end of each turn, and every half minute.
+
+    Attributes:
+        read: Megabytes the process holds; None where that is not known.
+    """
+
+    conversation: Conversation
+    limit_mb: int
+    read: Callable[[], int | None] = resident_mb
+    past: Past = Past()
+    _task: "asyncio.Task[None] | None" = field(default=None)
+
+    def start(self) -> None:
+        """Begin looking, if there is a limit."""
+        if self.limit_mb and self._task is None:
+            self._task = asyncio.create_task(self._watch(self.conversation.watch()), name="memory")
+            self._task.add_done_callback(_log_defect)
+
+    async def close(self) -> None:
+        """Stop looking."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def look(self) -> Step:
+        """Look once and do what is due; what was done is told with an event."""
+        rss_mb = await asyncio.to_thread(self.read)
+        if rss_mb is None:
+            return "nothing"
+        conversation = self.conversation
+        now = Reading(
+            rss_mb=rss_mb,
+            limit_mb=self.limit_mb,
+            tokens=conversation.usage.total,
+            automatic=conversation.compactor.policy.automatic,
+            idle=not conversation.busy and conversation.compactor.state is State.IDLE,
+        )
+        step = decide(now, self.past)
+        if not is_short(now):
+            self.past = Past()
+        if step != "nothing":
+            self._act(step, now)
+        return step
+
+    def _act(self, step: Literal["drop", "compact"], now: Reading) -> None:
+        conversation = self.conversation
+        conversation.history.report(MemoryPressure(rss_mb=now.rss_mb, limit_mb=now.limit_mb, action=step))
+        if step == "drop":
+            self.past = replace(self.past, dropped_at=now.rss_mb, messages_dropped=now.idle)
+            if now.idle:
+                conversation.history.shed()
+            collect()
+        else:
+            self.past = replace(self.past, compacted_at=now.tokens)
+            if conversation.busy:
+                conversation.compactor.pressed = True
+            else:
+                conversation.submit(Compact(trigger="memory_pressure"))
+
+    async def _watch(self, events: Subscription) -> None:
+        wait = SOON_S
+        while True:
+            try:
+                async with asyncio.timeout(wait):
+                    record = await anext(events)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                pass
+            else:
+                if not isinstance(record.data, AssistantMessage | TurnEnd):
+                    continue
+                self._after_turn(ended=isinstance(record.data, TurnEnd))
+            wait = SOON_S if await self.look() == "drop" else EVERY_S
+
+    def _after_turn(self, *, ended: bool) -> None:
+        """Have a compaction that no further request of the turn has run done behind it."""
+        compactor = self.conversation.compactor
+        if ended and compactor.pressed:
+            compactor.pressed = False
+            self.conversation.submit(Compact(trigger="memory_pressure"))
+
+
+def _log_defect(task: "asyncio.Task[None]") -> None:
+    """A session goes on without its guard; the program's log says why it ended."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.error("watching the memory failed", exc_info=error)

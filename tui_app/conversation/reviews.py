@@ -1,0 +1,57 @@
+"""Summaries that wait for a person: shown as events, decided by whoever shows them."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tui_app.context.events import CompactionProposed, Payload
+from tui_app.context.history import Proposal
+
+
+@dataclass(slots=True)
+class Reviews:
+    """Asks a person about summaries. Belongs to one event loop."""
+
+    report: Callable[[Payload], object]
+    """Shows an event."""
+    _asked: dict[str, "asyncio.Future[str | None]"] = field(default_factory=dict)
+
+    async def __call__(self, proposal: Proposal, problem: str = "") -> str | None:
+        """Show a summary and wait for the decision; see ``Reviewer``."""
+        done = proposal.complete
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._asked[done.job] = answer
+        self.report(
+            CompactionProposed(
+                job=done.job,
+                summary=done.summary,
+                problem=problem,
+                model=done.model,
+                tokens_before=done.tokens_before,
+                tokens_after=done.tokens_after,
+                messages_before=done.messages_before,
+                messages_after=done.messages_after,
+                retention=done.retention,
+                facts_lost=sum(fact.state == "lost" for fact in done.facts),
+            )
+        )
+        try:
+            return await answer
+        finally:
+            del self._asked[done.job]
+
+    def decide(self, job: str, summary: str | None) -> bool:
+        """Answer the question about a job's summary.
+
+        Args:
+            job: Which job.
+            summary: The summary to apply, as it was or edited; None discards it.
+
+        Returns:
+            Whether the job was waiting for it.
+        """
+        answer = self._asked.get(job)
+        if answer is None or answer.done():
+            return False
+        answer.set_result(summary)
+        return True

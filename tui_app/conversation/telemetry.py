@@ -1,0 +1,158 @@
+"""Sending spans to an OTLP receiver, where a person has switched that on; else none of it is loaded."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic_ai.capabilities import AbstractCapability
+
+from tui_app.context.events import Notice, Payload
+from tui_app.context.history import ignore
+from tui_app.context.spans import SCOPE, Spans
+from tui_app.conversation.bus import Subscription
+from tui_app.conversation.threads import DaemonThreads
+from tui_app.version import __version__
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+    from tui_app.conversation.conversation import Conversation
+
+NOT_INSTALLED = (
+    "Telemetry is on, but OpenTelemetry's exporter is not installed, so nothing is sent: "
+    "pip install 'plimsoll-tui[otel]'."
+)
+NO_ADDRESS = (
+    "Telemetry is on, but neither OTEL_EXPORTER_OTLP_TRACES_ENDPOINT nor OTEL_EXPORTER_OTLP_ENDPOINT says "
+    "where to, so nothing is sent."
+)
+UNREACHABLE = "The telemetry receiver at {address} takes no spans; the session goes on without."
+TRACES = "/v1/traces"
+FLUSH_S = 2.0
+"""Seconds that closing a session waits for the last spans to be sent."""
+
+
+def receiver(setting: str, env: Mapping[str, str]) -> str | None:
+    """Address that spans go to; empty where none is given, None where telemetry is off.
+
+    Args:
+        setting: ``off``, ``on``, or a base address.
+        env: Where OpenTelemetry's own variables are looked up when the setting is ``on``.
+    """
+    match setting:
+        case "off" | "":
+            return None
+        case "on":
+            own = env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "").strip()
+            return own or _for_traces(env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip())
+        case _:
+            return _for_traces(setting)
+
+
+def _for_traces(base: str) -> str:
+    """The address for traces below a base address, which a person may have written out already."""
+    base = base.rstrip("/")
+    return base if not base or base.endswith(TRACES) else base + TRACES
+
+
+@dataclass(slots=True)
+class Telemetry:
+    """The spans of one session: what writes them, and what sends them."""
+
+    provider: "TracerProvider | None" = None
+    """None where nothing is sent."""
+    notice: str = ""
+    """Why nothing is sent although it was asked for; empty otherwise."""
+    _following: "asyncio.Task[None] | None" = field(default=None)
+    _loop: asyncio.AbstractEventLoop | None = None
+    _tell: Callable[[Payload], None] = ignore
+
+    def capabilities(self) -> Sequence[AbstractCapability[Any]]:
+        """What an agent needs so that its runs, requests and tool calls become spans, without any content."""
+        if self.provider is None:
+            return ()
+        from pydantic_ai.capabilities import Instrumentation
+        from pydantic_ai.models.instrumented import InstrumentationSettings
+
+        return (
+            Instrumentation(
+                InstrumentationSettings(
+                    tracer_provider=self.provider,
+                    include_content=False,
+                    include_binary_content=False,
+                    include_model_request_parameters=False,
+                )
+            ),
+        )
+
+    def follow(self, watched: "Conversation") -> None:
+        """Write spans from the events of a conversation until they end, or say why there are none."""
+        if self._loop is not None:
+            return
+        self._tell, self._loop = watched.history.report, asyncio.get_running_loop()
+        if self.notice:
+            self._tell(Notice(text=self.notice))
+        if self.provider is not None:
+            spans = Spans(self.provider.get_tracer(SCOPE, __version__), watched.session)
+            self._following = asyncio.create_task(_follow(watched.watch(), spans), name="telemetry")
+
+    def failed(self, sentence: str) -> None:
+        """Pass on what went wrong; called on a thread of the exporter."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop has closed: nobody is there to hear it
+                self._loop.call_soon_threadsafe(self._tell, Notice(text=sentence))
+
+    async def close(self) -> None:
+        """Send what is left, once the events have ended; a receiver that is silent is not waited for."""
+        if self._following is not None:
+            await asyncio.gather(self._following, return_exceptions=True)
+        if self.provider is not None:
+            loop = asyncio.get_running_loop()
+            sending = loop.run_in_executor(DaemonThreads(), self.provider.shutdown)
+            await asyncio.wait([sending], timeout=FLUSH_S)
+
+
+async def _follow(events: Subscription, spans: Spans) -> None:
+    async for record in events:
+        spans.note(record.data, record.time)
+    spans.close(time.time())
+
+
+def start_telemetry(setting: str, env: Mapping[str, str]) -> Telemetry:
+    """Prepare what the setting asks for.
+
+    Args:
+        setting: As ``receiver`` takes it.
+        env: The environment.
+    """
+    address = receiver(setting, env)
+    if address is None:
+        return Telemetry()
+    if not address:
+        return Telemetry(notice=NO_ADDRESS)
+    telemetry = Telemetry()
+    try:
+        telemetry.provider = _provider(address, telemetry.failed)
+    except ImportError:
+        return Telemetry(notice=NOT_INSTALLED)
+    return telemetry
+
+
+def _provider(address: str, failed: Callable[[str], None]) -> "TracerProvider":
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    from tui_app.conversation.exporting_spans import ToldOnce
+
+    # What goes wrong in there is said once by us; its own lines would be written over the screen.
+    logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
+    resource = Resource.create({"service.name": SCOPE, "service.version": __version__})
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    told = UNREACHABLE.format(address=address)
+    provider.add_span_processor(BatchSpanProcessor(ToldOnce(address, lambda: failed(told))))
+    return provider

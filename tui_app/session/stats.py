@@ -1,0 +1,264 @@
+"""What a session did and cost, as a fold of its log: the figures of events, none of their texts."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar
+
+from tui_app.context.events import (
+    REWRITES,
+    AssistantMessage,
+    CompactionComplete,
+    CompactionRedone,
+    CompactionUndone,
+    Error,
+    HookRan,
+    RewriteUndone,
+    SessionRewind,
+    ToolArchived,
+    ToolCall,
+    ToolNormalised,
+    ToolOffloaded,
+    ToolPointers,
+    ToolResult,
+    ToolTrimmed,
+    Truncation,
+    UsageInfo,
+    UserMessage,
+)
+
+STAGES: dict[str, str] = {
+    ToolNormalised.TYPE: "normalise",
+    ToolOffloaded.TYPE: "offload",
+    ToolArchived.TYPE: "archive",
+    ToolTrimmed.TYPE: "trim",
+    ToolPointers.TYPE: "pointers",
+    CompactionComplete.TYPE: "compact",
+    Truncation.TYPE: "truncate",
+}
+"""Stages that make the context smaller, by the event that records their work, in the order they run."""
+COUNTED: tuple[str, ...] = (
+    UserMessage.TYPE, AssistantMessage.TYPE, ToolCall.TYPE, ToolResult.TYPE, UsageInfo.TYPE, *STAGES,
+    CompactionUndone.TYPE, CompactionRedone.TYPE, RewriteUndone.TYPE, SessionRewind.TYPE, Error.TYPE,
+    HookRan.TYPE,
+)  # fmt: skip
+"""Types of the events that the fold looks at."""
+FIGURES: tuple[str, ...] = (
+    "model", "input_tokens", "output_tokens", "cache_read_tokens", "cost_usd", "duration_s", "outcome",
+    "trigger", "tokens_removed", "retention", "prefix_kept", "kind", "compaction", "rewrite", "failed",
+    "hook",
+)  # fmt: skip
+"""Their fields that it reads; none of them is long."""
+_REWRITES = frozenset(kind.TYPE for kind in REWRITES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRow:
+    """What one model was asked in turns, and what it cost. Tokens are those its provider reported."""
+
+    model: str
+    answers: int = 0
+    input_tokens: int = 0
+    """Cached ones included."""
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    """Answers whose price is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionRow:
+    """Compactions that started and ended in the same way."""
+
+    trigger: str
+    outcome: str
+    count: int = 0
+    tokens_removed: int = 0
+    """Those of compactions that were undone since are not in it."""
+    duration_s: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageRow:
+    """What one stage has saved."""
+
+    stage: str
+    count: int = 0
+    undone: int = 0
+    """How many of them a person has taken back; their tokens are saved no more."""
+    tokens_removed: int = 0
+    """Of truncation: summed over requests, because it cuts each one anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStats:
+    """The figures of one session."""
+
+    turns: int = 0
+    requests: int = 0
+    answers: int = 0
+    tool_calls: int = 0
+    tool_failures: int = 0
+    """Results that were an error, denied or interrupted."""
+    models: tuple[ModelRow, ...] = ()
+    compactions: tuple[CompactionRow, ...] = ()
+    stages: tuple[StageRow, ...] = ()
+    prefix_kept: float | None = None
+    """Mean share of a request that the next one began with; None before there are two."""
+    prefix_kept_min: float | None = None
+    prefix_breaks: int = 0
+    """Requests that did not begin with the whole one before."""
+    retention: float | None = None
+    """Mean share of facts kept by the compactions that succeeded."""
+    retention_min: float | None = None
+    errors: dict[str, int] = field(default_factory=dict)
+    """How many of each kind."""
+    hooks: dict[str, int] = field(default_factory=dict)
+    """How many ran, by name and outcome."""
+
+    @property
+    def cost_usd(self) -> float:
+        """What is known to have been paid, for answers and summaries."""
+        return sum(row.cost_usd for row in self.models) + sum(row.cost_usd for row in self.compactions)
+
+    @property
+    def cache_share(self) -> float | None:
+        """Share of the input that providers read from their caches; None where none was reported."""
+        sent = sum(row.input_tokens for row in self.models)
+        return sum(row.cache_read_tokens for row in self.models) / sent if sent else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The names that scripts rely on."""
+        share = self.cache_share
+        own = {"cost_usd": round(self.cost_usd, 6), "cache_share": None if share is None else round(share, 4)}
+        return {**asdict(self), **own}
+
+
+Row = TypeVar("Row", ModelRow, CompactionRow, StageRow)
+
+
+@dataclass(slots=True)
+class StatsFold:
+    """Folds events, in the order of the log, into figures."""
+
+    _counts: Counter[str] = field(default_factory=Counter)
+    _models: dict[str, ModelRow] = field(default_factory=dict)
+    _compactions: dict[tuple[str, str], CompactionRow] = field(default_factory=dict)
+    _stages: dict[str, StageRow] = field(default_factory=dict)
+    _kept: list[float] = field(default_factory=list)
+    _retained: list[float] = field(default_factory=list)
+    _errors: Counter[str] = field(default_factory=Counter)
+    _hooks: Counter[str] = field(default_factory=Counter)
+    _saved: dict[int, tuple[str, int, tuple[str, str] | None]] = field(default_factory=dict)
+    """By log number: the stage, the tokens it saved, and the row of compactions it is in."""
+
+    def apply(self, seq: int, kind: str, data: Mapping[str, Any]) -> None:
+        """Fold one event.
+
+        Args:
+            seq: Its log number.
+            kind: Its type.
+            data: Its fields, at least those of ``FIGURES`` that it has.
+        """
+        self._counts[kind] += 1
+        match kind:
+            case AssistantMessage.TYPE:
+                self._answer(data)
+            case CompactionComplete.TYPE:
+                self._compaction(seq, data)
+            case Truncation.TYPE:
+                self._save(seq, kind, data)
+            case CompactionUndone.TYPE | CompactionRedone.TYPE:
+                self._restate(_number(data, "compaction"), -1 if kind == CompactionUndone.TYPE else 1)
+            case RewriteUndone.TYPE:
+                self._restate(_number(data, "rewrite"), -1)
+            case _ if kind in _REWRITES:
+                self._save(seq, kind, data)
+            case _:
+                self._others(kind, data)
+
+    def _others(self, kind: str, data: Mapping[str, Any]) -> None:
+        match kind:
+            case ToolResult.TYPE:
+                self._counts["failed tools"] += data.get("outcome") != "success"
+            case SessionRewind.TYPE:
+                self._counts["failed prompts"] += bool(data.get("failed"))
+            case UsageInfo.TYPE if (kept := data.get("prefix_kept")) is not None:
+                self._kept.append(float(kept))
+            case Error.TYPE:
+                self._errors[str(data.get("kind"))] += 1
+            case HookRan.TYPE:
+                self._hooks[f"{data.get('hook')} {data.get('outcome')}"] += 1
+
+    def stats(self) -> SessionStats:
+        """The figures so far."""
+        counts, kept, retained = self._counts, self._kept, self._retained
+        return SessionStats(
+            turns=counts[UserMessage.TYPE] - counts["failed prompts"],
+            requests=counts[UsageInfo.TYPE],
+            answers=counts[AssistantMessage.TYPE],
+            tool_calls=counts[ToolCall.TYPE],
+            tool_failures=counts["failed tools"],
+            models=tuple(self._models.values()),
+            compactions=tuple(self._compactions[key] for key in sorted(self._compactions)),
+            stages=tuple(self._stages[name] for name in STAGES.values() if name in self._stages),
+            prefix_kept=_mean(kept),
+            prefix_kept_min=min(kept, default=None),
+            prefix_breaks=sum(share < 1.0 for share in kept),
+            retention=_mean(retained),
+            retention_min=min(retained, default=None),
+            errors=dict(sorted(self._errors.items())),
+            hooks=dict(sorted(self._hooks.items())),
+        )
+
+    def _answer(self, data: Mapping[str, Any]) -> None:
+        name = str(data.get("model") or "")
+        unpriced = int(data.get("cost_usd") is None)
+        _add(self._models, name, ModelRow(model=name), data, answers=1, unpriced=unpriced)
+
+    def _compaction(self, seq: int, data: Mapping[str, Any]) -> None:
+        key = (str(data.get("trigger")), str(data.get("outcome")))
+        applied = key[1] == "success"
+        spent = data if applied else {**data, "tokens_removed": 0}
+        _add(self._compactions, key, CompactionRow(trigger=key[0], outcome=key[1]), spent, count=1)
+        if applied:
+            self._save(seq, CompactionComplete.TYPE, data, key)
+            if data.get("retention") is not None:
+                self._retained.append(float(data["retention"]))
+
+    def _save(self, seq: int, kind: str, data: Mapping[str, Any], row: tuple[str, str] | None = None) -> None:
+        stage = STAGES[kind]
+        self._saved[seq] = stage, _number(data, "tokens_removed"), row
+        _add(self._stages, stage, StageRow(stage=stage), data, count=1)
+
+    def _restate(self, seq: int, sign: int) -> None:
+        """Take what an event saved out of the figures, or put it back."""
+        if seq not in self._saved:
+            return
+        stage, tokens, key = self._saved[seq]
+        again = {"tokens_removed": sign * tokens}
+        _add(self._stages, stage, StageRow(stage=stage), again, undone=-sign)
+        if key is not None:
+            _add(self._compactions, key, self._compactions[key], again)
+
+
+def _add(rows: dict[Any, Row], key: object, new: Row, data: Mapping[str, Any], **more: int) -> None:
+    """Add figures of an event to the row of their name; what a row does not have is left out."""
+    row, names = rows.get(key, new), type(new).__dataclass_fields__
+    numbers = {name: data[name] for name in FIGURES if isinstance(data.get(name), int | float)}
+    values = {
+        name: getattr(row, name) + value for name, value in {**numbers, **more}.items() if name in names
+    }
+    rows[key] = replace(row, **values)
+
+
+def _number(data: Mapping[str, Any], name: str) -> int:
+    return int(data.get(name) or 0)
+
+
+def _mean(values: list[float]) -> float | None:
+    return round(sum(values) / len(values), 4) if values else None

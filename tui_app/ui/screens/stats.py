@@ -1,0 +1,77 @@
+"""What the session did and cost, as it stands and as it grows."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import Static
+
+from tui_app.session.stats import SessionStats
+from tui_app.ui.keys import Hint
+from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.stats_text import sections
+
+LOOK_S = 1.0
+"""Seconds between two looks at the log while the screen is open."""
+
+
+class StatsScreen(Dialog[None]):
+    """Scrollable figures that follow the log."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/stats.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy_all", "Copy all", show=False, id="stats.copy", tooltip="Copy all figures."),
+    ]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("up/down", "scroll", 2),
+        Hint("y", "copy all", 1, "screen.copy_all"),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+
+    def __init__(self, stats: SessionStats, read: Callable[[], Awaitable[SessionStats]]) -> None:
+        """Show figures.
+
+        Args:
+            stats: The figures so far.
+            read: Brings them up to date, without holding up the screen.
+        """
+        super().__init__()
+        self._stats, self._read = stats, read
+
+    def compose(self) -> ComposeResult:
+        """Heading, figures, keys."""
+        with Vertical(classes="dialog -full"):
+            yield self.heading("Statistics")
+            with VerticalScroll(id="stats-scroll"):
+                yield Static(self._content(), id="stats-figures", markup=False)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Scroll with the keys; look at the log now and then."""
+        self.query_one("#stats-scroll").focus()
+        self.run_worker(self._follow(), exit_on_error=False)
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            stats = await self._read()
+            if stats != self._stats:
+                self._stats = stats
+                self.query_one("#stats-figures", Static).update(self._content())
+
+    def action_copy_all(self) -> None:
+        """Copy what is shown."""
+        self.app.copy_to_clipboard(self._content().plain)
+        self.notify("Copied all", markup=False)
+
+    def _content(self) -> Content:
+        blocks = [
+            Content("\n").join([Content.styled(section.title, "bold"), *map(Content, section.lines)])
+            for section in sections(self._stats)
+        ]
+        return Content("\n\n").join(blocks)

@@ -1,0 +1,121 @@
+"""The figures of a session as tables of plain text, the same on the screen and in a shell."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tui_app.session.stats import CompactionRow, ModelRow, SessionStats
+from tui_app.ui.format import cost, count, duration, percent, tokens
+from tui_app.ui.safe_text import one_line
+
+_NAME_CELLS = 28
+_UNKNOWN = "(unknown)"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A few lines under one word."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+def sections(stats: SessionStats) -> list[Section]:
+    """Everything there is a figure for, at most 76 columns wide."""
+    found = [
+        Section("Session", tuple(_session(stats))),
+        Section("Models", tuple(_models(stats))),
+        Section("Prompt cache", tuple(_cache(stats))),
+        Section("Compactions", tuple(_compactions(stats))),
+        Section("Tokens saved by stage", tuple(_stages(stats))),
+        Section("Errors", tuple(_counted(stats.errors))),
+        Section("Hooks", tuple(_counted(stats.hooks))),
+    ]
+    return [section for section in found if section.lines]
+
+
+def _session(stats: SessionStats) -> Iterable[str]:
+    failed = f", {stats.tool_failures:,} failed" if stats.tool_failures else ""
+    calls = count(stats.tool_calls, "tool call")
+    yield f"{count(stats.turns, 'turn')}, {count(stats.requests, 'request')}, {calls}{failed}"
+    unpriced = sum(row.unpriced for row in stats.models)
+    unknown = f", {count(unpriced, 'answer')} of unknown price" if unpriced else ""
+    yield f"{cost(stats.cost_usd)} with summaries{unknown}"
+
+
+def _models(stats: SessionStats) -> Iterable[str]:
+    if not stats.models:
+        return ()
+    head = ("model", "answers", "in", "cached", "out", "cost")
+    return _table([head, *map(_model, stats.models)])
+
+
+def _model(row: ModelRow) -> Sequence[str]:
+    price = cost(row.cost_usd) if row.unpriced < row.answers else "?"
+    return (
+        one_line(row.model, _NAME_CELLS) or _UNKNOWN,
+        f"{row.answers:,}",
+        tokens(row.input_tokens),
+        tokens(row.cache_read_tokens),
+        tokens(row.output_tokens),
+        price,
+    )
+
+
+def _cache(stats: SessionStats) -> Iterable[str]:
+    if stats.prefix_kept is not None and stats.prefix_kept_min is not None:
+        least = f", {percent(stats.prefix_kept_min)} at least" if stats.prefix_breaks else ""
+        yield f"requests begin with {percent(stats.prefix_kept)} of the one before on average{least}"
+        yield f"{count(stats.prefix_breaks, 'request')} began in another way"
+    if stats.cache_share:
+        yield f"providers read {percent(stats.cache_share)} of the input from their caches"
+
+
+def _compactions(stats: SessionStats) -> Iterable[str]:
+    if not stats.compactions:
+        return
+    head = ("trigger", "outcome", "times", "removed", "time", "cost")
+    yield from _table([head, *map(_compaction, stats.compactions)], left=2)
+    if stats.retention is not None and stats.retention_min is not None:
+        yield f"facts kept {percent(stats.retention)} on average, {percent(stats.retention_min)} at least"
+
+
+def _compaction(row: CompactionRow) -> Sequence[str]:
+    return (
+        _word(row.trigger),
+        _word(row.outcome),
+        f"{row.count:,}",
+        tokens(row.tokens_removed),
+        duration(row.duration_s),
+        cost(row.cost_usd),
+    )
+
+
+def _stages(stats: SessionStats) -> Iterable[str]:
+    if not stats.stages:
+        return ()
+    rows = [
+        (row.stage, f"{row.count:,}", f"{row.undone:,}" if row.undone else "", tokens(row.tokens_removed))
+        for row in stats.stages
+    ]
+    return _table([("stage", "times", "undone", "tokens"), *rows])
+
+
+def _counted(counts: Mapping[str, int]) -> Iterable[str]:
+    return _table([(_word(name), f"{number:,}") for name, number in counts.items()])
+
+
+def _word(name: str) -> str:
+    """A name out of the log, which another version may have written."""
+    return one_line(name, _NAME_CELLS).replace("_", " ")
+
+
+def _table(rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
+    """Rows in columns; all but the first ``left`` ones are aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if number < left else cell.rjust(max(width, 7))
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
