@@ -15,6 +15,7 @@ from tui_app.cli import (
     schema,
     serve,
     sessions,
+    simulate,
 )
 from tui_app.cli.command import Command
 
@@ -28,6 +29,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             exporting.COMMAND,
             context.COMMAND,
             compact.COMMAND,
+            simulate.COMMAND,
             models.COMMAND,
             doctor.COMMAND,
             schema.COMMAND,
