@@ -6,6 +6,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext
 
+from tui_app.context.assembling import Assembly
 from tui_app.context.compactor import CompactionRefused, Compactor, State
 from tui_app.context.events import Notice, Trigger, UsageInfo
 from tui_app.context.history import History
@@ -15,6 +16,7 @@ from tui_app.context.measure import is_silent_truncation
 from tui_app.context.outgoing import build, usage_as_sent
 from tui_app.context.overflow import ContextOverflow, overflow_of_answer
 from tui_app.context.policy import Policy
+from tui_app.context.running import RunningCount
 from tui_app.context.stages.relief import Relief, Surroundings
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown
@@ -48,7 +50,11 @@ class Pipeline:
     _refusal: str = field(default="", init=False)
     """The last reason why nothing could be compacted; said once, not with every request."""
 
+    _assembly: Assembly = field(default_factory=Assembly, init=False)
+    _count: RunningCount = field(init=False)
+
     def __post_init__(self) -> None:
+        self._count = RunningCount(self.counter)
         self.relief = Relief(
             policy=self.policy, history=self.history, count=self.counter.text, around=self.around
         )
@@ -179,11 +185,10 @@ class Pipeline:
     def _outgoing(self, request: ModelRequestContext) -> ModelRequestContext:
         """The request as it is sent: whole if it fits, else cut for this time only."""
         pinned = self.compactor.pinned if self.compactor is not None else frozenset[int]()
-        out = build(self.history, request.messages, self.policy, pinned)
+        out = build(self.history, request.messages, self.policy, pinned, self._assembly)
         if out.truncation is not None:
             self.history.distrust()
             self.history.report(out.truncation)
         self.history.report(UsageInfo(usage=self.history.usage().to_json()))
-        counted = sum(self.counter.message(message).total for message in out.messages)
-        self._counted = self.counter.unscaled(counted) + self._carried(request).total
-        return replace(request, messages=out.messages)
+        self._counted = self.counter.unscaled(self._count.of(out.messages)) + self._carried(request).total
+        return replace(request, messages=list(out.messages))
