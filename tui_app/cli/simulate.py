@@ -78,7 +78,7 @@ def _drawable(path: Path) -> Path:
 
 COMMAND = Command(
     name="simulate",
-    usage="FILE|ID… --window N",
+    usage="FILE|ID…",
     summary="Show what each policy would have done with a conversation.",
     configure=configure,
     execute=execute,

@@ -7,7 +7,7 @@ from html import escape
 
 from tui_app.conversation.simulating.outcome import Outcome, Request
 from tui_app.conversation.simulating.simulate import Simulation
-from tui_app.ui import format as numbers
+from tui_app.ui.widgets.gauge_text import window_text
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 WIDTH, PANEL = 960, 380
@@ -16,6 +16,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 190, 46, 48
 """Room around the lines: numbers, marks, heading, requests."""
 _LABEL = 14
 """Height of a label's line."""
+_TITLE_CHARS, _LABEL_CHARS, _NAME_CHARS = 100, 26, 24
 _COLOURS = (
     ("#0b6489", "#6cc3e4"),
     ("#b3261e", "#ff938a"),
@@ -75,6 +76,10 @@ def _said(text: str) -> str:
     return escape(_NO_XML.sub("\ufffd", text))
 
 
+def _clipped(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
 @dataclass(frozen=True, slots=True)
 class _Panel:
     """One conversation in one window."""
@@ -111,9 +116,9 @@ class _Panel:
 
     def _heading(self) -> Iterator[str]:
         source = self.simulation.transcript
-        window = numbers.tokens(self._limit)
-        title = f"{source.title} in a window of {window}" if source.title else f"A window of {window}"
-        yield f'<text x="{_LEFT}" y="{self.top + 22}" font-size="15">{_said(title[:100])}</text>'
+        window = window_text(self._limit)
+        title = f"{_clipped(source.title, _TITLE_CHARS)} in a window of {window}"
+        yield f'<text x="{_LEFT}" y="{self.top + 22}" font-size="15">{_said(title)}</text>'
 
     def _axes(self) -> Iterator[str]:
         bottom, right = self._y(0), WIDTH - _RIGHT
@@ -122,7 +127,7 @@ class _Panel:
             tokens = self._limit * quarter // 4
             yield (
                 f'<text x="{_LEFT - 8}" y="{self._y(tokens) + 4}" text-anchor="end">'
-                f"{numbers.tokens(tokens)}</text>"
+                f"{window_text(tokens)}</text>"
             )
         last = max(len(outcome.requests) for outcome in self.outcomes)
         yield f'<text x="{_LEFT}" y="{bottom + 18}">1</text>'
@@ -142,7 +147,7 @@ class _Panel:
             yield f'<circle class="mark" cx="{right + 12}" cy="{place}" r="6"/>'
             yield f'<path class="mark" d="M{right + 2} {place}h20"/>'
             lowest = max(place + 4, lowest + _LABEL)
-            text = _said(f"{numbers.tokens(tokens)} {words}"[:26])
+            text = _said(_clipped(f"{window_text(tokens)} {words}", _LABEL_CHARS))
             yield f'<text x="{right + 28}" y="{lowest}" font-size="11">{text}</text>'
 
     def _users(self, mark: int) -> str:
@@ -168,8 +173,8 @@ class _Panel:
         for number, outcome in enumerate(self.outcomes):
             colour = number % len(_COLOURS)
             yield f'<path class="line p{colour}" d="M{x} {y - 4}h26"/>'
-            yield f'<text x="{x + 32}" y="{y}">{_said(outcome.policy[:24])}</text>'
-            x += 44 + 7 * min(24, len(outcome.policy))
+            yield f'<text x="{x + 32}" y="{y}">{_said(_clipped(outcome.policy, _NAME_CHARS))}</text>'
+            x += 44 + 7 * min(_NAME_CHARS, len(outcome.policy))
 
 
 def _thresholds(outcome: Outcome) -> set[int]:

@@ -5,6 +5,7 @@ from tui_app.cli.output import say, say_table
 from tui_app.conversation.simulating.outcome import Outcome, Request, Work
 from tui_app.conversation.simulating.simulate import Simulation
 from tui_app.ui import format as numbers
+from tui_app.ui.widgets.gauge_text import window_text
 
 _HEADINGS = (
     "policy",
@@ -41,8 +42,7 @@ def show(simulation: Simulation, *, verbose: bool) -> None:
         window = outcomes[0].window
         say()
         say(
-            f"Window of {numbers.tokens(window.limit)} tokens, "
-            f"{numbers.tokens(window.reserve)} kept for the answer"
+            f"Window of {window_text(window.limit)} tokens, {window_text(window.reserve)} kept for the answer"
         )
         say_table([_HEADINGS, *map(_row, outcomes)], right=range(1, len(_HEADINGS) - 1))
         if verbose:

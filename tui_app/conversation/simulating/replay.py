@@ -54,8 +54,8 @@ class Replay:
     pipeline: Pipeline = field(init=False)
     _compactor: Compactor = field(init=False)
     _request: ModelRequestContext = field(init=False)
-    _seen: int = field(default=0, init=False)
-    """Events that belong to earlier requests."""
+    seen: int = field(default=0, init=False)
+    """How many events belong to the requests so far; what comes later belongs to the next one."""
     _sent: Sent = field(default_factory=Sent, init=False)
 
     def __post_init__(self) -> None:
@@ -123,12 +123,13 @@ class Replay:
             self._add(Request(number=0, failed=True, needed=too_large.requested, stages={}))
         else:
             self._add(self._measured(request.messages, answer))
-        # What was written in the background is there before the next request.
-        await self._compactor.finish()
+        # What is written in the background is ready for the next request, which applies it.
+        await self._compactor.settled()
         # A signal is noticed between two requests.
         await asyncio.sleep(0)
 
     async def _turn_ends(self) -> None:
+        await self._compactor.finish()
         await compact_at_turn_end(self._compactor)
         self._compactor.breaker.turn_begins()
 
@@ -152,8 +153,8 @@ class Replay:
         )
 
     def _add(self, request: Request) -> None:
-        stages = work_of(self.events[self._seen :])
-        self._seen = len(self.events)
+        stages = work_of(self.events[self.seen :])
+        self.seen = len(self.events)
         self.requests.append(replace(request, number=len(self.requests) + 1, stages=stages))
 
     def _size(self, message: ModelMessage) -> int:
