@@ -8,20 +8,17 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.encodings import TextCounter, encoding_name
-from tui_app.context.events import Fact, FactState
+from tui_app.context.events import Fact
 from tui_app.context.facts import extract_facts
 from tui_app.context.items import Item
 from tui_app.context.limits import ContextTooLarge
 from tui_app.context.policy import Policy
 from tui_app.context.prices import request_price
-from tui_app.context.render import message_text
-from tui_app.context.retention import judge
 from tui_app.context.tokens import TokenCounter
+from tui_app.conversation.simulating.keeping import facts_kept
 from tui_app.conversation.simulating.outcome import FactsKept, Outcome
 from tui_app.conversation.simulating.replay import Replay
 from tui_app.conversation.simulating.source import Transcript
-
-_STATES: tuple[FactState, ...] = ("kept", "recoverable", "lost")
 
 
 class CannotSimulate(Exception):
@@ -142,11 +139,4 @@ class _Session:
             given: Sequence[ModelMessage] = replay.outgoing()
         except ContextTooLarge:
             given = ()
-        judged, retention = judge(self.facts, replacement_text="\n".join(map(message_text, given)))
-        total = sum(fact.weight for fact in judged)
-        back = sum(fact.weight for fact in judged if fact.state == "recoverable")
-        return FactsKept(
-            retention=retention,
-            recoverable=round(back / total, 4) if total > 0 else 0.0,
-            counts={state: sum(fact.state == state for fact in judged) for state in _STATES},
-        )
+        return facts_kept(self.facts, self.transcript.messages, given)
