@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import (
@@ -19,7 +20,7 @@ from tests.context.histories import as_items, long_conversation, messages, retry
 from tui_app.context.assembling import Assembly
 from tui_app.context.history import ListHistory
 from tui_app.context.items import Item, to_messages
-from tui_app.context.repair import sendable
+from tui_app.context.repair import repair, sendable
 
 
 def said(text: str = "hello") -> ModelRequest:
@@ -69,13 +70,15 @@ def test_growing_message_by_message_changes_nothing(history: list[ModelMessage])
 
 @given(messages(max_size=12), messages(max_size=12), st.integers(0, 12))
 @settings(deadline=None)
-def test_a_rewritten_view_is_built_anew(
+def test_a_rewritten_view_is_built_as_if_from_nothing(
     first: list[ModelMessage], second: list[ModelMessage], shared: int
 ) -> None:
     assembly, begun = Assembly(), as_items(first)
-    assembly.request(begun, [])
+    for end in range(1, len(begun) + 1):
+        assembly.request(begun[:end], [])
     view = [*begun[:shared], *as_items(second)]
-    assert assembly.request(view, [])[0] == whole(view)
+    for end in range(shared, len(view) + 1):
+        assert assembly.request(view[:end], [])[0] == whole(view[:end])
 
 
 def test_histories_with_traps_grow_the_same() -> None:
@@ -96,6 +99,30 @@ def test_what_is_settled_is_the_same_object_from_request_to_request() -> None:
     now, _ = assembly.request(longer, [])
     assert len(now) == len(before) + 2
     assert all(a is b for a, b in zip(before, now, strict=False))
+
+
+def test_what_stands_in_front_of_a_rewrite_stays_the_same_object() -> None:
+    assembly, items = Assembly(), as_items([*long_conversation(20), said()])
+    for end in range(1, len(items) + 1):
+        before, _ = assembly.request(items[:end], [])
+    changed = [*items[:50], Item(items[50].key, result("call-12")), *items[51:]]
+    now, _ = assembly.request(changed, [])
+    assert now == whole(changed)
+    assert all(a is b for a, b in zip(before[:48], now[:48], strict=True))
+
+
+def test_a_call_that_stays_open_costs_no_more_than_building_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = []
+
+    def counted(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[ModelMessage]:
+        looked_at.append(len(messages))
+        return repair(messages, begins=begins)
+
+    monkeypatch.setattr("tui_app.context.assembling.repair", counted)
+    items = as_items([said(), called("open"), *long_conversation(200), said()])
+    assembly = Assembly()
+    assert assembly.request(items, [])[0] == whole(items)
+    assert sum(looked_at) < 3 * len(items)
 
 
 def test_parts_that_only_the_run_knows_stay_at_the_end() -> None:

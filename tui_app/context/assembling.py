@@ -19,6 +19,9 @@ from tui_app.context.items import Item, answer_id, is_prompt, is_summary, is_sys
 from tui_app.context.repair import repair, sendable
 from tui_app.context.running import same_objects
 
+_STEP = 16
+"""Items that are taken in together at most, or a little more: that much is built again after a rewrite."""
+
 
 @dataclass(slots=True)
 class Assembly:
@@ -30,6 +33,8 @@ class Assembly:
     """The messages it becomes; the last one is a request."""
     _added: list[ModelRequestPart] = field(default_factory=list)
     """What repair has put into them."""
+    _places: list[tuple[int, int, int]] = field(default_factory=list)
+    """Lengths of the three after each step: a rewrite goes back to the last one in front of it."""
 
     def request(
         self, items: Sequence[Item], sent: Sequence[ModelMessage]
@@ -49,27 +54,46 @@ class Assembly:
         return [*self._messages, *messages], [*self._added, *_new_parts(rest, messages)]
 
     def _settle(self, items: Sequence[Item]) -> None:
-        """Take in what can change no more; begin anew with a view that was rewritten."""
-        if same_objects(self._items, items) < len(self._items):
-            self._items, self._messages, self._added = [], [], []
-        chunk = items[len(self._items) : _last_answer(items)]
+        """Take in what can change no more, behind what a rewrite of the view has left alone."""
+        self._go_back(same_objects(self._items, items))
+        places = _answers(items, len(self._items))
+        step, tried = _STEP, len(self._items)
+        for answer in places:
+            if answer >= tried + step or answer == places[-1]:
+                tried = answer
+                # A call that stays open must not have every piece behind it looked at again and again.
+                step = _STEP if self._step(items[len(self._items) : answer]) else 2 * step
+
+    def _step(self, chunk: Sequence[Item]) -> bool:
+        """Take in a piece that ends in front of an answer, if nothing that follows could change it."""
         messages = repair(to_messages(chunk), begins=not self._messages)
         added = list(_new_parts(chunk, messages))
         closed = not any(isinstance(part, ToolReturnPart) for part in added)
         # Behind an answer another one would be joined to it, and a call left open may be answered yet.
-        if closed and messages and isinstance(messages[-1], ModelRequest):
+        settled = closed and bool(messages) and isinstance(messages[-1], ModelRequest)
+        if settled:
             self._items.extend(chunk)
             self._messages.extend(messages)
             self._added.extend(added)
+            self._places.append((len(self._items), len(self._messages), len(self._added)))
+        return settled
+
+    def _go_back(self, same: int) -> None:
+        """Forget what was built of all but the first items."""
+        while self._places and self._places[-1][0] > same:
+            self._places.pop()
+        items, messages, added = self._places[-1] if self._places else (0, 0, 0)
+        del self._items[items:], self._messages[messages:], self._added[added:]
 
 
-def _last_answer(items: Sequence[Item]) -> int:
-    """Index of the last answer that stands behind a request; 0 where there is none."""
-    for index in range(len(items) - 1, 0, -1):
-        behind = isinstance(items[index - 1].message, ModelRequest)
-        if behind and isinstance(items[index].message, ModelResponse):
-            return index
-    return 0
+def _answers(items: Sequence[Item], start: int) -> list[int]:
+    """Indices of the answers that stand behind a request, and not at the very start."""
+    return [
+        index
+        for index in range(start + 1, len(items))
+        if isinstance(items[index].message, ModelResponse)
+        and isinstance(items[index - 1].message, ModelRequest)
+    ]
 
 
 def _new_parts(items: Sequence[Item], messages: Sequence[ModelMessage]) -> Iterator[ModelRequestPart]:
