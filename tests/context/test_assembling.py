@@ -1,6 +1,7 @@
 """A request that is built on the one before is the request that would be built from nothing."""
 
 from collections.abc import Sequence
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -17,10 +18,14 @@ from pydantic_ai.messages import (
 
 from tests.context.governor_kit import plain_counter
 from tests.context.histories import as_items, long_conversation, messages, retry_prompt
+from tui_app.context import assembling
 from tui_app.context.assembling import Assembly
 from tui_app.context.history import ListHistory
 from tui_app.context.items import Item, to_messages
 from tui_app.context.repair import repair, sendable
+
+STEPS = st.sampled_from((1, 3, 16))
+"""Sizes of the pieces that are taken in."""
 
 
 def said(text: str = "hello") -> ModelRequest:
@@ -61,18 +66,24 @@ def grown(items: Sequence[Item]) -> None:
         assert [id(part) for part in parts if id(part) not in view] == [id(part) for part in added]
 
 
-@given(messages(max_size=20))
+@given(messages(max_size=20), STEPS)
 @settings(deadline=None)
-def test_growing_message_by_message_changes_nothing(history: list[ModelMessage]) -> None:
-    grown(as_items(history))
-    grown(sectioned(history))
+def test_growing_message_by_message_changes_nothing(history: list[ModelMessage], step: int) -> None:
+    with patch.object(assembling, "_STEP", step):
+        grown(as_items(history))
+        grown(sectioned(history))
 
 
-@given(messages(max_size=12), messages(max_size=12), st.integers(0, 12))
+@given(messages(max_size=12), messages(max_size=12), st.integers(0, 12), STEPS)
 @settings(deadline=None)
 def test_a_rewritten_view_is_built_as_if_from_nothing(
-    first: list[ModelMessage], second: list[ModelMessage], shared: int
+    first: list[ModelMessage], second: list[ModelMessage], shared: int, step: int
 ) -> None:
+    with patch.object(assembling, "_STEP", step):
+        rewritten(first, second, shared)
+
+
+def rewritten(first: list[ModelMessage], second: list[ModelMessage], shared: int) -> None:
     assembly, begun = Assembly(), as_items(first)
     for end in range(1, len(begun) + 1):
         assembly.request(begun[:end], [])

@@ -90,7 +90,7 @@ class Replay:
             for message in messages:
                 if isinstance(message, ModelResponse):
                     if not answered:
-                        await self._ask(message)
+                        await self.ask(message)
                     answered = True
                 else:
                     if answered and is_prompt(message):
@@ -114,7 +114,7 @@ class Replay:
         """The agent view as it is now."""
         return to_messages(self.history.items())
 
-    async def _ask(self, answer: ModelResponse) -> None:
+    async def ask(self, answer: ModelResponse) -> None:
         """Send the request that was answered so, as far as it can be sent."""
         run = RunContext(deps=None, model=self._request.model, usage=RunUsage(), messages=[])
         try:
