@@ -1,10 +1,14 @@
 """Counting one request after the other looks only at what is new."""
 
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
 from tests.context.governor_kit import plain_counter
-from tests.context.histories import long_conversation
-from tui_app.context.running import RunningCount, same_objects
+from tests.context.histories import as_items, long_conversation, messages
+from tui_app.context.history import ListHistory
+from tui_app.context.items import to_messages
+from tui_app.context.running import RunningCount, RunningMessages, same_objects
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown
 
@@ -54,6 +58,20 @@ def test_a_request_that_was_cut_is_counted_again_from_where_it_differs() -> None
     assert count.of(cut) == counted(cut)
     assert count.of([]) == 0
     assert count.of(history) == counted(history)
+
+
+@given(messages(max_size=16), messages(max_size=8), st.integers(0, 16))
+def test_messages_are_counted_as_they_are_sent(
+    first: list[ModelMessage], second: list[ModelMessage], shared: int
+) -> None:
+    view = ListHistory(plain_counter())
+    view.sync(first)
+    begun, other = list(view.items()), as_items(second)
+    count = RunningMessages()
+    grown = [begun[:end] for end in range(len(begun) + 1)]
+    rewritten = [[*begun[:shared], *other[:end]] for end in range(len(other) + 1)]
+    for items in [*grown, *rewritten, begun, []]:
+        assert count.of(items) == len(to_messages(items))
 
 
 def test_another_scale_counts_everything_again() -> None:

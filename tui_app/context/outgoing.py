@@ -14,6 +14,7 @@ from tui_app.context.items import Item, to_messages
 from tui_app.context.limits import ContextTooLarge, most
 from tui_app.context.policy import Policy
 from tui_app.context.repair import sendable
+from tui_app.context.running import RunningMessages
 from tui_app.context.sections import sections
 from tui_app.context.sizes import Sizes, sizes_of
 from tui_app.context.truncator import Truncated, truncate
@@ -71,9 +72,14 @@ def build(
     return Outgoing(sendable(left), _truncation(before, tokens, len(messages), len(left)))
 
 
-def usage_as_sent(history: History) -> ContextUsage:
-    """The estimate of the next request, messages counted as they are sent: results of one answer are one."""
-    return replace(history.usage(), messages=len(to_messages(history.items())))
+def usage_as_sent(history: History, messages: RunningMessages | None = None) -> ContextUsage:
+    """The estimate of the next request, messages counted as they are sent: results of one answer are one.
+
+    Args:
+        history: Owner of the view.
+        messages: Keeps its count for the next request; None begins anew.
+    """
+    return replace(history.usage(), messages=(messages or RunningMessages()).of(history.items()))
 
 
 def _truncation(tokens_before: int, tokens_after: int, before: int, after: int) -> Truncation:

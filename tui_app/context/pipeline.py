@@ -16,7 +16,7 @@ from tui_app.context.measure import is_silent_truncation
 from tui_app.context.outgoing import build, usage_as_sent
 from tui_app.context.overflow import ContextOverflow, overflow_of_answer
 from tui_app.context.policy import Policy
-from tui_app.context.running import RunningCount
+from tui_app.context.running import RunningCount, RunningMessages
 from tui_app.context.stages.relief import Relief, Surroundings
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown
@@ -52,6 +52,7 @@ class Pipeline:
 
     _assembly: Assembly = field(default_factory=Assembly, init=False)
     _count: RunningCount = field(init=False)
+    _messages: RunningMessages = field(default_factory=RunningMessages, init=False)
 
     def __post_init__(self) -> None:
         self._count = RunningCount(self.counter)
@@ -149,7 +150,7 @@ class Pipeline:
         """Start what is due, and wait where the window is nearly full."""
         if self.compactor is None:
             return
-        match self.policy.pressure(usage_as_sent(self.history)):
+        match self.policy.pressure(usage_as_sent(self.history, self._messages)):
             case "background":
                 self._start(self.compactor, "background")
             case "blocking":
@@ -163,7 +164,7 @@ class Pipeline:
         if compactor.state is not State.IDLE:
             ended = await compactor.finish_for(trigger)
             helped = ended is not None and ended.outcome == "success"
-            if helped and self.policy.pressure(usage_as_sent(self.history)) != "blocking":
+            if helped and self.policy.pressure(usage_as_sent(self.history, self._messages)) != "blocking":
                 return
         if self._start(compactor, trigger):
             await compactor.finish_for(trigger)

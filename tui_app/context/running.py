@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import is_
 
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
+from tui_app.context.items import Item, to_messages
 from tui_app.context.tokens import TokenCounter
 
 
@@ -39,3 +40,25 @@ class RunningCount:
         self._ends[same:] = list(accumulate(sizes, initial=before))[1:]
         self._messages, self._scale = messages, scale
         return self._ends[-1] if self._ends else 0
+
+
+@dataclass(slots=True)
+class RunningMessages:
+    """How many messages one view after the other is sent as."""
+
+    _items: Sequence[Item] = ()
+    _answers: list[tuple[int, int]] = field(default_factory=list)
+    """Places of answers, and messages in front of each: nothing is joined across an answer."""
+
+    def of(self, items: Sequence[Item]) -> int:
+        """Messages of a request with these items, results of one answer as one."""
+        same = same_objects(self._items, items)
+        while self._answers and self._answers[-1][0] >= same:
+            self._answers.pop()
+        place, before = self._answers[-1] if self._answers else (0, 0)
+        messages = to_messages(items[place:])
+        sent = (count for count, message in enumerate(messages, before) if isinstance(message, ModelResponse))
+        fresh = (at for at in range(place, len(items)) if isinstance(items[at].message, ModelResponse))
+        self._answers[-1:] = zip(fresh, sent, strict=True)
+        self._items = list(items)
+        return before + len(messages)

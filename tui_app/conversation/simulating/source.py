@@ -8,9 +8,10 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from tui_app.context.events import CompactionComplete, SessionClear, SessionRewind
 from tui_app.conversation.importing import messages_of
 from tui_app.conversation.view_messages import ViewMessages
-from tui_app.session.agent_view import MESSAGES, AgentView
+from tui_app.session.agent_view import AgentView
 from tui_app.session.importers import SkippedLine, import_file
 from tui_app.session.store import Store
+from tui_app.session.visibility import MESSAGES
 
 _TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRewind.TYPE}
 """Events that say what was said; what a person took back or cleared is not replayed."""
