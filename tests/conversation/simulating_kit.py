@@ -157,7 +157,7 @@ class Live:
         self.counter = Uncarried(TextCounter("o200k_base"))
         self.history = ReplayHistory(self.counter, self.events.append)
         writer = ExtractiveSummariser(TextCounter("o200k_base").count)
-        self.compactor = Compactor(self.history, self.policy, lambda _trigger: writer, fallback=writer)
+        self.compactor = Compactor(self.history, self.policy, lambda _trigger: (writer,), fallback=writer)
         governor = ContextGovernor(
             self.policy,
             history=self.history,

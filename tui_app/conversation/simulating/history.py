@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.history import ListHistory
+from tui_app.context.items import Item
+from tui_app.context.sections import sections
 from tui_app.context.stages.rewrite import Rewrite
 
 
@@ -21,7 +23,10 @@ class ReplayHistory(ListHistory):
 
     def append(self, message: ModelMessage) -> None:
         """Take in what was said next."""
-        for item in self._take(message, is_answer=False):
+        parts = sections(message)
+        for part in parts:
+            item = Item(self._next, part, whole=message if len(parts) > 1 else None)
+            self._next += 1
             self._items.append(item)
             self._tally.add(self._weighed(item))
 

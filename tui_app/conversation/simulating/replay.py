@@ -61,7 +61,7 @@ class Replay:
     def __post_init__(self) -> None:
         self.history = ReplayHistory(self.counter, self.events.append)
         writer = ExtractiveSummariser(self.text.count)
-        self._compactor = Compactor(self.history, self.policy, lambda _trigger: writer, fallback=writer)
+        self._compactor = Compactor(self.history, self.policy, lambda _trigger: (writer,), fallback=writer)
         limits = Limits(LearntModels(None), setting=self.window)
         around = Surroundings(now=lambda: _THEN)
         self.pipeline = Pipeline(self.policy, self.history, self._compactor, self.counter, limits, around)
