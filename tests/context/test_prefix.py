@@ -26,7 +26,7 @@ from tui_app.context.events import (
     payload_to_json,
 )
 from tui_app.context.policy import Policy
-from tui_app.context.prefix import Piece, PrefixMeter, prefix_kept
+from tui_app.context.prefix import Piece, PrefixMeter, Sent, prefix_kept
 from tui_app.context.presets import OFF, PRESETS
 
 TURNS = 60
@@ -35,8 +35,11 @@ READS = (1, 0, 3, 1, 2)
 TOOL = ToolDefinition(name="read", description="Reads.")
 
 
-def pieces(text: str, tokens: int = 1) -> list[Piece]:
-    return [Piece(letter.encode(), tokens) for letter in text]
+def sent(text: str, head: int = 0) -> Sent:
+    """A request of one piece for each letter, behind a head of so many tokens."""
+    front = (Piece(b"head", head),) if head else ()
+    pieces = [Piece(letter.encode(), 1) for letter in text]
+    return Sent(head=front, pieces=pieces, sums=range(1, len(pieces) + 1))
 
 
 @pytest.mark.parametrize(
@@ -51,13 +54,18 @@ def pieces(text: str, tokens: int = 1) -> list[Piece]:
     ],
 )
 def test_share_that_is_kept(before: str, now: str, kept: float) -> None:
-    assert prefix_kept(pieces(before), pieces(now)) == kept
+    assert prefix_kept(sent(before), sent(now)) == kept
 
 
 @given(st.text("ab", min_size=1), st.text("ab"))
 def test_only_all_of_it_is_a_whole(before: str, now: str) -> None:
-    large = [Piece(b"head", 10**9), *pieces(before)]
-    assert (prefix_kept(large, [large[0], *pieces(now)]) == 1.0) == now.startswith(before)
+    assert (prefix_kept(sent(before, 10**9), sent(now, 10**9)) == 1.0) == now.startswith(before)
+
+
+@given(st.text("ab"), st.text("ab"), st.text("ab"))
+def test_what_is_known_to_be_the_same_need_not_be_compared(both: str, before: str, now: str) -> None:
+    known = prefix_kept(sent(both + before, 3), sent(both + now, 3), len(both))
+    assert known == prefix_kept(sent(both + before, 3), sent(both + now, 3))
 
 
 @dataclass

@@ -159,3 +159,8 @@ def test_what_every_request_carries_is_counted_without_any_factor(words) -> None
     carried = plain.carried("be brief " * 20, [tool])
     assert (carried.system, carried.tools) == (plain.instructions("be brief " * 20), plain.tools([tool]))
     assert scaled.carried("be brief " * 20, [tool]) == carried
+
+
+def test_a_total_is_the_sum_of_all_categories() -> None:
+    parts = Breakdown(**{name: 2**place for place, name in enumerate(CATEGORIES)})
+    assert parts.total == 2 ** len(CATEGORIES) - 1

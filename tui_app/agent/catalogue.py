@@ -13,6 +13,7 @@ from tui_app.agent.discovery import LocalModel, LocalServer
 from tui_app.agent.models import OFFLINE
 from tui_app.agent.offline.model import CONTEXT_WINDOW
 from tui_app.agent.providers import NO_KEY, OPENAI_URL, why_not
+from tui_app.context.prices import priced_as
 from tui_app.settings import Endpoint
 
 SHORTLIST = (
@@ -179,7 +180,7 @@ def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:
 def _facts(prefix: str, model: str) -> tuple[int | None, str]:
     """Window and price as the price data that pydantic-ai ships know them."""
     usage = genai_prices.Usage(input_tokens=1_000, output_tokens=1_000)
-    for provider in _priced_as(prefix):
+    for provider in priced_as(prefix):
         try:
             found = genai_prices.calc_price(usage, model, provider_id=provider)
         except LookupError:
@@ -187,12 +188,6 @@ def _facts(prefix: str, model: str) -> tuple[int | None, str]:
         price = f"${_dollars(found.input_price * 1_000)} in, ${_dollars(found.output_price * 1_000)} out"
         return found.model.context_window, price
     return None, ""
-
-
-def _priced_as(prefix: str) -> Sequence[str]:
-    """Ids that the price data may know a provider by."""
-    plain = prefix.removeprefix("gateway/")
-    return (plain, plain.partition("-")[0])
 
 
 def _dollars(amount: Decimal) -> str:

@@ -2,13 +2,14 @@
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import FAILED, OK
 from tui_app.cli.output import print_json, say, tell
-from tui_app.session.importers import FORMATS, ImportFormatError
+from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
 from tui_app.session.store import Store
 from tui_app.ui import format as numbers
 
@@ -36,7 +37,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
             try:
                 report = _import(program, store, Path(name), args.format)
             except (ImportFormatError, OSError) as error:
-                tell(_complaint(name, error))
+                tell(complaint(name, error))
                 code = FAILED
                 continue
             if args.json:
@@ -53,7 +54,8 @@ def _import(program: Program, store: Store, path: Path, format: str) -> "ImportR
     return import_session(path, store=store, format=format, cwd=program.cwd, now=time.time())
 
 
-def _complaint(name: str, error: Exception) -> str:
+def complaint(name: str, error: Exception) -> str:
+    """Why a file cannot be read, as a sentence that names it."""
     if isinstance(error, OSError):
         return f"{name}: {error.strerror or error}."
     text = str(error)
@@ -66,12 +68,17 @@ def _show(report: "ImportReport") -> None:
         f"{report.tool_calls:,} tool calls, {report.tool_results:,} results, "
         f"{numbers.tokens(report.tokens)} tokens"
     )
-    for note in report.notes:
+    say_left_out(report.notes, report.skipped)
+
+
+def say_left_out(notes: Sequence[str], skipped: Sequence[SkippedLine]) -> None:
+    """Say what of a file was changed or could not be used, the first lines of that one by one."""
+    for note in notes:
         say(f"  {note}")
-    for skipped in report.skipped[:_SHOWN]:
-        say(f"  line {skipped.line}: {skipped.reason}")
-    if len(report.skipped) > _SHOWN:
-        say(f"  and {len(report.skipped) - _SHOWN:,} more lines that could not be used (--json lists them)")
+    for each in skipped[:_SHOWN]:
+        say(f"  line {each.line}: {each.reason}")
+    if len(skipped) > _SHOWN:
+        say(f"  and {len(skipped) - _SHOWN:,} more lines that could not be used (--json lists them)")
 
 
 COMMAND = Command(

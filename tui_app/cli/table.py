@@ -15,6 +15,7 @@ from tui_app.cli import (
     schema,
     serve,
     sessions,
+    simulate,
     stats,
 )
 from tui_app.cli.command import Command
@@ -30,6 +31,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             context.COMMAND,
             stats.COMMAND,
             compact.COMMAND,
+            simulate.COMMAND,
             models.COMMAND,
             doctor.COMMAND,
             schema.COMMAND,

@@ -5,14 +5,16 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import is_
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelRequestPart, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
+from tui_app.context.assembling import Assembly
 from tui_app.context.events import Truncation
 from tui_app.context.history import History
-from tui_app.context.items import Item, answer_id, is_prompt, is_summary, is_system, to_messages
+from tui_app.context.items import Item, to_messages
 from tui_app.context.limits import ContextTooLarge, most
 from tui_app.context.policy import Policy
 from tui_app.context.repair import sendable
+from tui_app.context.running import RunningMessages
 from tui_app.context.sections import sections
 from tui_app.context.sizes import Sizes, sizes_of
 from tui_app.context.truncator import Truncated, truncate
@@ -32,7 +34,11 @@ class Outgoing:
 
 
 def build(
-    history: History, sent: Sequence[ModelMessage], policy: Policy, pinned: frozenset[int] = frozenset()
+    history: History,
+    sent: Sequence[ModelMessage],
+    policy: Policy,
+    pinned: frozenset[int] = frozenset(),
+    assembly: Assembly | None = None,
 ) -> Outgoing:
     """Build the request for the view as it is now; the view is not changed.
 
@@ -41,14 +47,15 @@ def build(
         sent: What the run would send without us; its last request may hold parts that no history knows.
         policy: Says how far below the limit a cut request must be.
         pinned: Keys of messages that are left out last.
+        assembly: Keeps what it has built for the next request; None begins anew.
 
     Raises:
         ContextTooLarge: if the request does not fit whatever is left out.
     """
     items = history.items()
-    messages = sendable(_with_extras(to_messages(items), sent))
+    messages, added = (assembly or Assembly()).request(items, sent)
     usage = history.usage()
-    before = usage.total + _added(items, messages, history)
+    before = usage.total + sum(history.weigh(Item(0, ModelRequest(parts=[part]))).total for part in added)
     if before <= usage.window.effective:
         return Outgoing(messages)
     sizes = sizes_of(items, usage, lambda item: history.weigh(item).total)
@@ -65,9 +72,14 @@ def build(
     return Outgoing(sendable(left), _truncation(before, tokens, len(messages), len(left)))
 
 
-def usage_as_sent(history: History) -> ContextUsage:
-    """The estimate of the next request, messages counted as they are sent: results of one answer are one."""
-    return replace(history.usage(), messages=len(to_messages(history.items())))
+def usage_as_sent(history: History, messages: RunningMessages | None = None) -> ContextUsage:
+    """The estimate of the next request, messages counted as they are sent: results of one answer are one.
+
+    Args:
+        history: Owner of the view.
+        messages: Keeps its count for the next request; None begins anew.
+    """
+    return replace(history.usage(), messages=(messages or RunningMessages()).of(history.items()))
 
 
 def _truncation(tokens_before: int, tokens_after: int, before: int, after: int) -> Truncation:
@@ -107,14 +119,6 @@ def _sections(messages: Sequence[ModelMessage]) -> list[Item]:
     return items
 
 
-def _added(items: Sequence[Item], messages: Sequence[ModelMessage], history: History) -> int:
-    """Tokens that repair and the run have added to the view."""
-    view = {id(part) for item in items for part in item.message.parts}
-    requests = [message for message in messages if isinstance(message, ModelRequest)]
-    new = [part for request in requests for part in request.parts if id(part) not in view]
-    return sum(history.weigh(Item(0, ModelRequest(parts=[part]))).total for part in new)
-
-
 def _cut(
     view: Sequence[Item], history: History, sizes: Sizes, policy: Policy, pinned: frozenset[int]
 ) -> Truncated:
@@ -134,21 +138,3 @@ def _pinned(view: Sequence[Item], items: Sequence[Item], pinned: frozenset[int])
         return frozenset()
     parts = {id(part) for item in items if item.key in pinned for part in item.message.parts}
     return frozenset(item.key for item in view if any(id(part) in parts for part in item.message.parts))
-
-
-def _with_extras(messages: list[ModelMessage], sent: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """Keep what a run put into its last request and no history knows: feedback, deltas, reminders."""
-    last, own = (sent[-1] if sent else None), (messages[-1] if messages else None)
-    if not isinstance(last, ModelRequest):
-        return messages
-    extras = [part for part in last.parts if _is_extra(part)]
-    if not isinstance(own, ModelRequest):
-        return [*messages, replace(last, parts=extras)] if extras or not messages else messages
-    missing = [part for part in extras if not any(part is known for known in own.parts)]
-    return [*messages[:-1], replace(own, parts=[*own.parts, *missing])] if missing else messages
-
-
-def _is_extra(part: ModelRequestPart) -> bool:
-    alone = ModelRequest(parts=[part])
-    known = is_prompt(alone) or is_system(alone) or is_summary(alone)
-    return not known and answer_id(part) is None

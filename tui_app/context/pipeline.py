@@ -7,6 +7,7 @@ from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
+from tui_app.context.assembling import Assembly
 from tui_app.context.compactor import CompactionRefused, Compactor
 from tui_app.context.events import Notice, Trigger, UsageInfo
 from tui_app.context.history import History
@@ -18,6 +19,7 @@ from tui_app.context.outgoing import build, usage_as_sent
 from tui_app.context.overflow import ContextOverflow, overflow_of_answer
 from tui_app.context.policy import Policy
 from tui_app.context.prefix import PrefixMeter
+from tui_app.context.running import RunningCount, RunningMessages
 from tui_app.context.stages.relief import Relief, Surroundings
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown
@@ -54,8 +56,13 @@ class Pipeline:
     _refusal: str = field(default="", init=False)
     """The last reason why nothing could be compacted; said once, not with every request."""
 
+    _assembly: Assembly = field(default_factory=Assembly, init=False)
+    _count: RunningCount = field(init=False)
+    _messages: RunningMessages = field(default_factory=RunningMessages, init=False)
+
     def __post_init__(self) -> None:
         self._prefix = PrefixMeter(self.counter)
+        self._count = RunningCount(self.counter)
         self.relief = Relief(
             policy=self.policy, history=self.history, count=self.counter.text, around=self.around
         )
@@ -152,7 +159,7 @@ class Pipeline:
         if self.compactor.pressed:
             self.compactor.pressed = False
             await self._compact("memory_pressure")
-        match self.policy.pressure(usage_as_sent(self.history)):
+        match self.policy.pressure(usage_as_sent(self.history, self._messages)):
             case "background":
                 self._start(self.compactor, "background")
             case "blocking":
@@ -166,7 +173,7 @@ class Pipeline:
         if compactor.state is not State.IDLE:
             ended = await compactor.finish_for(trigger)
             helped = ended is not None and ended.outcome == "success"
-            if helped and self.policy.pressure(usage_as_sent(self.history)) != "blocking":
+            if helped and self.policy.pressure(usage_as_sent(self.history, self._messages)) != "blocking":
                 return
         if self._start(compactor, trigger):
             await compactor.finish_for(trigger)
@@ -188,16 +195,15 @@ class Pipeline:
     def _outgoing(self, request: ModelRequestContext) -> ModelRequestContext:
         """The request as it is sent: whole if it fits, else cut for this time only."""
         pinned = self.compactor.pinned if self.compactor is not None else frozenset[int]()
-        out = build(self.history, request.messages, self.policy, pinned)
+        out = build(self.history, request.messages, self.policy, pinned, self._assembly)
         if out.truncation is not None:
             self.history.distrust()
             self.history.report(out.truncation)
         kept = self._prefix.next(*_head(request), out.messages)
         usage = self.history.usage().to_json()
         self.history.report(UsageInfo(usage=usage, prefix_kept=kept, cache_read_tokens=self._cache_read))
-        counted = sum(self.counter.message(message).total for message in out.messages)
-        self._counted = self.counter.unscaled(counted) + self._carried(request).total
-        return replace(request, messages=out.messages)
+        self._counted = self.counter.unscaled(self._count.of(out.messages)) + self._carried(request).total
+        return replace(request, messages=list(out.messages))
 
 
 def _head(request: ModelRequestContext) -> tuple[str, list[ToolDefinition]]:

@@ -1,9 +1,15 @@
-"""What an answer cost, by public price lists."""
+"""What an answer cost, or would cost, by public price lists."""
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import genai_prices
 from pydantic_ai.messages import ModelResponse
 
 FREE = frozenset({"offline"})
 """Providers whose answers are made in this program."""
+_NEWEST = datetime(2100, 1, 1, 12, tzinfo=UTC)
+"""Of a model whose price has changed, the list gives the last one it knows; noon is no discount hour."""
 
 
 def answer_cost(response: ModelResponse) -> float | None:
@@ -16,3 +22,35 @@ def answer_cost(response: ModelResponse) -> float | None:
         return float(response.cost().total_price)
     except (LookupError, ValueError):
         return None
+
+
+def request_price(model: str, *, input_tokens: int, cached_tokens: int, output_tokens: int) -> float | None:
+    """What a request would cost by today's list, in US dollars; None where no price is known.
+
+    Args:
+        model: Name of the model, with its provider in front (``openai:gpt-5``) or without.
+        input_tokens: Tokens of the request, cached ones included.
+        cached_tokens: Those of them that are read from the provider's cache.
+        output_tokens: Tokens of the answer.
+    """
+    provider, colon, name = model.partition(":")
+    if provider in FREE:
+        return 0.0
+    usage = genai_prices.Usage(
+        input_tokens=input_tokens, cache_read_tokens=cached_tokens, output_tokens=output_tokens
+    )
+    for known in priced_as(provider) if colon else (None,):
+        try:
+            found = genai_prices.calc_price(
+                usage, name if colon else model, provider_id=known, genai_request_timestamp=_NEWEST
+            )
+        except (LookupError, ValueError):
+            continue
+        return float(found.total_price)
+    return None
+
+
+def priced_as(prefix: str) -> Sequence[str]:
+    """Ids that the price data may know a provider by."""
+    plain = prefix.removeprefix("gateway/")
+    return (plain, plain.partition("-")[0])

@@ -39,7 +39,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Answers = dict[tuple[int, str], ModelRequestPart]
 
 
-def repair(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+def repair(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[ModelMessage]:
     """Return a valid history; messages that need no change are the same objects.
 
     A history that is already valid comes back equal, so repairing twice changes nothing. A result that
@@ -47,6 +47,7 @@ def repair(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
 
     Args:
         messages: Any history: imported, interrupted, rewound or cut.
+        begins: Whether nothing is sent in front of it.
 
     Returns:
         A new list, empty only when nothing sendable was left.
@@ -67,20 +68,24 @@ def repair(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
             following = tidy[index + 1] if index + 1 < len(tidy) else None
             skip = index + 1 if isinstance(following, ModelRequest) else skip
             repaired.append(_answering(_returns(index, calls, answers), following))
-    if repaired and isinstance(repaired[0], ModelResponse):
+    if begins and repaired and isinstance(repaired[0], ModelResponse):
         repaired.insert(0, _said(START))
     return _merge_responses(repaired)
 
 
-def sendable(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+def sendable(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[ModelMessage]:
     """Repair a history that is about to be sent: it ends with a request that says something.
 
     A run with instructions alone, which is a single request without parts, stays as it is.
+
+    Args:
+        messages: Any history.
+        begins: Whether nothing is sent in front of it; what is must end with a request.
     """
-    if len(messages) == 1 and isinstance(messages[0], ModelRequest) and not messages[0].parts:
+    if begins and len(messages) == 1 and isinstance(messages[0], ModelRequest) and not messages[0].parts:
         return list(messages)
-    repaired = repair(messages)
-    if repaired and isinstance(repaired[-1], ModelRequest):
+    repaired = repair(messages, begins=begins)
+    if isinstance(repaired[-1] if repaired else None, ModelRequest) or not (begins or repaired):
         return repaired
     return [*repaired, _said(CONTINUE)]
 

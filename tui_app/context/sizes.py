@@ -39,8 +39,9 @@ def sizes_of(items: Sequence[Item], usage: ContextUsage, weigh: Weigh) -> Sizes:
         usage: The estimate of a request with that view.
         weigh: Counted tokens of one item.
     """
-    counted = sum(weigh(item) for item in items)
-    system = sum(weigh(item) for item in items if is_system(item.message))
+    weights = [weigh(item) for item in items]
+    counted = sum(weights)
+    system = sum(weight for weight, item in zip(weights, items, strict=True) if is_system(item.message))
     standing = usage.parts.system + usage.parts.tools + usage.parts.memory
     said, spoken = usage.parts.total - standing, counted - system
     scale = said / spoken if said > 0 and spoken > 0 else 1.0

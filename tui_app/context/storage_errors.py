@@ -2,6 +2,8 @@
 
 import errno
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tui_app.context.error_text import chain
@@ -111,3 +113,12 @@ def _unreadable(what: str, reason: BaseException) -> StorageError:
         f"Not a readable Plimsoll database: {what} ({reason}).",
         "Nothing was deleted. Move it away, with any -wal and -shm file beside it, and start again.",
     )
+
+
+@contextmanager
+def as_disk_errors() -> Iterator[None]:
+    """A log that cannot be written is, for whoever wanted to, a file that cannot."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OSError(str(error)) from error

@@ -124,9 +124,9 @@ def _droppable(items: Sequence[Item], pinned: frozenset[int]) -> tuple[list[list
         whole = [items[index] for index in unit]
         if latest in unit or any(is_system(item.message) for item in whole):
             continue
-        if _has_pin(items, unit, pinned):
+        if pinned and _has_pin(items, unit, pinned):
             pins.append(unit)
-        elif any(_is_fresh(item, newest) for item in whole):
+        elif newest is not None and any(_is_fresh(item, newest) for item in whole):
             fresh.append(unit)
         else:
             ranked.append((_rank(whole, running=latest is not None and unit[0] > latest), unit))
@@ -137,9 +137,9 @@ def _has_pin(items: Sequence[Item], unit: Sequence[int], pinned: frozenset[int])
     return any(items[index].key in pinned for index in unit)
 
 
-def _is_fresh(item: Item, newest: ModelMessage | None) -> bool:
+def _is_fresh(item: Item, newest: ModelMessage) -> bool:
     """Whether it is a result that the newest message brings together with something else."""
-    return newest is not None and item.whole is newest and bool(answers_of(item.message))
+    return item.whole is newest and bool(answers_of(item.message))
 
 
 def _rank(unit: Sequence[Item], *, running: bool) -> int:

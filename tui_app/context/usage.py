@@ -28,7 +28,10 @@ class Breakdown:
     @property
     def total(self) -> int:
         """Sum over all categories, in tokens."""
-        return sum(getattr(self, name) for name in CATEGORIES)
+        # Written out: this is asked for every message of every request.
+        spoken = self.summary + self.user + self.assistant + self.thinking
+        used = self.tool_calls + self.tool_results + self.attachments
+        return self.system + self.tools + self.memory + spoken + used
 
     def __add__(self, other: Self) -> Self:
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in CATEGORIES})

@@ -8,8 +8,8 @@ from tui_app.agent.turn import TurnRunner
 from tui_app.context.compactor import CompactionRefused, Compactor
 from tui_app.context.events import CompactionComplete, Notice, Trigger
 from tui_app.context.job import State
-from tui_app.context.outgoing import usage_as_sent
 from tui_app.context.planner import irreducible_floor
+from tui_app.context.turn_end import compact_at_turn_end
 from tui_app.conversation.reviews import Reviews
 from tui_app.conversation.session_history import SessionHistory
 
@@ -62,16 +62,7 @@ class Compactions:
 
     async def after_turn(self) -> None:
         """Compact where the policy does that when a turn has ended."""
-        compactor = self.compactor
-        if not compactor.policy.due_at_turn_end(usage_as_sent(self.history)) or not compactor.wanted(
-            "turn_end"
-        ):
-            return
-        try:
-            compactor.start("turn_end")
-        except CompactionRefused:
-            return  # with the next message it may help
-        await compactor.finish()
+        await compact_at_turn_end(self.compactor)
 
     def restate(self, *, undo: bool, compaction: int = 0) -> bool:
         """Undo the newest compaction that stands, or redo the one undone last.

@@ -135,7 +135,7 @@ def count_events(events: Sequence[ImportedEvent], *, model: str = "") -> list[St
     counter = TokenCounter(text)
     view = AgentView()
     counted: list[StoredEvent] = []
-    for seq, (event, message) in enumerate(zip(events, _messages(events), strict=True), FIRST_SEQ):
+    for seq, (event, message) in enumerate(zip(events, messages_of(events), strict=True), FIRST_SEQ):
         data = event.data
         if message is not None:
             data = with_tokens(data, counter.message(message).nonzero())
@@ -146,8 +146,8 @@ def count_events(events: Sequence[ImportedEvent], *, model: str = "") -> list[St
     return counted
 
 
-def _messages(events: Sequence[ImportedEvent]) -> Iterator[ModelMessage | None]:
-    """The message of each event, parsed in one go because that is much faster than one by one."""
+def messages_of(events: Sequence[ImportedEvent]) -> Iterator[ModelMessage | None]:
+    """The message of each event, None where it has none; parsed in one go, which is much faster."""
     texts = [event.message for event in events if event.message is not None]
     parsed = iter(ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]"))
     for event in events:

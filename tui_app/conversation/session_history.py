@@ -25,6 +25,7 @@ from tui_app.context.measure import Tally
 from tui_app.context.originals import as_told
 from tui_app.context.stages.events import EVENTS, measured, new_messages, rewrite_event
 from tui_app.context.stages.rewrite import Rewrite, Stage
+from tui_app.context.storage_errors import as_disk_errors
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
@@ -103,11 +104,7 @@ class SessionHistory:
     def originals(self, items: Sequence[Item]) -> Sequence[Item]:
         """The messages as they were said, read from the log where a stage has rewritten them."""
         first = self.view.rewritten()
-        heads = [first[item.key] for item in items if item.key in first]
-        self._messages.load(heads)
-        told = as_told(items, {head.seq: self._messages.of(head) for head in heads})
-        self._messages.keep(self.view.visible())
-        return told
+        return as_told(items, self._messages.read(first[item.key] for item in items if item.key in first))
 
     def weigh(self, item: Item) -> Breakdown:
         """Tokens of one message in the current model's own tokens."""
@@ -195,10 +192,8 @@ class SessionHistory:
         event = rewrite_event(rewrite, [self.counter.message(message).nonzero() for message in messages])
         before = self.usage()
         event = measured(event, before, self._after(head_of(_LATER, 0.0, event)))
-        try:
+        with as_disk_errors():
             record = self.store.append(self.session, event, text, time=time.time())
-        except sqlite3.Error as error:
-            raise OSError(str(error)) from error
         self._messages.put_forms(record.seq, messages)
         self._fold(head_of(record.seq, record.time, event), None)
         self.publish(record)
@@ -240,10 +235,8 @@ class SessionHistory:
         """
         bodies = [(None, None) if message is None else storable(message) for _, message in events]
         rows = [(payload, text, now) for (payload, _), (text, _) in zip(events, bodies, strict=True)]
-        try:
+        with as_disk_errors():
             records = self.store.append_many(self.session, rows)
-        except sqlite3.Error as error:
-            raise OSError(str(error)) from error
         for record, (_, body) in zip(records, bodies, strict=True):
             self._fold(head_of(record.seq, record.time, record.data), body)
             self.publish(record)
@@ -279,10 +272,9 @@ class SessionHistory:
 
     def _after(self, *heads: Head) -> int:
         """Tokens the next request will have once events have rewritten the view."""
-        trial = self.view.copy()
+        trial, tally = self.view.copy(), Tally()
         for head in heads:
             trial.apply(head)
-        tally = Tally()
         tally.reset(trial.weighed(), trusted_after=trial.version)
         return tally.usage(self._window, self._fixed, model=self.model, factor=self._factor).total
 

@@ -61,6 +61,14 @@ class ViewMessages:
         wanted = set(map(_place, heads))
         self._held = {place: message for place, message in self._held.items() if place in wanted}
 
+    def read(self, heads: Iterable[Head]) -> dict[int, ModelMessage]:
+        """The messages of some heads by number, wherever they are; nothing more is kept than before."""
+        wanted, held = list(heads), dict(self._held)
+        self.load(wanted)
+        found = {head.seq: self.of(head) for head in wanted}
+        self._held = held
+        return found
+
     def load(self, heads: Iterable[Head]) -> None:
         """Read what is missing from the log."""
         missing = [place for place in map(_place, heads) if place not in self._held]

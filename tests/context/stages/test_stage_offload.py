@@ -184,3 +184,11 @@ def test_names_carry_the_time_of_greenwich(offset: Any) -> None:
     local = NOON.astimezone(offset) if offset else NOON.replace(tzinfo=None)
     assert isinstance(local, datetime)
     assert "_20260301_120000_" in SpillNames(local, ()).new("a", "b")
+
+
+def test_taken_names_are_looked_at_when_one_is_given_out() -> None:
+    taken: list[str] = []
+    made = SpillNames(NOON, taken)
+    taken.append("TOOL_OUTPUTS/A_20260301_120000_b.txt")
+    assert made.new("a", "b") == "tool_outputs/a_20260301_120000_b-2.txt"
+    assert made.new("a", "b") == "tool_outputs/a_20260301_120000_b-3.txt"

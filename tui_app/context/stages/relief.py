@@ -94,7 +94,7 @@ class Relief:
                 limits = replace(limits, spill_chars=sys.maxsize)
             made = names or SpillNames(self.around.now())
             self._commit(normalise(items, limits, made, handles=self._handles))
-        self._looked_at = max(item.key for item in self.history.items())
+        self._looked_at = max(self._looked_at, *(item.key for item in self._fresh()))
 
     def share(self) -> None:
         """Move the largest results of the newest answer to files where they are too much together.

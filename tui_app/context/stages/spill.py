@@ -26,14 +26,17 @@ class SpillNames:
         """
         aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
         self._time = aware.astimezone(UTC).strftime("%Y%m%d_%H%M%S")
-        # Some file systems do not tell upper from lower case.
-        self._taken = {name.casefold() for name in existing}
+        self._existing = existing
+        self._taken: set[str] | None = None
 
     def new(self, tool: str, call_id: str) -> str:
         """A name nobody has had, relative to the session's folder."""
         stem = (
             f"{FOLDER}/{_safe(tool, _TOOL_CHARS, 'tool')}_{self._time}_{_safe(call_id, _CALL_CHARS, 'call')}"
         )
+        if self._taken is None:
+            # Only now: hardly any pass gives out a name. Some file systems do not tell upper from lower case.
+            self._taken = {name.casefold() for name in self._existing}
         name, number = f"{stem}.txt", 1
         while name.casefold() in self._taken:
             number += 1

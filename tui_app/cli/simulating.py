@@ -1,0 +1,76 @@
+"""The work of ``plimsoll simulate``: replay, then table, JSON and drawing."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_app.cli.command import Program
+from tui_app.cli.exits import FAILED, OK
+from tui_app.cli.importing import complaint
+from tui_app.cli.output import print_json, say, tell
+from tui_app.cli.simulation_plot import plot
+from tui_app.cli.simulation_table import show
+from tui_app.context.policy import Policy
+from tui_app.conversation.simulating.simulate import CannotSimulate, Simulation, simulate
+from tui_app.conversation.simulating.source import Transcript, read_session, read_transcript
+from tui_app.session.atomic import write_atomic
+from tui_app.session.importers import ImportFormatError
+from tui_app.session.store import SessionNotFound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is to be replayed, and how it is shown."""
+
+    sources: tuple[str, ...]
+    """Files and ids of sessions."""
+    windows: tuple[int, ...]
+    """In tokens."""
+    policies: tuple[Policy, ...]
+    model: str
+    """Empty takes the model that answered."""
+    as_json: bool
+    verbose: bool
+    plot: Path | None
+
+
+async def replay_all(program: Program, asked: Asked) -> int:
+    """Replay one conversation after the other; one that cannot be read does not keep the others out.
+
+    Returns:
+        The exit code.
+    """
+    done: list[Simulation] = []
+    for source in asked.sources:
+        try:
+            simulation = await simulate(_read(program, source), asked.policies, asked.windows, asked.model)
+        except (ImportFormatError, OSError, SessionNotFound, CannotSimulate) as error:
+            tell(_why(program, source, error))
+            continue
+        done.append(simulation)
+        if not asked.as_json:
+            show(simulation, verbose=asked.verbose)
+    if asked.as_json and done:
+        print_json({"simulations": [simulation.to_json() for simulation in done]})
+    if asked.plot is not None and done:
+        write_atomic(asked.plot, plot(done))
+        if not asked.as_json:
+            say(f"Drawn: {asked.plot}")
+    return OK if len(done) == len(asked.sources) else FAILED
+
+
+def _read(program: Program, source: str) -> Transcript:
+    """A file of that name, else the session with that id."""
+    path = Path(source)
+    if path.exists():
+        return read_transcript(path)
+    with program.sessions() as store:
+        return read_session(store, source)
+
+
+def _why(program: Program, source: str, error: Exception) -> str:
+    if isinstance(error, SessionNotFound):
+        several = program.has_sessions and "more than one" in str(error)
+        return str(error.args[0]) if several else f"There is no file and no session {source}."
+    if isinstance(error, CannotSimulate):
+        return str(error)
+    return complaint(source, error)

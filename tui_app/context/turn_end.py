@@ -1,0 +1,16 @@
+"""What a policy does between two turns."""
+
+from tui_app.context.compactor import CompactionRefused, Compactor
+from tui_app.context.outgoing import usage_as_sent
+
+
+async def compact_at_turn_end(compactor: Compactor) -> None:
+    """Compact, and wait for the end, where the policy does that when a turn has ended."""
+    usage = usage_as_sent(compactor.history)
+    if not compactor.policy.due_at_turn_end(usage) or not compactor.wanted("turn_end"):
+        return
+    try:
+        compactor.start("turn_end")
+    except CompactionRefused:
+        return  # with the next message it may help
+    await compactor.finish()

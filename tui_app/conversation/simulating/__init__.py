@@ -1,0 +1,1 @@
+"""Replaying a conversation under a policy, without any model."""

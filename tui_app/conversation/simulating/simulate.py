@@ -1,0 +1,142 @@
+"""Every policy in every window over one conversation, and what is left of its facts in the end."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage
+
+from tui_app.context.encodings import TextCounter, encoding_name
+from tui_app.context.events import Fact
+from tui_app.context.facts import extract_facts
+from tui_app.context.items import Item
+from tui_app.context.limits import ContextTooLarge
+from tui_app.context.policy import Policy
+from tui_app.context.prices import request_price
+from tui_app.context.tokens import TokenCounter
+from tui_app.conversation.simulating.keeping import facts_kept
+from tui_app.conversation.simulating.outcome import FactsKept, Outcome
+from tui_app.conversation.simulating.replay import Replay
+from tui_app.conversation.simulating.source import Transcript
+
+
+class CannotSimulate(Exception):
+    """A conversation cannot be replayed; the text is a sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """One conversation, replayed."""
+
+    transcript: Transcript
+    model: str
+    """Whose tokenizer and prices were taken; empty where none is known."""
+    tokens: int
+    """Of all messages together."""
+    windows: tuple[tuple[Outcome, ...], ...]
+    """Outcomes by window, in the order asked for; of each policy one."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON names that scripts rely on."""
+        source = self.transcript
+        return {
+            "source": source.name,
+            "format": source.format,
+            "title": source.title,
+            "model": self.model or None,
+            "messages": len(source.messages),
+            "answers": source.answers,
+            "tokens": self.tokens,
+            "skipped": [{"line": skipped.line, "reason": skipped.reason} for skipped in source.skipped],
+            "notes": list(source.notes),
+            "windows": [
+                {
+                    "limit": outcomes[0].window.limit,
+                    "reserve": outcomes[0].window.reserve,
+                    "policies": [outcome.to_json() for outcome in outcomes],
+                }
+                for outcomes in self.windows
+            ],
+        }
+
+
+async def simulate(
+    transcript: Transcript, policies: Sequence[Policy], windows: Sequence[int], model: str = ""
+) -> Simulation:
+    """Replay a conversation under each policy in each window.
+
+    Args:
+        transcript: What is replayed.
+        policies: Which policies, at least one.
+        windows: Sizes of the window in tokens, at least one.
+        model: Whose tokenizer and prices are taken; empty is the model that answered.
+
+    Raises:
+        CannotSimulate: if there is no answer in it, or no request fits a window.
+    """
+    if not transcript.answers:
+        raise CannotSimulate(f"{transcript.name} holds no answer of a model: there is nothing to replay.")
+    name = model or transcript.model
+    text = TextCounter(encoding_name(name))
+    await asyncio.to_thread(text.load)
+    counter = TokenCounter(text)
+    items = [Item(key, message) for key, message in enumerate(transcript.messages, 1)]
+    facts = await asyncio.to_thread(extract_facts, items)
+    session = _Session(transcript, name, text, counter, facts)
+    outcomes = [tuple([await session.played(policy, window) for policy in policies]) for window in windows]
+    return Simulation(
+        transcript=transcript,
+        model=name,
+        tokens=sum(counter.message(message).total for message in transcript.messages),
+        windows=tuple(outcomes),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A conversation with what all its replays share."""
+
+    transcript: Transcript
+    model: str
+    text: TextCounter
+    counter: TokenCounter
+    facts: tuple[Fact, ...]
+
+    async def played(self, policy: Policy, window: int) -> Outcome:
+        """Replay it once."""
+        replay = Replay(policy, window, self.text, self.counter, self._price)
+        await replay.run(self.transcript.messages)
+        if not any(request.tokens for request in replay.requests):
+            needed = min(request.needed for request in replay.requests)
+            raise CannotSimulate(
+                f"A window of {window:,} tokens is too small for {self.transcript.name}: "
+                f"its smallest request needs {needed:,}, with what is kept for the answer."
+            )
+        known, limited = replay.known_window, policy.automatic
+        # Asking what would be sent next is no part of what happened.
+        work = replay.work
+        return Outcome(
+            policy=policy.name,
+            window=known,
+            background_mark=policy.background_mark(known) if limited else 0,
+            blocking_mark=policy.blocking_mark(known) if limited else 0,
+            requests=tuple(replay.requests),
+            work=work,
+            view=tuple(replay.view()),
+            view_tokens=replay.history.usage().total,
+            facts=await asyncio.to_thread(self._kept, replay),
+        )
+
+    def _price(self, tokens: int, cached: int, written: int) -> float | None:
+        if not self.model:
+            return None
+        return request_price(self.model, input_tokens=tokens, cached_tokens=cached, output_tokens=written)
+
+    def _kept(self, replay: Replay) -> FactsKept:
+        """Look every fact up in what the model would be given next."""
+        try:
+            given: Sequence[ModelMessage] = replay.outgoing()
+        except ContextTooLarge:
+            given = ()
+        return facts_kept(self.facts, self.transcript.messages, given)
