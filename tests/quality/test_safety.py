@@ -242,5 +242,5 @@ def test_the_checks_of_failing_can_fail(play: Play, monkeypatch: pytest.MonkeyPa
 
 async def test_the_check_of_what_was_due_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Play, "_due", lambda _play, _start: False)
-    found = await play_through(work(14, 400), PLIMSOLL, 8_000, text(), tmp_path)
+    found = await play_through(work(14, 1_600), PLIMSOLL, 8_000, text(), tmp_path)
     assert dict(found.failures) == {"S9": 1}

@@ -119,7 +119,7 @@ class Compactor:
         )
         ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
         work = carry_out(
-            self.before(announced(blank)),
+            partial(self.before, announced(blank)),
             partial(self._writing, plan, blank, ledger),
             writers,
             self.policy,

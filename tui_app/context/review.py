@@ -43,7 +43,7 @@ class Declined:
 
 
 async def carry_out(
-    asked: Awaitable[str | Veto],
+    ask: Callable[[], Awaitable[str | Veto]],
     writing: Callable[[str], Writing],
     writers: Sequence[Summariser],
     policy: Policy,
@@ -53,14 +53,14 @@ async def carry_out(
     """What a job does: ask who may be against it, have a summary written, ask whoever decides on that.
 
     Args:
-        asked: Whatever may add to the job, or be against it.
+        ask: Asks whoever may add to the job, or be against it.
         writing: Turns the job's plan into a proposal, with what was added.
         writers: Whoever may write the summary, best first.
         policy: Says how much a compaction has to free.
         reviewer: Decides; None applies the summary as it is.
         written: Set once nobody but the reviewer has anything to do.
     """
-    said = await asked
+    said = await ask()
     if isinstance(said, Veto):
         return said
     started, work = monotonic(), writing(said)
