@@ -46,7 +46,7 @@ def compactor(writer: Writer | None = None) -> Compactor:
     history.sync(long_conversation(40))
     history.fix(resolve_window(setting=8_000), Breakdown(), "m")
     wrote = writer or Writer()
-    return Compactor(history, PLIMSOLL, lambda _trigger: wrote)
+    return Compactor(history, PLIMSOLL, lambda _trigger: (wrote,))
 
 
 def seen(made: Compactor) -> bytes:
