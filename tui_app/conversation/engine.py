@@ -153,11 +153,11 @@ class Engine:
             self._deliver(record)
 
     async def _refuse_waiting(self) -> None:
-        """End requests that came too late, and what else still runs."""
-        late = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in late:
-            task.cancel()
-        await asyncio.gather(*late, return_exceptions=True)
+        """End requests that came too late, and what else still runs, with what that starts while it ends."""
+        while late := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
 
 def _seen(done: "Future[None]") -> None:
