@@ -15,6 +15,8 @@ class Prompt:
     """Something to say to the model."""
 
     text: str
+    files: tuple[str, ...] = ()
+    """Paths of files whose content goes along, as the person wrote them."""
 
     @property
     def label(self) -> str:
