@@ -21,6 +21,7 @@ ACTION_KEYS: Mapping[str, str] = {
     "prompt.newline": "ctrl+j,shift+enter",
     "prompt.complete": "tab",
     "prompt.close_list": "escape",
+    "prompt.expand": "ctrl+o",
     "prompt.help": "question_mark",
     "prompt.quit": "ctrl+d",
     "prompt.history_back": "up",

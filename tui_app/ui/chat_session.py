@@ -178,13 +178,13 @@ class ChatSession:
             self._show_early()
         return True
 
-    def send(self, text: str, pane: ChatPane) -> None:
+    def send(self, prompt: Prompt, pane: ChatPane) -> None:
         """Send a prompt; what cannot be sent stays in the editor."""
-        if self.submit(Prompt(text)):
+        if self.submit(prompt):
             pane.introduce("")
             pane.transcript.action_last()
         else:
-            pane.prompt.editor.give_back(text)
+            pane.prompt.editor.give_back(prompt.text)
 
     def compact(self, argument: str = "") -> None:
         """Compact now, or after the running turn.

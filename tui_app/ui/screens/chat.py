@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.screen import Screen
 
+from tui_app.conversation.work import Prompt
 from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.late_bodies import LateBodies
@@ -52,7 +53,7 @@ class ChatScreen(Screen[None]):
         self._launch, self._wanted, self._bodies = launch, session, LateBodies()
         self._draft = draft
         self._session: ChatSession | None = None
-        self.pane = ChatPane(launch.settings, self._bodies, id="chat")
+        self.pane = ChatPane(launch.settings, self._bodies, launch.cwd, id="chat")
 
     class Ready(Message):
         """The screen has its session: keys can be acted on."""
@@ -108,7 +109,7 @@ class ChatScreen(Screen[None]):
         elif is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
             self.run(parsed.id, parsed.argument)
         else:
-            self.session.send(event.text, self.pane)
+            self.session.send(Prompt(event.text, event.files), self.pane)
 
     def run(self, command: CommandId, argument: str = "") -> None:
         """Run a command; a click may come before there is anything to run it on."""
