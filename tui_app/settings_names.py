@@ -33,6 +33,8 @@ ACTION_KEYS: Mapping[str, str] = {
     "app.palette": "ctrl+p",
     "chat.help": "f1",
     "chat.cancel": "escape",
+    "chat.prompts": "ctrl+r",
+    "chat.editor": "f4",
     "chat.details": "ctrl+o",
     "chat.notices": "f2",
     "chat.page_up": "pageup",

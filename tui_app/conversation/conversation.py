@@ -139,6 +139,17 @@ class Conversation:
         self._show_queue()
         return work.label if work is not None else ""
 
+    def take(self, place: int, label: str) -> str:
+        """Take what was shown at a place out of the queue; its text, empty when it has left since."""
+        work = self._queue.take(place, label)
+        self._show_queue()
+        return work.label if work is not None else ""
+
+    def move(self, place: int, label: str, step: int) -> None:
+        """Let what was shown at a place of the queue come earlier or later."""
+        self._queue.move(place, label, step)
+        self._show_queue()
+
     def cancel(self) -> None:
         """Stop the turn or compaction under way at once; what waits stays, paused."""
         self._queue.pause()

@@ -223,9 +223,26 @@ class ChatSession:
         if self.link.ready:
             return await self.link.take_back()
         text = self.link.take_back_early()
+        self._follow_early()
+        return text
+
+    async def take(self, place: int, label: str) -> str:
+        """Take what was shown at a place out of the queue; its text, empty when it has left since."""
+        text = await self.link.take(place, label)
+        if not self.link.ready:
+            self._follow_early()
+        return text
+
+    def move(self, place: int, label: str, step: int) -> None:
+        """Let what was shown at a place of the queue come earlier or later."""
+        self.link.move(place, label, step)
+        if not self.link.ready:
+            self._follow_early()
+
+    def _follow_early(self) -> None:
+        """Show what waits for the agent side after some of it was taken back or moved."""
         status = self.state.status if self.link.early else Status()
         self.presenter.update(replace(self.state, queue=self.link.early, status=status))
-        return text
 
     async def close(self) -> None:
         """Leave the session."""

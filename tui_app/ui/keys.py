@@ -104,6 +104,8 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     _chat("cancel", "escape", "cancel", "Stop or go back", "One step a press; it never quits.", "esc"),
     _pane("details", "ctrl+o", "Details of the focused row", "Open the full text of a row."),
+    _chat("prompts", "ctrl+r", "slash('/prompts')", "Search earlier prompts", "All of this folder's."),
+    _chat("editor", "f4", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor."),
     _chat("notices", "f2", "notices", "Notices", "What was reported since the start."),
     _pane("page_up", "pageup", "Scroll up a page", "Typing goes on.", "pgup"),
     _pane("page_down", "pagedown", "Scroll down a page", "Typing goes on.", "pgdn"),

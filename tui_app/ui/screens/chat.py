@@ -22,6 +22,7 @@ from tui_app.ui.launch import Launch
 from tui_app.ui.widgets.chat_pane import WIDE, ChatPane
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.prompt import PromptEditor
+from tui_app.ui.widgets.queue_view import QueueView
 from tui_app.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class ChatScreen(Screen[None]):
     @on(PromptEditor.QuitWanted)
     @on(PromptEditor.HelpWanted)
     @on(ContextGauge.Clicked)
+    @on(QueueView.Opened)
     @on(Transcript.UndoRequested)
     @on(ChatPane.ReviewWanted)
     @on(ChatPane.ReviewOver)
@@ -135,6 +137,8 @@ class ChatScreen(Screen[None]):
                 self.run(CommandId.HELP)
             case ContextGauge.Clicked():
                 self.run(CommandId.CONTEXT)
+            case QueueView.Opened():
+                self.run(CommandId.QUEUE)
             case PromptEditor.NextWanted():
                 self.session.link.resume_queue()
             case PromptEditor.QuitWanted():

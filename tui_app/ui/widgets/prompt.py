@@ -10,6 +10,7 @@ from textual.widgets import TextArea
 from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.mentions import mentions
+from tui_app.ui.safe_text import clean
 from tui_app.ui.widgets.chip_area import ChipArea
 from tui_app.ui.widgets.completer import AtCursor, Completer, Fill, Send
 from tui_app.ui.widgets.history import PromptHistory
@@ -105,7 +106,7 @@ class PromptEditor(ChipArea):
     def replace_draft(self, text: str) -> None:
         """Write something else in place of the draft; ``up`` brings the draft back."""
         self._walk.add(self.draft)
-        self._put(self._chips.fold(normalise(text)))
+        self._put(clean(self._chips.fold(normalise(text))))
 
     def _put(self, text: str) -> None:
         """Show a text that nobody has just typed: nothing is offered for it."""
