@@ -20,7 +20,7 @@ class PastPrompt:
 
     text: str
     time: float = 0.0
-    """Seconds since the epoch; 0 for one that was never sent."""
+    """Seconds since the epoch; 0 for one that was typed in the open session."""
     session: str = ""
     """Where the rest of it is; empty when ``text`` is all of it."""
     seq: int = 0

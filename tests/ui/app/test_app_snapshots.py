@@ -25,6 +25,8 @@ from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.model_picker import ModelPicker
+from tui_app.ui.screens.prompts import PromptsScreen
+from tui_app.ui.screens.queue import QueueScreen
 from tui_app.ui.screens.review import ReviewScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.stats import StatsScreen
@@ -325,6 +327,25 @@ def test_attached(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
         await deck.type("Compare @notes.md and @gone.md with ")
         deck.editor.post_message(Paste("\n".join(f"row {number}" for number in range(63))))
         await deck.until(lambda: len(deck.app.chat.query_one(AttachedRow).bundles) == 3, "what goes along")
+
+    assert look(size, talk(), scene)
+
+
+@sizes
+def test_earlier_prompts(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
+    desk.store(Story("tides", cwd=str(desk.cwd)).user("Compare\nthe [b]tides[/b]").answer("Done."))
+    desk.store(Story("ferry", cwd=str(desk.cwd)).user("When does the ferry leave? " * 12).answer("At ten."))
+    assert look(size, talk(), opens(PromptsScreen, *"draft", "ctrl+r"))
+
+
+@sizes
+def test_queue(look: Compare, size: tuple[int, int]) -> None:
+    async def scene(deck: Deck) -> None:
+        session = deck.app.chat.session
+        waiting = ("second, which is longer " * 8, "third\nwith [b]two[/b] lines", "/compact")
+        session.presenter.update(replace(session.state, queue=waiting, paused=True))
+        await opens(QueueScreen, *"/queue", "enter")(deck)
+        await deck.press("down")
 
     assert look(size, talk(), scene)
 

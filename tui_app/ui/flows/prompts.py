@@ -27,7 +27,7 @@ async def search_prompts(app: "PlimsollApp", session: ChatSession) -> None:
 
 
 def listed(typed: Sequence[str], logged: Sequence[PastPrompt]) -> list[PastPrompt]:
-    """What to list: first what was typed since the start and never sent, then what the log has.
+    """What to list: first what the editor brings back and the log of this folder has not, then the log.
 
     Args:
         typed: What the editor brings back, oldest first: prompts, commands, drafts that were cleared.

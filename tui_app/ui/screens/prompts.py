@@ -20,7 +20,9 @@ _TIME_CELLS = 18
 
 def prompt_line(prompt: PastPrompt, width: int, tz: tzinfo | None = None) -> Content:
     """One row: when it was sent, and its beginning."""
-    when = datetime.fromtimestamp(prompt.time, tz).strftime("%Y-%m-%d %H:%M") if prompt.time else "not sent"
+    when = (
+        datetime.fromtimestamp(prompt.time, tz).strftime("%Y-%m-%d %H:%M") if prompt.time else "this session"
+    )
     text = one_line(prompt.text, max(12, width - _TIME_CELLS))
     return Content.assemble((f"{when:<{_TIME_CELLS}}", "$text-muted"), text)
 
@@ -28,7 +30,7 @@ def prompt_line(prompt: PastPrompt, width: int, tz: tzinfo | None = None) -> Con
 class PromptsScreen(FilterDialog[PastPrompt]):
     """Dismisses with the prompt to write again, or ``None``: then the draft stays as it is."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/sessions.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/prompts.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "move(1)", "Next", show=False, id="prompts.next"),
     ]
