@@ -30,12 +30,12 @@ class CommandId(Enum):
     STATS = auto()
     COPY = auto()
     PROMPTS = auto()
-    EDITOR = auto()
-    QUEUE = auto()
     EXPORT = auto()
+    EDITOR = auto()
     CHECKPOINTS = auto()
     HELP = auto()
     QUIT = auto()
+    QUEUE = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
