@@ -119,7 +119,7 @@ class TestPrecedence:
 
     def test_tables_are_merged_entry_by_entry(self, paths: Paths) -> None:
         paths.config_file.write_text(
-            '[keymap]\n"chat.compact" = "ctrl+k"\n"chat.models" = "f4"\n'
+            '[keymap]\n"chat.compact" = "ctrl+k"\n"chat.models" = "f10"\n'
             '[endpoints.lab]\nbase_url = "http://127.0.0.1:8080/v1/"\nwindow = 8192\n'
         )
         settings = load_settings(
@@ -129,7 +129,7 @@ class TestPrecedence:
                 "PLIMSOLL_ENDPOINTS": '{desk = {protocol = "anthropic", base_url = "http://localhost:1"}}',
             },
         )
-        assert settings.keymap == {"chat.compact": "f9", "chat.models": "f4"}
+        assert settings.keymap == {"chat.compact": "f9", "chat.models": "f10"}
         assert settings.endpoints == {
             "lab": Endpoint(name="lab", base_url="http://127.0.0.1:8080/v1", window=8192),
             "desk": Endpoint(name="desk", protocol="anthropic", base_url="http://localhost:1"),

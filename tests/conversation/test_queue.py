@@ -156,3 +156,37 @@ async def test_a_command_sends_no_prompt_that_is_held_back(desk: Desk, server: F
         conversation.resume_queue()
         await conversation.settle()
         assert [body["messages"][-1]["content"] for body in server.journal] == ["first", "second"]
+
+
+def test_what_waits_is_named_by_place_and_text() -> None:
+    queue = WorkQueue()
+    for text in ("a", "b", "a", "c"):
+        queue.add(Prompt(text))
+    assert queue.take(2, "a") == Prompt("a")
+    assert queue.labels == ("a", "b", "c")
+    assert queue.take(2, "b") == Prompt("b"), "it has moved up since somebody looked"
+    assert queue.take(0, "c") is None, "what stands further down is another one"
+    assert queue.take(5, "z") is None
+    assert queue.labels == ("a", "c")
+
+
+def test_what_waits_can_come_earlier_or_later() -> None:
+    queue = WorkQueue()
+    for text in ("a", "b", "c"):
+        queue.add(Prompt(text))
+    queue.move(2, "c", -1)
+    assert queue.labels == ("a", "c", "b")
+    queue.move(0, "a", -1)
+    assert queue.labels == ("a", "c", "b")
+    queue.move(0, "a", 5)
+    assert queue.labels == ("c", "b", "a")
+    queue.move(1, "gone", 1)
+    assert queue.labels == ("c", "b", "a")
+
+
+def test_taking_the_last_one_ends_the_pause() -> None:
+    queue = WorkQueue()
+    queue.add(Prompt("a"))
+    queue.pause()
+    queue.take(0, "a")
+    assert not queue.paused

@@ -29,7 +29,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import to_json
 
-from tui_app.context.attachments import attachment_tokens, text_of
+from tui_app.context.attachments import attachment_tokens, file_name, text_of
 from tui_app.context.encodings import TextCounter
 
 Costs = list[tuple[str, int]]
@@ -138,6 +138,8 @@ def _user_content(content: Any, text: TextCounter) -> Costs:
     for item in content:
         if isinstance(item, str):
             spoken += text.count(item)
+        elif isinstance(item, TextContent) and file_name(item):
+            attached += text.count(item.content)
         elif isinstance(item, TextContent):
             spoken += text.count(item.content)
         elif is_multi_modal_content(item):

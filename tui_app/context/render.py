@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from tui_app.context.attachments import file_name
 from tui_app.context.items import Item
 from tui_app.context.stages.marks import is_digest_part
 
@@ -28,9 +29,12 @@ def prompt_text(part: UserPromptPart) -> str:
     """What a person typed, with attachments named instead of shown."""
     if isinstance(part.content, str):
         return part.content
-    return "\n".join(
-        piece if isinstance(piece, str) else f"[{type(piece).__name__}]" for piece in part.content
-    )
+    return "\n".join(piece if isinstance(piece, str) else _named(piece) for piece in part.content)
+
+
+def _named(piece: object) -> str:
+    path = file_name(piece)
+    return f"[attached file {path}]" if path else f"[{type(piece).__name__}]"
 
 
 def clip(text: str, limit: int | None) -> str:

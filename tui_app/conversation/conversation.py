@@ -139,6 +139,17 @@ class Conversation:
         self._show_queue()
         return work.label if work is not None else ""
 
+    def take(self, place: int, label: str) -> str:
+        """Take what was shown at a place out of the queue; its text, empty when it has left since."""
+        work = self._queue.take(place, label)
+        self._show_queue()
+        return work.label if work is not None else ""
+
+    def move(self, place: int, label: str, step: int) -> None:
+        """Let what was shown at a place of the queue come earlier or later."""
+        self._queue.move(place, label, step)
+        self._show_queue()
+
     def cancel(self) -> None:
         """Stop the turn or compaction under way at once; what waits stays, paused."""
         self._queue.pause()
@@ -228,7 +239,7 @@ class Conversation:
 
     async def _turn(self, prompt: Prompt) -> None:
         self.history.append(TurnStart(text=prompt.text))
-        end = await self._answered(prompt.text)
+        end = await self._answered(prompt)
         # A cancelled turn was paused by whoever cancelled it, and what was sent since then goes on.
         if end.outcome == "failed":
             self._queue.pause()
@@ -238,16 +249,16 @@ class Conversation:
         if end.outcome == "done":
             await self._compactions.after_turn()
 
-    async def _answered(self, text: str) -> TurnEnd:
+    async def _answered(self, prompt: Prompt) -> TurnEnd:
         try:
             model = await self._models.current()
         except LoadingCancelled:
-            return TurnEnd(outcome="cancelled", prompt=text)
+            return TurnEnd(outcome="cancelled", prompt=prompt.text)
         except Exception as error:  # an SDK may raise anything; the prompt goes back to the editor
             self.history.append(why_unavailable(error, model=self.model))
-            return TurnEnd(outcome="failed", prompt=text)
+            return TurnEnd(outcome="failed", prompt=prompt.text)
         try:
-            return await self._turns.run(text, model)
+            return await self._turns.run(prompt, model)
         finally:
             self._models.measure()
 

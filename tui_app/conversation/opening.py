@@ -191,7 +191,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     compactor = _compactor(opening, policy, place, writers, hooks)
     around = [ToolHooks(hooks), *telemetry.capabilities()]
     runner, carried = _runner(opening, place, compactor, limits, writers, around)
-    turns = Turns(history, runner)
+    turns = Turns(history, runner, Workspace(opening.cwd))
     # A killed process may have left an index that counts a checkpoint never applied.
     history.sync_files()
     compactions = Compactions(history, compactor, runner)

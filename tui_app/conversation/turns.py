@@ -1,5 +1,7 @@
 """One prompt from the queue to its answer: logged, run, and closed whatever happens."""
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -7,12 +9,16 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import Model
 
 from tui_app.agent.errors import describe_error
+from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import TurnRunner, open_calls
-from tui_app.context.events import Error, SessionRewind, TurnEnd, UserMessage
+from tui_app.context.attachments import file_content
+from tui_app.context.events import Error, Notice, SessionRewind, TurnEnd, UserMessage
 from tui_app.context.items import Item, to_messages
 from tui_app.context.limits import most
 from tui_app.context.usage import ContextWindow
+from tui_app.conversation.attaching import Attached, Attachment, read_attachments
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.work import Prompt
 
 
 @dataclass(slots=True)
@@ -21,8 +27,10 @@ class Turns:
 
     history: SessionHistory
     runner: TurnRunner
+    workspace: Workspace
+    """Where attached files are read."""
 
-    async def run(self, text: str, model: Model) -> TurnEnd:
+    async def run(self, prompt: Prompt, model: Model) -> TurnEnd:
         """Send a prompt and follow it to its end; every outcome is an event.
 
         A prompt that got no answer at all leaves the view again and is handed back with the end.
@@ -31,19 +39,34 @@ class Turns:
         history = self.history
         # What was said of a request that then failed says nothing about the next one.
         history.take_distrust()
-        request = ModelRequest(parts=[UserPromptPart(text)])
+        files = await self._files(prompt)
+        request = _request(prompt.text, files)
         if (error := self._too_large(request)) is not None:
             history.append(error)
-            return TurnEnd(outcome="failed", prompt=text)
-        tokens = history.counter.message(request).nonzero()
-        prompt = history.append(UserMessage(text=text, tokens=tokens), request)
+            return TurnEnd(outcome="failed", prompt=prompt.text)
+        said = UserMessage(
+            text=prompt.text,
+            tokens=history.counter.message(request).nonzero(),
+            attachments=tuple(file.path for file in files),
+        )
+        sent = history.append(said, request)
         result = await self.runner.run(to_messages(history.items()), model)
         self.close_open_calls()
         duration = round(monotonic() - started, 3)
         if result.error is None:
             return TurnEnd(outcome="cancelled" if result.cancelled else "done", duration_s=duration)
-        back = self._failed(result.error, text, prompt.seq)
+        back = self._failed(result.error, prompt.text, sent.seq)
         return TurnEnd(outcome="failed", duration_s=duration, prompt=back)
+
+    async def _files(self, prompt: Prompt) -> list[Attached]:
+        """What goes along with a prompt; why something does not is said."""
+        if not prompt.files:
+            return []
+        found: Sequence[Attachment] = await asyncio.to_thread(read_attachments, self.workspace, prompt.files)
+        for each in found:
+            if not isinstance(each, Attached) and each.is_telling:
+                self.history.append(Notice(text=each.sentence))
+        return [each for each in found if isinstance(each, Attached)]
 
     def close_open_calls(self) -> None:
         """Answer the calls of the newest answer whose tools never finished; also after a killed process."""
@@ -68,6 +91,14 @@ class Turns:
         if needed <= most(usage.window):
             return None
         return too_large(usage.window, needed)
+
+
+def _request(text: str, files: Sequence[Attached]) -> ModelRequest:
+    if not files:
+        return ModelRequest(parts=[UserPromptPart(text)])
+    return ModelRequest(
+        parts=[UserPromptPart([text, *(file_content(file.path, file.text) for file in files)])]
+    )
 
 
 def too_large(window: ContextWindow, requested: int) -> Error:

@@ -15,6 +15,8 @@ class Prompt:
     """Something to say to the model."""
 
     text: str
+    files: tuple[str, ...] = ()
+    """Paths of files whose content goes along, as the person wrote them."""
 
     @property
     def label(self) -> str:
@@ -157,6 +159,27 @@ class WorkQueue:
         work = self._waiting.pop()
         self.paused = self.paused and bool(self._waiting)
         return work
+
+    def take(self, place: int, label: str) -> Work | None:
+        """Take out what stood at a place when somebody looked; nothing when it has left since."""
+        if (found := self._find(place, label)) is None:
+            return None
+        work = self._waiting[found]
+        del self._waiting[found]
+        self.paused = self.paused and bool(self._waiting)
+        return work
+
+    def move(self, place: int, label: str, step: int) -> None:
+        """Let something that stood at a place come earlier (a negative step) or later."""
+        if (found := self._find(place, label)) is not None:
+            work = self._waiting[found]
+            del self._waiting[found]
+            self._waiting.insert(max(0, found + step), work)
+
+    def _find(self, place: int, label: str) -> int | None:
+        """Where something stands by now: what waits moves up, and never down by itself."""
+        places = reversed(range(min(place + 1, len(self._waiting))))
+        return next((at for at in places if self._waiting[at].label == label), None)
 
     def pause(self) -> None:
         """Hold back what waits; with nothing waiting there is nothing to hold."""

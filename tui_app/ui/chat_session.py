@@ -178,13 +178,13 @@ class ChatSession:
             self._show_early()
         return True
 
-    def send(self, text: str, pane: ChatPane) -> None:
+    def send(self, prompt: Prompt, pane: ChatPane) -> None:
         """Send a prompt; what cannot be sent stays in the editor."""
-        if self.submit(Prompt(text)):
+        if self.submit(prompt):
             pane.introduce("")
             pane.transcript.action_last()
         else:
-            pane.prompt.editor.give_back(text)
+            pane.prompt.editor.give_back(prompt.text)
 
     def compact(self, argument: str = "") -> None:
         """Compact now, or after the running turn.
@@ -223,9 +223,26 @@ class ChatSession:
         if self.link.ready:
             return await self.link.take_back()
         text = self.link.take_back_early()
+        self._follow_early()
+        return text
+
+    async def take(self, place: int, label: str) -> str:
+        """Take what was shown at a place out of the queue; its text, empty when it has left since."""
+        text = await self.link.take(place, label)
+        if not self.link.ready:
+            self._follow_early()
+        return text
+
+    def move(self, place: int, label: str, step: int) -> None:
+        """Let what was shown at a place of the queue come earlier or later."""
+        self.link.move(place, label, step)
+        if not self.link.ready:
+            self._follow_early()
+
+    def _follow_early(self) -> None:
+        """Show what waits for the agent side after some of it was taken back or moved."""
         status = self.state.status if self.link.early else Status()
         self.presenter.update(replace(self.state, queue=self.link.early, status=status))
-        return text
 
     async def close(self) -> None:
         """Leave the session."""

@@ -29,10 +29,13 @@ class CommandId(Enum):
     STATUS = auto()
     STATS = auto()
     COPY = auto()
+    PROMPTS = auto()
     EXPORT = auto()
+    EDITOR = auto()
     CHECKPOINTS = auto()
     HELP = auto()
     QUIT = auto()
+    QUEUE = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +83,15 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(id=CommandId.STATUS, name="status", summary="Model, policy, context and session in words"),
     SlashCommand(id=CommandId.STATS, name="stats", summary="What was done, spent and saved"),
     SlashCommand(id=CommandId.COPY, name="copy", summary="Copy the last answer as Markdown"),
+    SlashCommand(id=CommandId.PROMPTS, name="prompts", summary="Search earlier prompts"),
     SlashCommand(id=CommandId.EXPORT, name="export", argument="[file]", summary="Write it to a file"),
+    SlashCommand(
+        id=CommandId.EDITOR, name="editor", argument="[text]", summary="Write the prompt in $EDITOR"
+    ),
     SlashCommand(id=CommandId.CHECKPOINTS, name="session checkpoints", summary="List the checkpoint files"),
     SlashCommand(id=CommandId.HELP, name="help", summary="Keys and commands"),
     SlashCommand(id=CommandId.QUIT, name="quit", aliases=("exit",), summary="Leave; it can be resumed"),
+    SlashCommand(id=CommandId.QUEUE, name="queue", summary="Edit, remove or move what waits"),
 )  # fmt: skip
 
 

@@ -60,8 +60,13 @@ def _pane(id: str, key: str, description: str, tooltip: str, label: str = "") ->
 KEYS: tuple[KeyBinding, ...] = (
     _prompt("send", "enter", "send", "Send", "Send, or queue while an answer is written.", "enter"),
     _prompt("newline", "ctrl+j,shift+enter", "newline", "New line", "Start a new line.", "ctrl+j"),
-    _prompt("complete", "tab", "complete", "Complete the command", "Complete the marked command.", "tab"),
-    _prompt("close_list", "escape", "close_list", "Close the list", "Close the list of commands.", "esc"),
+    _prompt("complete", "tab", "complete", "Complete", "Complete the marked command or file.", "tab"),
+    _prompt(
+        "close_list", "escape", "close_list", "Close the list", "Close the list of commands or files.", "esc"
+    ),
+    _prompt(
+        "expand", "ctrl+o", "expand", "Show a pasted text", "With the cursor at its mark.", "ctrl+o"
+    ),
     _prompt("help", "question_mark", "help", "Keys and commands", "Show this help, on an empty prompt.", "?"),
     _prompt("quit", "ctrl+d", "quit_empty", "Quit", "Quit, on an empty prompt.", "ctrl+d"),
     KeyBinding(
@@ -99,6 +104,8 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     _chat("cancel", "escape", "cancel", "Stop or go back", "One step a press; it never quits.", "esc"),
     _pane("details", "ctrl+o", "Details of the focused row", "Open the full text of a row."),
+    _chat("prompts", "ctrl+r", "slash('/prompts')", "Search earlier prompts", "All of this folder's."),
+    _chat("editor", "f4", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor."),
     _chat("notices", "f2", "notices", "Notices", "What was reported since the start."),
     _pane("page_up", "pageup", "Scroll up a page", "Typing goes on.", "pgup"),
     _pane("page_down", "pagedown", "Scroll down a page", "Typing goes on.", "pgdn"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tui_app.context.events import AssistantDelta, Record
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.request import Opening
-from tui_app.conversation.work import Work
+from tui_app.conversation.work import Work, WorkQueue
 from tui_app.session.lock import SessionLocked
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Link:
         self._opening = opening
         self._inbox = Inbox()
         self._engine = Engine(opening, self._inbox.put)
-        self._early: list[Work] = []
+        self._early = WorkQueue()
         self._ready = False
         self._locked = False
         self._wanted = asyncio.Event()
@@ -79,7 +79,7 @@ class Link:
     @property
     def early(self) -> tuple[str, ...]:
         """What waits for the agent side."""
-        return tuple(work.label for work in self._early)
+        return self._early.labels
 
     async def open(self) -> tuple[str, str, str]:
         """Start the engine and send what waits once it is there.
@@ -98,8 +98,8 @@ class Link:
             await self._engine.stop()
             self._locked = True
             raise
-        waiting, self._early, self._ready = self._early, [], True
-        for work in waiting:
+        self._ready = True
+        while (work := self._early.next()) is not None:
             self.submit(work)
         conversation = opened.conversation
         return conversation.session, conversation.model, conversation.policy
@@ -121,7 +121,7 @@ class Link:
             self._engine.tell(lambda opened: opened.conversation.submit(work))
         else:
             self._try_again()
-            self._early.append(work)
+            self._early.add(work)
 
     def cancel(self) -> None:
         """Stop what is under way."""
@@ -139,7 +139,8 @@ class Link:
 
     def take_back_early(self) -> str:
         """Take back the newest of what waits for the agent side; empty when nothing does."""
-        return self._early.pop().label if self._early else ""
+        work = self._early.take_last()
+        return work.label if work is not None else ""
 
     async def take_back(self) -> str:
         """Take the newest waiting prompt back; empty when none waits."""
@@ -148,6 +149,24 @@ class Link:
             return opened.conversation.take_back()
 
         return await self.ask(take)
+
+    async def take(self, place: int, label: str) -> str:
+        """Take what was shown at a place out of the queue; its text, empty when it has left since."""
+        if not self._ready:
+            work = self._early.take(place, label)
+            return work.label if work is not None else ""
+
+        async def take(opened: "OpenSession") -> str:
+            return opened.conversation.take(place, label)
+
+        return await self.ask(take)
+
+    def move(self, place: int, label: str, step: int) -> None:
+        """Let what was shown at a place of the queue come earlier or later."""
+        if self._ready:
+            self._engine.tell(lambda opened: opened.conversation.move(place, label, step))
+        else:
+            self._early.move(place, label, step)
 
     async def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> T:
         """Run a coroutine on the engine's loop and wait for its outcome."""

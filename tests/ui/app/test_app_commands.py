@@ -12,7 +12,7 @@ from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.model_picker import ModelPicker
 from tui_app.ui.screens.sessions import SessionsScreen
-from tui_app.ui.widgets.slash_list import SlashList
+from tui_app.ui.widgets.offer_list import OfferList
 
 
 @pytest.mark.parametrize("name", ["/compact", "/offload"])
@@ -39,7 +39,7 @@ async def test_a_beginning_is_completed_to_the_command_of_that_name_before_an_al
     async with shown(served.app()) as deck:
         await deck.ready()
         await deck.press(*"/session")
-        assert deck.widget(SlashList).splitlines()[0].strip().startswith("› /session checkpoints")
+        assert deck.widget(OfferList).splitlines()[0].strip().startswith("› /session checkpoints")
         await deck.press("enter")
         assert deck.editor.text == "/session checkpoints"
 
@@ -87,7 +87,7 @@ async def test_the_list_shows_what_fits_and_tab_fills_it_in(served: Desk) -> Non
     async with shown(served.app()) as deck:
         await deck.ready()
         await deck.press("slash")
-        rows = deck.widget(SlashList).splitlines()
+        rows = deck.widget(OfferList).splitlines()
         assert len(rows) == 8
         assert rows[0].strip().startswith("› /compact")
         await deck.press("down", "tab")

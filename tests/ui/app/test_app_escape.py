@@ -13,7 +13,7 @@ from tui_app.agent.tools import files
 from tui_app.ui.flows.leaving import ASK_AGAIN
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.widgets.slash_list import SlashList
+from tui_app.ui.widgets.offer_list import OfferList
 
 State = Callable[[Deck, FakeOpenAI], Awaitable[None]]
 
@@ -35,7 +35,7 @@ async def dialog(deck: Deck, server: FakeOpenAI) -> None:
 async def slash_list(deck: Deck, server: FakeOpenAI) -> None:
     await busy(deck, server)
     await deck.press("slash", "c")
-    assert deck.app.chat.query_one(SlashList).is_open
+    assert deck.app.chat.query_one(OfferList).is_open
 
 
 async def queued(deck: Deck, server: FakeOpenAI) -> None:
@@ -74,7 +74,7 @@ def still_busy(deck: Deck) -> bool:
         (
             slash_list,
             lambda deck: (
-                not deck.app.chat.query_one(SlashList).is_open
+                not deck.app.chat.query_one(OfferList).is_open
                 and deck.editor.text == "/c"
                 and still_busy(deck)
             ),

@@ -10,12 +10,13 @@ from itertools import count
 from typing import Any
 
 import pytest
+from textual.events import Paste
 from textual.pilot import Pilot
 
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, Story
-from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk
+from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
 from tui_app.context.events import CompactionComplete, Error, Fact, ToolTrimmed
@@ -24,10 +25,14 @@ from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.model_picker import ModelPicker
+from tui_app.ui.screens.prompts import PromptsScreen
+from tui_app.ui.screens.queue import QueueScreen
 from tui_app.ui.screens.review import ReviewScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.stats import StatsScreen
 from tui_app.ui.screens.switch_dialog import SwitchDialog
+from tui_app.ui.widgets.attached_row import AttachedRow
+from tui_app.ui.widgets.offer_list import OfferList
 from tui_app.ui.widgets.status import StatusRow
 
 Compare = Callable[..., bool]
@@ -297,6 +302,50 @@ def test_help(look: Compare, size: tuple[int, int]) -> None:
 def test_command_list(look: Compare, size: tuple[int, int]) -> None:
     async def scene(deck: Deck) -> None:
         await deck.press("slash")
+
+    assert look(size, talk(), scene)
+
+
+@sizes
+def test_file_list(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
+    write_files(desk.cwd, {"holidays of 2026.csv": "easter", "notes.md": "x" * 900, "[bold]odd.md": ""})
+
+    async def scene(deck: Deck) -> None:
+        await deck.type("Compare @notes.md with @")
+        await deck.until(lambda: deck.app.chat.query_one(OfferList).is_open, "the list")
+        await deck.until(lambda: deck.app.chat.query_one(AttachedRow).bundles, "what goes along")
+        await deck.press("down", "down")
+
+    assert look(size, talk(), scene)
+
+
+@sizes
+def test_attached(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
+    write_files(desk.cwd, {"notes.md": "x" * 900})
+
+    async def scene(deck: Deck) -> None:
+        await deck.type("Compare @notes.md and @gone.md with ")
+        deck.editor.post_message(Paste("\n".join(f"row {number}" for number in range(63))))
+        await deck.until(lambda: len(deck.app.chat.query_one(AttachedRow).bundles) == 3, "what goes along")
+
+    assert look(size, talk(), scene)
+
+
+@sizes
+def test_earlier_prompts(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
+    desk.store(Story("tides", cwd=str(desk.cwd)).user("Compare\nthe [b]tides[/b]").answer("Done."))
+    desk.store(Story("ferry", cwd=str(desk.cwd)).user("When does the ferry leave? " * 12).answer("At ten."))
+    assert look(size, talk(), opens(PromptsScreen, *"draft", "ctrl+r"))
+
+
+@sizes
+def test_queue(look: Compare, size: tuple[int, int]) -> None:
+    async def scene(deck: Deck) -> None:
+        session = deck.app.chat.session
+        waiting = ("second, which is longer " * 8, "third\nwith [b]two[/b] lines", "/compact")
+        session.presenter.update(replace(session.state, queue=waiting, paused=True))
+        await opens(QueueScreen, *"/queue", "enter")(deck)
+        await deck.press("down")
 
     assert look(size, talk(), scene)
 

@@ -145,7 +145,7 @@ async def test_two_windows_of_one_program(served: Desk, fake_openai: FakeOpenAI,
     async with shown(served.app(session)) as first:
         await first.ready()
         async with second(served, session) as deck:
-            first.app.chat.session.send("and low tide?", first.app.chat.pane)
+            first.app.chat.session.send(Prompt("and low tide?"), first.app.chat.pane)
             await first.answered(2)
             assert "From the first." not in deck.text
             await first.app.chat.session.close()
@@ -245,7 +245,7 @@ async def test_further_prompts_wait_while_the_session_is_taken_over(
     async with second(served, session) as deck:
         lock.release()
         for text in ("one", "two", "three"):
-            deck.app.chat.session.send(text, deck.app.chat.pane)
+            deck.app.chat.session.send(Prompt(text), deck.app.chat.pane)
         await (await fake_openai.request(1)).paused.wait()
         await deck.until(lambda: len(deck.queue) == 2, "two waiting prompts")
         assert deck.editor.is_empty

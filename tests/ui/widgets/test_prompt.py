@@ -1,15 +1,20 @@
 """The prompt: what sends, what does not, and what is kept."""
 
+from pathlib import Path
+
 import pytest
 from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from tui_app.ui.widgets.offer_list import OfferList
 from tui_app.ui.widgets.paste import Chips
 from tui_app.ui.widgets.prompt import PromptEditor
 from tui_app.ui.widgets.prompt_row import PromptRow
-from tui_app.ui.widgets.slash_list import SlashList
+
+NOWHERE = Path("no-such-folder")
+"""A workspace without files."""
 
 
 class Desk(App[None]):
@@ -19,16 +24,18 @@ class Desk(App[None]):
         ("ctrl+c", "interrupt", "Interrupt"),
     )
 
-    def __init__(self, prompts: list[str] | None = None) -> None:
+    def __init__(self, prompts: list[str] | None = None, folder: Path = NOWHERE) -> None:
         super().__init__()
+        self._folder = folder
         self.sent: list[str] = []
+        self.files: list[tuple[str, ...]] = []
         self.typed: list[str] = []
         self.asked: list[str] = []
         self._prompts = prompts
 
     def compose(self) -> ComposeResult:
         yield Static("chat", markup=False)
-        yield PromptRow(prompts=self._prompts)
+        yield PromptRow(self._folder, prompts=self._prompts)
 
     def on_mount(self) -> None:
         self.editor.focus()
@@ -38,14 +45,15 @@ class Desk(App[None]):
         return self.query_one(PromptRow).editor
 
     @property
-    def slash(self) -> SlashList:
-        return self.query_one(SlashList)
+    def slash(self) -> OfferList:
+        return self.query_one(OfferList)
 
     def on_prompt_editor_submitted(self, event: PromptEditor.Submitted) -> None:
         self.sent.append(event.text)
+        self.files.append(event.files)
 
     def on_prompt_editor_typed(self, event: PromptEditor.Typed) -> None:
-        self.typed.append(event.text)
+        self.typed.append(event.editor.draft)
 
     def on_prompt_editor_help_wanted(self) -> None:
         self.asked.append("help")
@@ -177,7 +185,7 @@ async def test_list_shows_tab_completes_and_escape_closes_only_the_list() -> Non
     async with app.run_test() as pilot:
         await type_text(pilot, "/co")
         await pilot.pause()
-        assert [command.name for command in app.slash.commands] == ["compact", "context", "copy"]
+        assert [offer.label for offer in app.slash.offers] == ["/compact [focus]", "/context", "/copy"]
         await pilot.press("escape")
         assert not app.slash.is_open
         assert app.editor.text == "/co"

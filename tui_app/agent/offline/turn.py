@@ -15,6 +15,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from tui_app.context.attachments import file_name
+
 INTRODUCTION = (
     "I am an offline retrieval assistant, not a language model: I look for passages and quote them,"
     " I do not reason about them."
@@ -79,7 +81,8 @@ def _latest_prompt(messages: Sequence[ModelMessage]) -> tuple[int, UserPromptPar
 def _text(part: UserPromptPart) -> str:
     if isinstance(part.content, str):
         return part.content
-    texts = (item.content if isinstance(item, TextContent) else item for item in part.content)
+    said = (item for item in part.content if not file_name(item))
+    texts = (item.content if isinstance(item, TextContent) else item for item in said)
     return "\n".join(text for text in texts if isinstance(text, str))
 
 

@@ -21,6 +21,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from tui_app.context.attachments import file_name
 from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
 from tui_app.context.items import Item
 from tui_app.context.stages.marks import is_digest_part, mark_of
@@ -185,7 +186,7 @@ def _prompt_texts(part: UserPromptPart) -> Iterable[str]:
     for piece in part.content or ():
         if isinstance(piece, str):
             texts.append(piece)
-        elif isinstance(piece, TextContent):
+        elif isinstance(piece, TextContent) and not file_name(piece):
             texts.append(piece.content)
     return texts
 

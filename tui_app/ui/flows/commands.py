@@ -6,9 +6,12 @@ from tui_app.conversation.work import Clear
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.context import show_checkpoints, show_context, show_history, show_status
+from tui_app.ui.flows.editor import edit_outside
 from tui_app.ui.flows.files import copy_answer, export_session
 from tui_app.ui.flows.models import choose_model, switch_to
 from tui_app.ui.flows.policies import change_policy, show_policies
+from tui_app.ui.flows.prompts import search_prompts
+from tui_app.ui.flows.queue import show_queue
 from tui_app.ui.flows.sessions import choose_session
 from tui_app.ui.flows.stats import show_stats
 from tui_app.ui.screens.confirm import ConfirmDialog
@@ -69,8 +72,21 @@ async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, ar
             await app.push_screen_wait(HelpScreen())
         case CommandId.QUIT:
             await app.leave(ask=True)
+        case CommandId.PROMPTS | CommandId.EDITOR | CommandId.QUEUE:
+            await _prompt(app, session, command, argument)
         case _:
             await _tell(app, session, command)
+
+
+async def _prompt(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
+    """Commands about what is written and what waits."""
+    match command:
+        case CommandId.PROMPTS:
+            await search_prompts(app, session)
+        case CommandId.EDITOR:
+            edit_outside(app, session, argument)
+        case CommandId.QUEUE:
+            await show_queue(app, session)
 
 
 async def _clear(app: "PlimsollApp", session: ChatSession) -> None:

@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.screen import Screen
 
+from tui_app.conversation.work import Prompt
 from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.late_bodies import LateBodies
@@ -21,6 +22,7 @@ from tui_app.ui.launch import Launch
 from tui_app.ui.widgets.chat_pane import WIDE, ChatPane
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.prompt import PromptEditor
+from tui_app.ui.widgets.queue_view import QueueView
 from tui_app.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ class ChatScreen(Screen[None]):
         self._launch, self._wanted, self._bodies = launch, session, LateBodies()
         self._draft = draft
         self._session: ChatSession | None = None
-        self.pane = ChatPane(launch.settings, self._bodies, id="chat")
+        self.pane = ChatPane(launch.settings, self._bodies, launch.cwd, id="chat")
 
     class Ready(Message):
         """The screen has its session: keys can be acted on."""
@@ -108,7 +110,7 @@ class ChatScreen(Screen[None]):
         elif is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
             self.run(parsed.id, parsed.argument)
         else:
-            self.session.send(event.text, self.pane)
+            self.session.send(Prompt(event.text, event.files), self.pane)
 
     def run(self, command: CommandId, argument: str = "") -> None:
         """Run a command; a click may come before there is anything to run it on."""
@@ -122,6 +124,7 @@ class ChatScreen(Screen[None]):
     @on(PromptEditor.QuitWanted)
     @on(PromptEditor.HelpWanted)
     @on(ContextGauge.Clicked)
+    @on(QueueView.Opened)
     @on(Transcript.UndoRequested)
     @on(ChatPane.ReviewWanted)
     @on(ChatPane.ReviewOver)
@@ -134,6 +137,8 @@ class ChatScreen(Screen[None]):
                 self.run(CommandId.HELP)
             case ContextGauge.Clicked():
                 self.run(CommandId.CONTEXT)
+            case QueueView.Opened():
+                self.run(CommandId.QUEUE)
             case PromptEditor.NextWanted():
                 self.session.link.resume_queue()
             case PromptEditor.QuitWanted():

@@ -39,6 +39,22 @@ def command_rows(commands: Iterable[SlashCommand] = COMMANDS) -> Content:
     return Content("\n").join(rows)
 
 
+SIGNS = (
+    ("/name", "At the start of a prompt: a command"),
+    ("@path", "Send a text file along, up to 128 kB;"),
+    ("", "folders and larger files are only named"),
+    ('@"a path"', "The same for a path with spaces"),
+)
+"""What signs in a prompt mean."""
+
+
+def sign_rows() -> Content:
+    """One row per sign: how it is written, what it does."""
+    return Content("\n").join(
+        Content.assemble((f"{sign:<10} ", "$footer-key-foreground bold"), meaning) for sign, meaning in SIGNS
+    )
+
+
 class HelpScreen(Dialog[None]):
     """Two columns where there is room, one below the other where there is not."""
 
@@ -61,6 +77,8 @@ class HelpScreen(Dialog[None]):
                 with Vertical(classes="help-column"):
                     yield self.heading("Keys")
                     yield Static(key_rows(), markup=False)
+                    yield self.heading("In a prompt")
+                    yield Static(sign_rows(), markup=False)
                 with Vertical(classes="help-column"):
                     yield self.heading("Commands")
                     yield Static(command_rows(), markup=False)

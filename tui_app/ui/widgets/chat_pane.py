@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual import events, on
@@ -55,7 +56,15 @@ class ChatPane(Vertical):
             super().__init__()
             self.job = job
 
-    def __init__(self, settings: Settings, bodies: Bodies, *, id: str | None = None) -> None:
+    def __init__(self, settings: Settings, bodies: Bodies, folder: Path, *, id: str | None = None) -> None:
+        """Make the widgets.
+
+        Args:
+            settings: What the person has set.
+            bodies: Where the transcript gets full texts from.
+            folder: The workspace.
+            id: Textual id.
+        """
         super().__init__(id=id)
         self.glyphs = PLAIN if settings.plain else UNICODE
         self._settings = settings
@@ -63,7 +72,7 @@ class ChatPane(Vertical):
         """Tokens of the answer that the gauge's measure does not hold yet."""
         self.transcript = Transcript(bodies, self.glyphs, id="transcript")
         self.timeline = Timeline(self.glyphs, id="timeline")
-        self.prompt = PromptRow(id="prompt-row")
+        self.prompt = PromptRow(folder, id="prompt-row")
         self.set_class(settings.timeline, "-timeline")
 
     def compose(self) -> ComposeResult:
@@ -87,6 +96,7 @@ class ChatPane(Vertical):
         gauge = self.query_one(ContextGauge)
         for widget in (gauge, *self.query(ChatHeader), *self.query(StatusRow), *self.query(HintRow)):
             widget.glyphs = self.glyphs
+        self.watch(self.prompt, "count", self._show_pending, init=False)
         self.prompt.editor.focus()
 
     def show(self, state: "ChatState") -> None:
@@ -141,10 +151,8 @@ class ChatPane(Vertical):
         row.display = bool(text)
 
     @on(PromptEditor.Typed)
-    def count_draft(self, event: PromptEditor.Typed) -> None:
-        """Show what the draft would add."""
-        self.prompt.count = -(-len(event.text) // 4)
-        self._show_pending()
+    def follow_draft(self) -> None:
+        """Say what Esc does next: with a draft it takes no waiting prompt back."""
         self._explain_escape()
 
     @on(Timeline.Jump)

@@ -1,5 +1,9 @@
 """Large pastes stand in the prompt as a chip, ``[pasted 63 lines]``, and are sent in full."""
 
+from typing import Literal
+
+Side = Literal["any", "before", "behind"]
+"""What is deleted: the sign before the cursor, or the one behind it."""
 LARGE = 20
 """A paste of more lines than this becomes a chip."""
 LONG = 4_000
@@ -33,6 +37,26 @@ class Chips:
             chip, copy = f"[pasted {size} #{copy}]", copy + 1
         self._bodies[chip] = body
         return chip
+
+    def within(self, text: str) -> list[tuple[str, str]]:
+        """The chips of a text with what they stand for, in order."""
+        found: list[tuple[str, str]] = []
+        while place := self._first_chip(text):
+            at, chip = place
+            found.append((chip, self._bodies[chip]))
+            text = text[at + len(chip) :]
+        return found
+
+    def touching(self, line: str, column: int, side: Side = "any") -> tuple[int, int] | None:
+        """Columns of the chip that a cursor stands in or at, or that a key would delete from that side."""
+        low, high = {"any": (0, 0), "before": (1, 0), "behind": (0, 1)}[side]
+        for chip in self._bodies:
+            start = line.find(chip)
+            while start >= 0:
+                if start + low <= column <= start + len(chip) - high:
+                    return start, start + len(chip)
+                start = line.find(chip, start + 1)
+        return None
 
     def expand(self, text: str) -> str:
         """Put the full texts back in place of their chips, each chip read once and never inside a body."""

@@ -1,4 +1,4 @@
-"""The prompt editor: many lines, history, large pastes as chips, slash commands by exact name."""
+"""The prompt editor: many lines, history, large pastes as chips, commands by exact name, files by path."""
 
 from dataclasses import dataclass
 
@@ -7,19 +7,22 @@ from textual.actions import SkipAction
 from textual.message import Message
 from textual.widgets import TextArea
 
-from tui_app.ui.commands import SlashCommand, UnknownCommand, complete, is_command, parse
+from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.keys import as_bindings
+from tui_app.ui.mentions import mentions
 from tui_app.ui.safe_text import clean
+from tui_app.ui.widgets.chip_area import ChipArea
+from tui_app.ui.widgets.completer import AtCursor, Completer, Fill, Send
 from tui_app.ui.widgets.history import PromptHistory
-from tui_app.ui.widgets.paste import Chips, normalise
-from tui_app.ui.widgets.slash_list import SlashList
+from tui_app.ui.widgets.offer_list import OfferList
+from tui_app.ui.widgets.paste import normalise
 
 
-class PromptEditor(TextArea):
+class PromptEditor(ChipArea):
     """Where the person writes. It knows nothing of models or sessions: it posts what was asked."""
 
     BINDINGS = as_bindings("prompt")
-    HELP = "Enter sends, ctrl+j starts a new line, / lists commands, up brings earlier prompts back."
+    HELP = "Enter sends, ctrl+j starts a new line, / lists commands, @ files, up brings earlier prompts back."
     DEFAULT_CSS = """
     PromptEditor, PromptEditor:focus {
         height: auto; max-height: 8; min-height: 1; width: 1fr; padding: 0; border: none;
@@ -33,13 +36,16 @@ class PromptEditor(TextArea):
 
         editor: "PromptEditor"
         text: str
+        files: tuple[str, ...] = ()
+        """Paths that were written as ``@path``, not those within a paste."""
 
     @dataclass
     class Typed(Message):
-        """The draft changed; ``text`` is what would be sent."""
+        """The draft changed."""
 
         editor: "PromptEditor"
-        text: str
+        files: tuple[str, ...]
+        """Paths that are written as ``@path``."""
 
     class NextWanted(Message):
         """Enter was pressed on an empty prompt: send what waits in the queue, if anything does."""
@@ -50,21 +56,26 @@ class PromptEditor(TextArea):
     class QuitWanted(Message):
         """``ctrl+d`` was pressed on an empty prompt."""
 
-    def __init__(self, slash: SlashList, *, prompts: list[str] | None = None, id: str | None = None) -> None:
+    def __init__(
+        self,
+        offers: OfferList,
+        finder: FileFinder,
+        *,
+        prompts: list[str] | None = None,
+        id: str | None = None,
+    ) -> None:
         """Create the editor.
 
         Args:
-            slash: The list that shows its commands; whoever composes the editor mounts it.
+            offers: The list that shows commands and files; whoever composes the editor mounts it.
+            finder: Looks for files.
             prompts: Earlier prompts, oldest first.
             id: Textual id.
         """
-        super().__init__(id=id, compact=True, highlight_cursor_line=False, tab_behavior="focus")
-        self._slash = slash
-        self._chips = Chips()
+        super().__init__(id=id)
+        self._completer = Completer(offers, finder)
         self._walk = PromptHistory(prompts)
-        self._chosen_for: str | None = None
         self._recalled: str | None = None
-        self._said_about: str | None = None
 
     @property
     def prompts(self) -> list[str]:
@@ -72,9 +83,14 @@ class PromptEditor(TextArea):
         return self._walk.prompts
 
     @property
-    def draft(self) -> str:
-        """What would be sent: the text with its chips expanded."""
-        return self._chips.expand(self.text)
+    def writing(self) -> str:
+        """The path in which the cursor stands; empty when it stands in none."""
+        mention = self._at_cursor.mention
+        return mention.wanted if mention is not None else ""
+
+    @property
+    def _at_cursor(self) -> AtCursor:
+        return AtCursor(self.text, self.cursor_line, self.cursor_location[1])
 
     @property
     def is_empty(self) -> bool:
@@ -84,7 +100,19 @@ class PromptEditor(TextArea):
     def give_back(self, text: str) -> None:
         """Put a prompt that was not sent back, before whatever was typed meanwhile; pastes stay chips."""
         folded = self._chips.fold(text)
-        self.text = f"{folded}\n{self.text}" if self.text else folded
+        self._walk.stop()
+        self._put(f"{folded}\n{self.text}" if self.text else folded)
+
+    def replace_draft(self, text: str) -> None:
+        """Write something else in place of the draft; ``up`` brings the draft back."""
+        self._walk.add(self.draft)
+        self._put(clean(self._chips.fold(normalise(text))))
+
+    def _put(self, text: str) -> None:
+        """Show a text that nobody has just typed: nothing is offered for it."""
+        self._recalled = text
+        self._completer.close()
+        self.text = text
         self.move_cursor(self.document.end)
 
     def clear_draft(self) -> bool:
@@ -98,9 +126,11 @@ class PromptEditor(TextArea):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave keys to others while they mean nothing here (tab without a list, ``?`` in a text)."""
         if action == "complete":
-            return self._slash.choice is not None
+            return self._completer.is_listing
         if action == "close_list":
-            return self._slash.is_open
+            return self._completer.is_open
+        if action == "expand":
+            return self.chip_at_cursor() is not None
         if action == "help":
             return self.is_empty
         return super().check_action(action, parameters)
@@ -127,6 +157,8 @@ class PromptEditor(TextArea):
                 self.action_complete()
             case "prompt.close_list":
                 self.action_close_list()
+            case "prompt.expand":
+                self.action_expand()
             case "prompt.help":
                 self.action_help()
             case "prompt.quit":
@@ -136,55 +168,43 @@ class PromptEditor(TextArea):
         return True
 
     def action_send(self) -> None:
-        """Send the draft. An inexact slash command is completed or named, never run."""
+        """Send the draft. An inexact slash command or path is completed or named, never run."""
         text = self.draft
         if not text.strip():
             self.post_message(self.NextWanted())
             return
-        if is_command(text):
-            parsed = parse(text)
-            if isinstance(parsed, UnknownCommand):
-                self._not_exact(parsed)
-                return
-        self._submit(text)
-
-    def _not_exact(self, unknown: UnknownCommand) -> None:
-        typed = self.text.strip()
-        found = complete(typed)
-        if not found:
-            self._said_about = self.text
-            self._slash.say(unknown.message)
-            return
-        marked = self._slash.choice
-        if marked is None or self._chosen_for != self.text:
-            self._fill_in(found[0])
-        elif marked.argument:
-            self._fill_in(marked)
-        else:  # Arrow keys are a visible choice of one command, unlike the row that happened to be first.
-            self._submit(f"/{marked.name}")
+        match self._completer.entered(self._at_cursor, text):
+            case Fill() as fill:
+                self._choose(fill)
+            case Send(text=complete):
+                self._submit(complete)
 
     def _submit(self, text: str) -> None:
+        files = mentions(self.text)
         self._walk.add(text)
         self.text = ""
-        self._slash.close()
-        self.post_message(self.Submitted(self, text))
+        self._completer.close()
+        self.post_message(self.Submitted(self, text, files))
 
-    def _fill_in(self, command: SlashCommand) -> None:
-        self.text = f"/{command.name} " if command.argument else f"/{command.name}"
-        self.move_cursor(self.document.end)
+    def _choose(self, fill: Fill) -> None:
+        if fill.span is not None:
+            self.fill_in(fill.text, *fill.span, back=fill.back)
+        else:
+            self.text = fill.text
+            self.move_cursor(self.document.end)
 
     def action_newline(self) -> None:
         """Start a new line."""
         self.replace("\n", *self.selection, maintain_selection_offset=False)
 
     def action_complete(self) -> None:
-        """Fill in the marked command."""
-        if self._slash.choice is not None:
-            self._fill_in(self._slash.choice)
+        """Fill in the marked command or path."""
+        if (fill := self._completer.choice(self._at_cursor)) is not None:
+            self._choose(fill)
 
     def action_close_list(self) -> None:
-        """Close the command list; the text stays."""
-        self._slash.close()
+        """Close the list; the text stays."""
+        self._completer.close()
 
     def action_help(self) -> None:
         """Ask for help."""
@@ -198,26 +218,22 @@ class PromptEditor(TextArea):
             self.action_delete_right()
 
     def action_cursor_up(self, select: bool = False) -> None:
-        """Go up: in the command list, in the text, or on its first line to the prompt before."""
-        if not select and self._slash.commands:
-            self._move_mark(-1)
+        """Go up: in the list, in the text, or on its first line to the prompt before."""
+        if not select and self._completer.is_listing:
+            self._completer.move(-1, self._at_cursor)
         elif not select and self._on_first_row():
             self._recall(self._walk.back(self.draft))
         else:
             super().action_cursor_up(select)
 
     def action_cursor_down(self, select: bool = False) -> None:
-        """Go down: in the command list, in the text, or on its last line to the prompt after."""
-        if not select and self._slash.commands:
-            self._move_mark(1)
+        """Go down: in the list, in the text, or on its last line to the prompt after."""
+        if not select and self._completer.is_listing:
+            self._completer.move(1, self._at_cursor)
         elif not select and self._on_last_row():
             self._recall(self._walk.forward())
         else:
             super().action_cursor_down(select)
-
-    def _move_mark(self, step: int) -> None:
-        self._slash.move(step)
-        self._chosen_for = self.text
 
     def _on_first_row(self) -> bool:
         return self.wrapped_document.location_to_offset(self.cursor_location).y == 0
@@ -230,9 +246,7 @@ class PromptEditor(TextArea):
 
     def _recall(self, text: str | None) -> None:
         if text is not None:
-            self._recalled = self._chips.fold(text)
-            self.text = self._recalled
-            self.move_cursor(self.document.end)
+            self._put(self._chips.fold(text))
 
     def action_cursor_page_up(self) -> None:
         """Leave the key to the screen: it scrolls the chat while the prompt keeps the focus."""
@@ -242,25 +256,15 @@ class PromptEditor(TextArea):
         """Leave the key to the screen: it scrolls the chat while the prompt keeps the focus."""
         raise SkipAction
 
-    def on_paste(self, event: events.Paste) -> None:
-        """Insert a paste; a large one as a chip. Line ends in it never send."""
-        event.prevent_default()
-        event.stop()
-        body = normalise(event.text)
-        shown = self._chips.add(body) if self._chips.is_large(body) else clean(body)
-        self.replace(shown, *self.selection, maintain_selection_offset=False)
-
     @on(TextArea.Changed)
-    def _typed(self, event: TextArea.Changed) -> None:
+    def _changed(self, event: TextArea.Changed) -> None:
         event.stop()
         if self.text != self._recalled:
             self._walk.stop()
-            self._list_commands()
-        self.post_message(self.Typed(self, self.draft))
+            self._completer.follow(self._at_cursor)
+        self.post_message(self.Typed(self, mentions(self.text)))
 
-    def _list_commands(self) -> None:
-        # A change is reported after the Enter that came with it in one write: keep what Enter said.
-        if self.text == self._said_about and self._slash.message:
-            return
-        typing_command = is_command(self.text) and "\n" not in self.text
-        self._slash.show(complete(self.text.strip()) if typing_command else ())
+    @on(TextArea.SelectionChanged)
+    def _moved(self, event: TextArea.SelectionChanged) -> None:
+        event.stop()
+        self._completer.leave(self._at_cursor)

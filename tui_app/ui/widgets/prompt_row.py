@@ -1,18 +1,24 @@
-"""The row that holds the prompt editor: its sign, the size of the draft, and the command list above."""
+"""The row that holds the prompt editor: its sign, the size of the draft, and above it what is offered."""
 
+import asyncio
+from pathlib import Path
+
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.reactive import reactive
 from textual.widgets import Static
 
+from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.format import tokens
 from tui_app.ui.glyphs import UNICODE, Glyphs
+from tui_app.ui.widgets.attached_row import CHIP_KEYS, AttachedRow, Bundle, estimate, weigh
+from tui_app.ui.widgets.offer_list import OfferList
 from tui_app.ui.widgets.prompt import PromptEditor
-from tui_app.ui.widgets.slash_list import SlashList
 
 
 class PromptRow(Vertical):
-    """The prompt with its sign, the size of the draft in tokens, and the command list above it."""
+    """The prompt with its sign and its size in tokens; above it the list of offers and what goes along."""
 
     DEFAULT_CSS = """
     PromptRow { height: auto; width: 1fr; }
@@ -26,17 +32,28 @@ class PromptRow(Vertical):
     """
 
     count: reactive[int] = reactive(0)
-    """Tokens of the draft; 0 shows nothing."""
+    """Tokens that the draft would add, attached files included; 0 shows nothing."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
-    def __init__(self, *, prompts: list[str] | None = None, id: str | None = None) -> None:
+    def __init__(self, folder: Path, *, prompts: list[str] | None = None, id: str | None = None) -> None:
+        """Create the row.
+
+        Args:
+            folder: The workspace, whose files can be named.
+            prompts: Earlier prompts, oldest first.
+            id: Textual id.
+        """
         super().__init__(id=id)
-        self._slash = SlashList()
-        self.editor = PromptEditor(self._slash, prompts=prompts, id="prompt")
+        self._folder, self._finder = folder, FileFinder(folder)
+        self._offers, self._attached = OfferList(), AttachedRow()
+        self._named: tuple[str, ...] = ()
+        self._files: tuple[Bundle, ...] = ()
+        self.editor = PromptEditor(self._offers, self._finder, prompts=prompts, id="prompt")
 
     def compose(self) -> ComposeResult:
-        """Stack the command list on the line with sign, editor and size."""
-        yield self._slash
+        """Stack offers and attachments on the line with sign, editor and size."""
+        yield self._offers
+        yield self._attached
         with Horizontal(id="prompt-line"):
             yield Static(id="prompt-sign", markup=False)
             yield self.editor
@@ -50,7 +67,7 @@ class PromptRow(Vertical):
     def watch_glyphs(self, glyphs: Glyphs) -> None:
         """Show the sign, and rules only where the terminal draws them."""
         self.set_class(glyphs.gauge_full.isascii(), "-plain")
-        self._slash.glyphs = glyphs
+        self._offers.glyphs = self._attached.glyphs = glyphs
         for label in self.query("#prompt-sign").results(Static):
             label.update(glyphs.prompt)
 
@@ -58,3 +75,31 @@ class PromptRow(Vertical):
         """Draw what was set before the children existed."""
         self.watch_count(self.count)
         self.watch_glyphs(self.glyphs)
+
+    def on_unmount(self) -> None:
+        """End a walk through the workspace."""
+        self._finder.stop()
+
+    @on(PromptEditor.Typed)
+    def _typed(self, event: PromptEditor.Typed) -> None:
+        """Look at the files that are named now, and show what goes along."""
+        if event.files != self._named:
+            self._named = event.files
+            known = {each.label: each for each in self._files}
+            self._files = tuple(known[path] for path in event.files if path in known)
+            self.run_worker(self._weigh(event.files), group="attached", exclusive=True, exit_on_error=False)
+        self._show()
+
+    async def _weigh(self, named: tuple[str, ...]) -> None:
+        if named:
+            self._files = await asyncio.to_thread(weigh, self._folder, named)
+            self._show()
+
+    def _show(self) -> None:
+        editor = self.editor
+        chips = tuple(Bundle(chip, estimate(body)) for chip, body in editor.pastes)
+        # A path that is still being written is no mistake.
+        files = tuple(each for each in self._files if not (each.why_not and each.label == editor.writing))
+        self._attached.bundles = (*files, *chips)
+        self._attached.keys = CHIP_KEYS if chips else ""
+        self.count = estimate(editor.draft) + sum(each.tokens for each in self._files)

@@ -1,6 +1,11 @@
 """What waits to be sent, one row each."""
 
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
@@ -32,17 +37,34 @@ def _when(prompt: str) -> str:
     return ""
 
 
-class QueueView(Widget):
-    """Waiting prompts; takes no room while there are none."""
+class QueueView(Widget, can_focus=True):
+    """Waiting prompts; takes no room while there are none. Attributes down, :class:`Opened` up."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Change the queue", show=False, id="queue.open"),
+    ]
+    HELP = "What waits to be sent. Enter opens it: edit, remove, move."
     DEFAULT_CSS = """
     QueueView { height: auto; width: 1fr; color: $text-muted; display: none; }
     QueueView.-waiting { display: block; }
+    QueueView:focus { color: $foreground; text-style: bold; }
     """
 
     prompts: reactive[tuple[str, ...]] = reactive((), layout=True)
     paused: reactive[bool] = reactive(False, layout=True)
     """Whether the queue waits for the person (after a cancelled turn)."""
+
+    class Opened(Message):
+        """The person wants to change the queue."""
+
+    def action_open(self) -> None:
+        """Ask for it to be changed."""
+        self.post_message(self.Opened())
+
+    def on_click(self, event: events.Click) -> None:
+        """The same with the mouse."""
+        event.stop()
+        self.action_open()
 
     def watch_prompts(self, prompts: tuple[str, ...]) -> None:
         """Appear and disappear with the queue."""

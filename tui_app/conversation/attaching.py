@@ -1,0 +1,91 @@
+"""Files that a person attaches to a prompt: read when its turn begins, or a sentence why not.
+
+Nothing here loads the agent side, so that the editor can say beforehand what a prompt would bring along.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
+
+MAX_BYTES = 128 * 1024
+"""A larger file is only named: the model can read the parts that it needs."""
+MAX_FILES = 16
+"""Files that one prompt brings along at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A text file whose content goes along."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyNamed:
+    """A path that stays plain text."""
+
+    path: str
+    why: str
+    """Ends the sentence ``@path is not attached:``."""
+    is_folder: bool = False
+    """What stands there is a folder, of which nobody expects a content."""
+
+    @property
+    def sentence(self) -> str:
+        """What the person reads."""
+        return f"@{self.path} is not attached: {self.why}."
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the person should hear of it: a file was meant, rather than a name or a folder."""
+        return not self.is_folder and ("." in self.path or "/" in self.path)
+
+
+Attachment = Attached | OnlyNamed
+
+
+def read_attachments(workspace: Workspace, paths: Iterable[str]) -> list[Attachment]:
+    """Read what a prompt names, in its order and each file once; blocks on the disk.
+
+    Args:
+        workspace: Files outside it are refused, also those behind links.
+        paths: As the person wrote them, relative to the workspace.
+    """
+    read: list[Attachment] = []
+    for path in dict.fromkeys(paths):
+        full = sum(isinstance(each, Attached) for each in read) >= MAX_FILES
+        read.append(
+            OnlyNamed(path, f"{MAX_FILES} files go along already") if full else _read(workspace, path)
+        )
+    return read
+
+
+def _read(workspace: Workspace, path: str) -> Attachment:
+    try:
+        real = workspace.resolve(path)
+        if real.is_dir():
+            return OnlyNamed(path, "it is a folder, the model can list it", is_folder=True)
+        if not real.exists():
+            return OnlyNamed(path, "there is no such file")
+        return _content(path, workspace.file(path))
+    except ToolProblem:
+        return OnlyNamed(path, "it is no file of this folder")
+    except OSError as error:
+        return OnlyNamed(path, f"it cannot be read ({error.strerror})")
+
+
+def _content(path: str, real: Path) -> Attachment:
+    size = real.stat().st_size
+    with open_regular(real) as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        size = max(size, len(data))
+        return OnlyNamed(
+            path, f"{size / 1024:,.0f} kB is more than {MAX_BYTES // 1024} kB, the model can read parts of it"
+        )
+    if b"\0" in data:
+        return OnlyNamed(path, "it is not text")
+    return Attached(path, data.decode("utf-8-sig", "replace").replace("\r\n", "\n"))

@@ -1,0 +1,109 @@
+"""What waits to be sent: take it back to edit it, remove it, or let it come earlier or later."""
+
+from typing import ClassVar, Protocol
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui_app.ui.keys import Hint
+from tui_app.ui.safe_text import one_line
+from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.widgets.queue_view import QueueView
+
+EMPTY = "Nothing waits any more."
+PAUSED = "Paused: enter on an empty prompt sends the next one."
+
+
+class Waiting(Protocol):
+    """Who keeps the queue. A prompt is named by its place and text, as it may have moved on meanwhile."""
+
+    async def take(self, place: int, label: str) -> str:
+        """Take one out; its text, empty when it has left since."""
+
+    def move(self, place: int, label: str, step: int) -> None:
+        """Let one come earlier (a negative step) or later."""
+
+
+class QueueScreen(Dialog[str]):
+    """Follows the queue while it is open; dismisses with the text to edit, or ``None``."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("d,delete", "remove", "Remove", show=False, id="queue.remove"),
+        Binding("left_square_bracket", "shift(-1)", "Earlier", show=False, id="queue.earlier"),
+        Binding("right_square_bracket", "shift(1)", "Later", show=False, id="queue.later"),
+    ]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "edit", 0),
+        Hint("d", "remove", 0, "screen.remove"),
+        Hint("[", "earlier", 1, "screen.shift(-1)"),
+        Hint("]", "later", 1, "screen.shift(1)"),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+
+    def __init__(self, view: QueueView, waiting: Waiting) -> None:
+        """Show what waits.
+
+        Args:
+            view: Knows the queue as it is at any moment.
+            waiting: Changes it.
+        """
+        super().__init__()
+        self._view, self._waiting = view, waiting
+        self._shown: tuple[str, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """Title, list, a sentence, keys."""
+        with Vertical(classes="dialog"):
+            yield self.heading("Queue")
+            yield OptionList(id="queue-list", compact=True, markup=False)
+            yield Static(id="queue-note", classes="dialog-note", markup=False)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Follow the queue; the first one is marked."""
+        self.watch(self._view, "prompts", self._list)
+        self.watch(self._view, "paused", self._list)
+
+    def _list(self) -> None:
+        options, at = self.query_one(OptionList), self._at or 0
+        self._shown = self._view.prompts
+        options.clear_options()
+        width = max(20, self.size.width - 12)
+        rows = (f"{at:>2}  {one_line(text, width)}" for at, text in enumerate(self._shown, start=1))
+        options.add_options([Option(Content(row)) for row in rows])
+        if self._shown:
+            options.highlighted = min(at, len(self._shown) - 1)
+        note = (PAUSED if self._view.paused else "") if self._shown else EMPTY
+        self.query_one("#queue-note", Static).update(note)
+
+    @property
+    def _at(self) -> int | None:
+        """The marked place."""
+        at = self.query_one(OptionList).highlighted
+        return at if at is not None and at < len(self._shown) else None
+
+    @on(OptionList.OptionSelected)
+    async def _edit(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        if event.option_index < len(self._shown):
+            at = event.option_index
+            if text := await self._waiting.take(at, self._shown[at]):
+                self.dismiss(text)
+
+    async def action_remove(self) -> None:
+        """Take the marked one out for good."""
+        if (at := self._at) is not None:
+            await self._waiting.take(at, self._shown[at])
+
+    def action_shift(self, step: int) -> None:
+        """Let the marked one come earlier or later; the mark goes along."""
+        at = self._at
+        if at is not None and 0 <= at + step < len(self._shown):
+            text = self._shown[at]
+            self.query_one(OptionList).highlighted = at + step
+            self._waiting.move(at, text, step)

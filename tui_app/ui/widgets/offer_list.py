@@ -1,0 +1,93 @@
+"""The list above the prompt: commands or files that fit what is typed. It shows; the prompt decides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from tui_app.ui.glyphs import UNICODE, Glyphs
+from tui_app.ui.safe_text import cut_cells, one_line
+
+MAX_ROWS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One row that can be chosen; texts must be clean."""
+
+    label: str
+    summary: str = ""
+    aside: str = ""
+    """Shown behind the summary where there is room."""
+
+
+class OfferList(Widget):
+    """What fits what is typed, one row of it marked; or one sentence when nothing does."""
+
+    DEFAULT_CSS = """
+    OfferList { height: auto; max-height: 8; padding: 0 2; background: $panel; display: none; }
+    OfferList.-open { display: block; }
+    """
+
+    offers: reactive[tuple[Offer, ...]] = reactive((), layout=True)
+    marked: reactive[int] = reactive(0)
+    message: reactive[str] = reactive("", layout=True)
+    """Shown instead of offers: ``No command /foo. Closest: /compact``."""
+    glyphs: reactive[Glyphs] = reactive(UNICODE)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether offers or a message are on screen."""
+        return bool(self.offers or self.message)
+
+    def show(self, offers: Sequence[Offer]) -> None:
+        """Show the offers, the first one marked; none closes the list."""
+        if tuple(offers) != self.offers:
+            self.offers = tuple(offers)
+            self.marked = 0
+        self.message = ""
+
+    def say(self, message: str) -> None:
+        """Show one sentence in place of the offers."""
+        self.offers = ()
+        self.message = message
+
+    def close(self) -> None:
+        """Take the list off the screen."""
+        self.offers, self.message = (), ""
+
+    def move(self, step: int) -> None:
+        """Mark the next or previous offer, round the ends."""
+        if self.offers:
+            self.marked = (self.marked + step) % len(self.offers)
+
+    def watch_offers(self) -> None:
+        """Open or close with the content."""
+        self.set_class(self.is_open, "-open")
+
+    def watch_message(self) -> None:
+        """Open or close with the content."""
+        self.set_class(self.is_open, "-open")
+
+    def render(self) -> Content:
+        """One row per offer: mark, label, summary."""
+        if not self.offers:
+            return Content.styled(one_line(self.message, max(20, self.size.width)), "$text-warning")
+        first = max(0, min(self.marked - MAX_ROWS + 1, len(self.offers) - MAX_ROWS))
+        shown = self.offers[first : first + MAX_ROWS]
+        return Content("\n").join(self._row(first + at, offer) for at, offer in enumerate(shown))
+
+    def _row(self, index: int, offer: Offer) -> Content:
+        pointer = self.glyphs.prompt if index == self.marked else " "
+        style = "bold $text-accent" if index == self.marked else ""
+        text = f"{pointer} {offer.label:<24}{offer.summary}" if offer.summary else f"{pointer} {offer.label}"
+        longer = f"{text}  {offer.aside}"
+        if offer.aside and len(longer) <= self.size.width:
+            text = longer
+        return Content.styled(cut_cells(text, max(1, self.size.width)), style)
+
+    def get_content_height(self, *_: object) -> int:
+        """Rows needed, at most eight."""
+        return min(MAX_ROWS, max(1, len(self.offers)))
