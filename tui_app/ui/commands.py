@@ -31,6 +31,8 @@ class CommandId(Enum):
     COPY = auto()
     EXPORT = auto()
     CHECKPOINTS = auto()
+    SETTINGS = auto()
+    THEME = auto()
     HELP = auto()
     QUIT = auto()
 
@@ -82,6 +84,11 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(id=CommandId.COPY, name="copy", summary="Copy the last answer as Markdown"),
     SlashCommand(id=CommandId.EXPORT, name="export", argument="[file]", summary="Write it to a file"),
     SlashCommand(id=CommandId.CHECKPOINTS, name="session checkpoints", summary="List the checkpoint files"),
+    SlashCommand(
+        id=CommandId.SETTINGS, name="settings", argument="[words]",
+        summary="Show and change settings and keys",
+    ),
+    SlashCommand(id=CommandId.THEME, name="theme", argument="[name]", summary="Choose the colours"),
     SlashCommand(id=CommandId.HELP, name="help", summary="Keys and commands"),
     SlashCommand(id=CommandId.QUIT, name="quit", aliases=("exit",), summary="Leave; it can be resumed"),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.session.entries import Bodies
 from tui_app.settings import Settings
 from tui_app.ui.glyphs import PLAIN, UNICODE
-from tui_app.ui.keys import as_bindings
+from tui_app.ui.keys import as_bindings, footer_hints
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.header import ChatHeader
 from tui_app.ui.widgets.hints import HintRow
@@ -78,7 +78,7 @@ class ChatPane(Vertical):
         yield StatusRow(id="status")
         yield self.prompt
         yield ContextGauge(id="gauge")
-        yield HintRow(id="hints")
+        yield HintRow(footer_hints(self._settings.keymap), id="hints")
         self.prompt.glyphs = self.glyphs
 
     def on_mount(self) -> None:
