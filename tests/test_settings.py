@@ -438,7 +438,7 @@ class TestOwnThemes:
         )
         settings = load_settings(paths, {})
         (theme,) = themes.own_themes(settings.themes)
-        colours = theme.to_color_system().generate()
+        colours = {**theme.to_color_system().generate(), **theme.variables}
         base = themes.LIGHT.to_color_system().generate()
         assert (theme.name, theme.dark) == ("dusk", False)
         amber = Color.parse("#fb0")

@@ -130,7 +130,15 @@ class Hint:
         return f"{self.label} {self.text}"
 
 
-_LABELS = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", "question_mark": "?"}
+_LABELS = {
+    "escape": "esc",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+}
+"""Keys whose names people read otherwise than Textual writes them."""
 
 
 def in_force(keymap: Mapping[str, str]) -> tuple[KeyBinding, ...]:
@@ -141,9 +149,13 @@ def in_force(keymap: Mapping[str, str]) -> tuple[KeyBinding, ...]:
     )
 
 
+def key_labels(keys: str) -> str:
+    """Keys in Textual's spelling, as a person reads them."""
+    return " ".join(_LABELS.get(key, key) for key in keys.split(","))
+
+
 def _label(keys: str) -> str:
-    first = keys.split(",", maxsplit=1)[0]
-    return _LABELS.get(first, first)
+    return key_labels(keys.split(",", maxsplit=1)[0])
 
 
 def as_bindings(scope: Scope) -> list[BindingType]:
@@ -155,6 +167,11 @@ def as_bindings(scope: Scope) -> list[BindingType]:
         )
         for key in KEYS if key.scope == scope
     ]  # fmt: skip
+
+
+def fixed_key(id: str, key: str, action: str, description: str, tooltip: str) -> Binding:
+    """A key that acts in one place only and cannot be changed."""
+    return Binding(key, action, description, show=False, tooltip=tooltip, id=id)
 
 
 def footer_hints(keymap: Mapping[str, str] | None = None) -> tuple[Hint, ...]:

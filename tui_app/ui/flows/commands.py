@@ -12,6 +12,7 @@ from tui_app.ui.flows.policies import change_policy, show_policies
 from tui_app.ui.flows.sessions import choose_session
 from tui_app.ui.flows.settings import choose_theme, show_settings
 from tui_app.ui.flows.stats import show_stats
+from tui_app.ui.key_index import help_rows
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.help import HelpScreen
 
@@ -78,11 +79,18 @@ async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, ar
         case CommandId.EXPORT:
             await export_session(session, argument)
         case CommandId.HELP:
-            await app.push_screen_wait(HelpScreen())
+            await _help(app)
         case CommandId.QUIT:
             await app.leave(ask=True)
         case _:
             await _tell(app, session, command)
+
+
+async def _help(app: "PlimsollApp") -> None:
+    """List keys and commands, and run the command that is chosen there."""
+    chosen = await app.push_screen_wait(HelpScreen(help_rows(app.launch.settings.keymap)))
+    if chosen is not None:
+        app.chat.run(chosen)
 
 
 async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
