@@ -1,12 +1,11 @@
 """Every key and slash command of the program, wherever it acts, for help and documentation."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from textual.binding import Binding
 from textual.dom import DOMNode
 
-from tui_app.ui.commands import COMMANDS, CommandId, SlashCommand
+from tui_app.ui.commands import COMMANDS, SlashCommand
 from tui_app.ui.keys import Scope, in_force, key_labels
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.confirm import ConfirmDialog
@@ -14,6 +13,7 @@ from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.screens.filter_dialog import FilterDialog
+from tui_app.ui.screens.help import HelpRow, HelpScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.settings import SettingsScreen
 from tui_app.ui.widgets.timeline import Timeline
@@ -33,28 +33,13 @@ _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in lists", FilterDialog),
     ("in sessions", SessionsScreen),
     ("in settings", SettingsScreen),
+    ("in help", HelpScreen),
     ("in details", DetailsScreen),
     ("in the context", ContextScreen),
     ("in a compaction", CompactionDetail),
     ("in questions", ConfirmDialog),
 )
 """Places with keys that cannot be changed, and who acts on them there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HelpRow:
-    """A key or a command, as it is told to a person."""
-
-    label: str
-    """Keys as a person reads them, or the command with its argument."""
-    text: str
-    """What it does, in a few words."""
-    more: str
-    """One sentence more."""
-    where: str
-    id: str = ""
-    """Name for the key map; empty where the key is fixed."""
-    command: CommandId | None = None
 
 
 def help_rows(keymap: Mapping[str, str]) -> list[HelpRow]:

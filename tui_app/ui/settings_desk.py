@@ -62,7 +62,7 @@ class SettingsDesk:
         try:
             settings = self._file.unset(key) if text is None else self._file.set(key, text)
         except SettingsError as error:
-            return str(error)
+            return str(error).removeprefix(f"{self.place}: ")
         except OSError as error:
             return f"{self.place} cannot be written: {error.strerror or error}. Nothing was changed."
         self._use(settings)

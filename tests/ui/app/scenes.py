@@ -56,7 +56,8 @@ async def unfolded(deck: Deck) -> None:
 
 
 async def timeline(deck: Deck) -> None:
-    deck.app.chat.remove_class("-narrow")
+    if not deck.app.chat.pane.timeline.display:
+        await deck.press("ctrl+t")
     deck.app.chat.pane.timeline.focus()
     await deck.press("up")
 

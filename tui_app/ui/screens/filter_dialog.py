@@ -71,6 +71,8 @@ class FilterDialog(Dialog[Result]):
     def on_mount(self) -> None:
         """Show everything; the search box has the focus."""
         self.options.can_focus = False
+        # Its mark is moved from the search box, and looks as if the list had the focus.
+        self.options.add_class("-led")
         self.fill("")
 
     def on_resize(self, _: events.Resize) -> None:

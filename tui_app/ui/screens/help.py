@@ -1,6 +1,7 @@
 """Keys and commands as a list to search, read from the tables they act by."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -9,12 +10,27 @@ from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
 from tui_app.ui.commands import CommandId
-from tui_app.ui.key_index import HelpRow
 from tui_app.ui.keys import Hint, fixed_key
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.filter_dialog import FilterDialog
 
 _LABEL_CELLS, _WHERE_CELLS = 23, 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelpRow:
+    """A key or a command, as it is told to a person."""
+
+    label: str
+    """Keys as a person reads them, or the command with its argument."""
+    text: str
+    """What it does, in a few words."""
+    more: str
+    """One sentence more."""
+    where: str
+    id: str = ""
+    """Name for the key map; empty where the key is fixed."""
+    command: CommandId | None = None
 
 
 def help_line(row: HelpRow, width: int) -> Content:

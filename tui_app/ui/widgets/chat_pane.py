@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 WIDE = 110
 """Columns from which the timeline stands beside the chat."""
+HIGH = 20
+"""Rows from which the list of commands has its full height."""
+LEAST = (40, 12)
+"""Columns and rows below which there is only a sentence that asks for more room."""
+MORE_ROOM = f"Plimsoll needs {LEAST[0]} columns and {LEAST[1]} rows. Make the window larger."
 _GAUGE_STEP = 20
 """Streamed tokens after which the gauge is drawn again; it shows hundreds, and a second brings hundreds."""
 
@@ -79,6 +84,7 @@ class ChatPane(Vertical):
         yield self.prompt
         yield ContextGauge(id="gauge")
         yield HintRow(footer_hints(self._settings.keymap), id="hints")
+        yield Static(MORE_ROOM, id="more-room", markup=False)
         self.prompt.glyphs = self.glyphs
 
     def on_mount(self) -> None:
