@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from tui_app.settings import SettingsError
 from tui_app.settings_catalogue import Effect, Entry
+from tui_app.settings_rules import Table
+from tui_app.settings_schema import RULES
 from tui_app.ui.screens.choice import ChoiceDialog, ThemePicker
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.edit import EditDialog
@@ -121,7 +123,8 @@ async def _show_table(app: "PlimsollApp", desk: SettingsDesk, entry: Entry) -> N
         await _list(app, desk, f"Keys · {desk.place}", desk.key_entries)
         return
     lines = desk.table(entry.key) or ["None yet."]
-    how = f"Written in {desk.place}, below [{entry.key}.NAME]."
+    named = isinstance(RULES[entry.key], Table)
+    how = f"Written in {desk.place}, below [{entry.key}{'.NAME' if named else ''}]."
     if entry.key == "hooks":
         how = f"Written in {desk.place} and nowhere else, below [[hooks.EVENT]]."
     text = "\n".join([entry.about.text, how, "docs/settings.md has all keys.", "", *lines])
