@@ -8,15 +8,10 @@ sys.path.insert(0, str(HERE.parent))
 
 from docs.tables import fill  # noqa: E402
 from tui_app.ui.commands import COMMANDS  # noqa: E402
-from tui_app.ui.keys import KEYS, Scope  # noqa: E402
+from tui_app.ui.key_index import WHERE, fixed_rows  # noqa: E402
+from tui_app.ui.keys import KEYS  # noqa: E402
 
 PAGE = HERE / "keys.md"
-WHERE: dict[Scope, str] = {
-    "prompt": "in the prompt",
-    "chat": "in the chat",
-    "pane": "in the chat",
-    "app": "everywhere",
-}
 
 
 def keys_table() -> str:
@@ -28,6 +23,12 @@ def keys_table() -> str:
     names = [f"`{key.id}`" for key in KEYS]
     lines = [" | ".join((*row, name)) for row, name in zip(rows, names, strict=True)]
     return _table("Key | What it does | Where | Name", lines)
+
+
+def fixed_table() -> str:
+    """Keys of other places, which cannot be changed."""
+    lines = [f"`{row.label}` | {row.text}: {row.more} | {row.where}" for row in fixed_rows()]
+    return _table("Key | What it does | Where", lines)
 
 
 def commands_table() -> str:
@@ -52,7 +53,7 @@ def filled(page: str) -> str:
     Raises:
         ValueError: if a mark is missing.
     """
-    return fill(page, {"keys": keys_table(), "commands": commands_table()})
+    return fill(page, {"keys": keys_table(), "commands": commands_table(), "fixed": fixed_table()})
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.color import Color
 from textual.keys import KEY_NAME_REPLACEMENTS
 from textual.theme import BUILTIN_THEMES
 
@@ -27,9 +28,11 @@ from tui_app.settings import (
     load_settings,
     resolve_model,
 )
+from tui_app.settings_catalogue import ABOUT
 from tui_app.settings_names import ACTION_KEYS, THEMES
 from tui_app.settings_policies import POLICIES, POLICY_KEYS, POLICY_SHARES
 from tui_app.settings_schema import RULES
+from tui_app.settings_themes import COLOURS
 from tui_app.ui import themes
 from tui_app.ui.keys import KEYS
 
@@ -426,3 +429,50 @@ def test_reading_settings_loads_next_to_nothing() -> None:
     code = f"import sys, tui_app.settings; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+class TestOwnThemes:
+    def test_a_theme_of_ones_own_is_one_of_ours_with_other_colours(self, paths: Paths) -> None:
+        paths.config_file.write_text(
+            'theme = "dusk"\n[themes.dusk]\nbase = "plimsoll-light"\naccent = "#fb0"\nmuted = "#445566"\n'
+        )
+        settings = load_settings(paths, {})
+        (theme,) = themes.own_themes(settings.themes)
+        colours = {**theme.to_color_system().generate(), **theme.variables}
+        base = themes.LIGHT.to_color_system().generate()
+        assert (theme.name, theme.dark) == ("dusk", False)
+        amber = Color.parse("#fb0")
+        assert Color.parse(colours["text-accent"]) == Color.parse(colours["footer-key-foreground"]) == amber
+        assert colours["text-muted"] == "#445566"
+        assert colours["background"] == base["background"]
+        assert Color.parse(themes.LIGHT.variables["text-accent"]) != amber
+
+    @pytest.mark.parametrize(
+        ("toml", "words"),
+        [
+            ('[themes.dusk]\naccent = "#fb0"', ["themes.dusk.base is missing"]),
+            ('[themes.dusk]\nbase = "nord"', ["themes.dusk.base is 'nord'", "plimsoll-dark, plimsoll-light"]),
+            (
+                '[themes.dusk]\nbase = "plimsoll-dark"\naccent = "amber"',
+                ["themes.dusk.accent is 'amber'", "a colour such as #4fb3d9"],
+            ),
+            (
+                '[themes.dusk]\nbase = "plimsoll-dark"\nacent = "#fb0"',
+                ["themes.dusk.acent", "unknown colour", "did you mean accent?"],
+            ),
+            ('[themes.nord]\nbase = "plimsoll-dark"', ["themes.nord", "no name of a theme that is built in"]),
+            ('theme = "dusk"', ["theme is 'dusk'", "plimsoll-dark"]),
+        ],
+    )
+    def test_wrong_ones_are_refused(self, paths: Paths, toml: str, words: list[str]) -> None:
+        message = refusal(paths, toml)
+        assert [word for word in words if word not in message] == []
+
+    def test_every_colour_of_the_table_changes_the_theme(self) -> None:
+        for colour in COLOURS:
+            own = themes.own_theme("own", {"base": "plimsoll-dark", colour: "#123456"})
+            assert "#123456" in {value.lower() for value in own.to_color_system().generate().values()}, colour
+
+
+def test_every_setting_is_explained() -> None:
+    assert list(ABOUT) == list(RULES)

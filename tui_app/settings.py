@@ -3,23 +3,29 @@
 Only the standard library is used, so reading them costs next to nothing before the first paint.
 """
 
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from tui_app.paths import Paths
-from tui_app.settings_hooks import FILE_ONLY, Hook, build_hooks
-from tui_app.settings_names import find_clash
+from tui_app.settings_hooks import Hook, build_hooks
+from tui_app.settings_names import THEMES, find_clash
 from tui_app.settings_policies import POLICIES, POLICY_SHARES, thresholds
-from tui_app.settings_rules import Refused, Rule, show
-from tui_app.settings_schema import RULES
+from tui_app.settings_rules import Refused, show
+from tui_app.settings_sources import SettingsError, Source, WrongFlag, giver, merged, read_sources
 
-ENV_PREFIX = "PLIMSOLL_"
-NOT_SETTINGS = frozenset({"PLIMSOLL_HOME", "PLIMSOLL_COMMAND"})
-"""Variables with the prefix that say where the settings are and how the program was called."""
+__all__ = [
+    "OFFLINE_MODEL",
+    "Endpoint",
+    "Settings",
+    "SettingsError",
+    "WrongFlag",
+    "build_settings",
+    "load_settings",
+    "resolve_model",
+]
+
 OFFLINE_MODEL = "offline:extractive"
 """The embedded model: needs no key and no network."""
 MODELS_BY_KEY = (
@@ -27,16 +33,6 @@ MODELS_BY_KEY = (
     ("ANTHROPIC_API_KEY", "anthropic:claude-sonnet-4-5"),
 )
 """Which model a person most likely wants when the only hint is a key in the environment; first match wins."""
-_ANYWHERE = tuple(key for key in RULES if key not in FILE_ONLY)
-"""Settings that the file, the environment and flags may give."""
-
-
-class SettingsError(Exception):
-    """A setting is unknown or wrong. The message names its source, the key, the value and what is allowed."""
-
-
-class WrongFlag(SettingsError):
-    """The setting that is wrong was given on the command line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +69,9 @@ class Settings:
     policies: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Policies of one's own: the name to ``base``, a built-in one, and what is different (flat keys)."""
     theme: str = "plimsoll-dark"
+    """Name of a colour theme: built in, or one of the person's own."""
+    themes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Colour themes of one's own: the name to ``base``, one of our two, and the colours that differ."""
     plain: bool = False
     """ASCII glyphs only, nothing that moves: for screen readers and poor fonts."""
     animations: bool = True
@@ -120,13 +119,22 @@ def load_settings(
     Raises:
         SettingsError: if a key or a value is not allowed, or the file cannot be read.
     """
-    values = _from_file(paths.config_file)
-    _merge(values, _from_switches(env))
-    _merge(values, _from_env(env))
-    flags = _from_flags(overrides or {})
-    _merge(values, flags)
-    settings = _build(values, paths.config_file)
-    _known_policy(settings, paths.config_file, env, flags)
+    return build_settings(read_sources(paths, env, overrides or {}), paths.config_file)
+
+
+def build_settings(sources: Sequence[Source], path: Path) -> Settings:
+    """Put together what the places say, and check what only shows then.
+
+    Args:
+        sources: The lowest-ranking first.
+        path: The settings file, for messages.
+
+    Raises:
+        SettingsError: if a name is unknown, or values do not go together.
+    """
+    settings = _build(merged(sources), path)
+    _known(sources, "policy", settings.policy, (*POLICIES, *settings.policies))
+    _known(sources, "theme", settings.theme, (*THEMES, *settings.themes))
     return settings
 
 
@@ -138,71 +146,6 @@ def resolve_model(settings: Settings, env: Mapping[str, str]) -> str:
         if env.get(key, "").strip():
             return model
     return OFFLINE_MODEL
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path}: not valid TOML: {error}") from None
-    except UnicodeDecodeError:
-        raise SettingsError(f"{path}: not valid TOML: the file is not UTF-8 text") from None
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
-    return {key: _checked(str(path), key, _rule(str(path), key), value) for key, value in raw.items()}
-
-
-def _from_switches(env: Mapping[str, str]) -> dict[str, Any]:
-    """Conventions that many terminal programs share; any non-empty value counts."""
-    switches = {"NO_COLOR": "color", "NO_ANIMATION": "animations"}
-    return {key: False for name, key in switches.items() if env.get(name)}
-
-
-def _from_env(env: Mapping[str, str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name in sorted(env):
-        if not name.startswith(ENV_PREFIX) or name in NOT_SETTINGS or not env[name]:
-            continue
-        key = name.removeprefix(ENV_PREFIX).lower()
-        if key not in RULES or name != name.upper():
-            raise _unknown("environment", name, [f"{ENV_PREFIX}{known.upper()}" for known in _ANYWHERE])
-        try:
-            values[key] = RULES[key].read(env[name])
-        except Refused as refused:
-            raise _refusal("environment", name, refused) from None
-    return values
-
-
-def _from_flags(overrides: Mapping[str, object]) -> dict[str, Any]:
-    source, values = "command line", {}
-    for key, value in overrides.items():
-        flag = f"--{key.replace('_', '-')}"
-        if key not in _ANYWHERE:
-            raise _unknown(source, flag, [f"--{known.replace('_', '-')}" for known in _ANYWHERE])
-        if value is not None:
-            values[key] = _checked(source, flag, RULES[key], value)
-    return values
-
-
-def _rule(source: str, key: str) -> Rule:
-    if key not in RULES:
-        raise _unknown(source, key, list(RULES))
-    return RULES[key]
-
-
-def _checked(source: str, key: str, rule: Rule, value: object) -> Any:
-    try:
-        return rule.check(value)
-    except Refused as refused:
-        raise _refusal(source, key, refused) from None
-
-
-def _merge(values: dict[str, Any], later: Mapping[str, Any]) -> None:
-    """Later values win; tables are merged entry by entry, so that one more endpoint hides no other."""
-    for key, value in later.items():
-        values[key] = {**values.get(key, {}), **value} if isinstance(value, dict) else value
 
 
 def _build(values: dict[str, Any], path: Path) -> Settings:
@@ -235,31 +178,8 @@ def _thresholds(settings: Settings) -> tuple[float, float]:
     return background, blocking
 
 
-def _known_policy(
-    settings: Settings, path: Path, env: Mapping[str, str], flags: Mapping[str, object]
-) -> None:
-    """Refuse the name of a policy that is neither built in nor the person's own."""
-    names = (*POLICIES, *settings.policies)
-    if settings.policy in names:
-        return
-    refused = Refused(show(settings.policy), f"one of {', '.join(names)}")
-    if "policy" in flags:
-        raise WrongFlag(str(_refusal("command line", "--policy", refused)))
-    variable = f"{ENV_PREFIX}POLICY"
-    raise (
-        _refusal("environment", variable, refused)
-        if env.get(variable)
-        else _refusal(str(path), "policy", refused)
-    )
-
-
-def _unknown(source: str, key: str, known: list[str]) -> SettingsError:
-    close = get_close_matches(key, known, n=1)
-    meant = f" Did you mean {close[0]}?" if close else ""
-    return SettingsError(f"{source}: unknown setting {show(key)}.{meant} Allowed: {', '.join(known)}.")
-
-
-def _refusal(source: str, key: str, refused: Refused) -> SettingsError:
-    """Say what is wrong. An unknown key inside a table gets a suggestion as well."""
-    where = f"{key}.{refused.inner_key}" if refused.inner_key else key
-    return SettingsError(f"{source}: {where} is {refused.shown}; allowed: {refused.allowed}.")
+def _known(sources: Sequence[Source], key: str, name: str, names: tuple[str, ...]) -> None:
+    """Refuse a name that is neither built in nor the person's own."""
+    source = giver(sources, key)
+    if source is not None and name not in names:
+        raise source.refusal(key, Refused(show(name), f"one of {', '.join(names)}"))

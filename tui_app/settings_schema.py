@@ -4,9 +4,10 @@ import re
 from collections.abc import Mapping
 
 from tui_app.settings_hooks import HOOKS
-from tui_app.settings_names import ACTION_KEYS, THEMES, key_pattern
+from tui_app.settings_names import ACTION_KEYS, key_pattern
 from tui_app.settings_policies import OWN_POLICIES, POLICY, SHARE
 from tui_app.settings_rules import Address, Choice, Flag, Group, Number, Rule, Table, Text
+from tui_app.settings_themes import OWN_THEMES, THEME
 
 PROTOCOLS = ("openai-chat", "openai", "anthropic", "google")
 """What an endpoint may speak, named like the prefixes of model names; ``openai`` is the Responses API."""
@@ -42,7 +43,8 @@ RULES: Mapping[str, Rule] = {
     "blocking_threshold": SHARE,
     "policy": POLICY,
     "policies": OWN_POLICIES,
-    "theme": Choice(THEMES),
+    "theme": THEME,
+    "themes": OWN_THEMES,
     "plain": Flag(),
     "animations": Flag(),
     "color": Flag(),

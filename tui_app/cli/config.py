@@ -1,4 +1,4 @@
-"""``plimsoll config``: where the settings are and what is in force."""
+"""``plimsoll config``: where the settings are, what is in force, and changing it."""
 
 import argparse
 import json
@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.exits import OK
-from tui_app.cli.output import print_json, say, say_table
+from tui_app.cli.exits import OK, WrongUsage
+from tui_app.cli.output import print_json, say, say_table, tell
 from tui_app.settings import Settings, resolve_model
+from tui_app.settings_editing import RefusedChange, SettingsFile
+from tui_app.settings_schema import RULES
+from tui_app.settings_sources import Origin
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -16,18 +19,56 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action",
         nargs="?",
-        choices=("path", "show"),
+        choices=("path", "show", "set", "unset"),
         default="show",
-        help="path: where the files are; show: all settings in force (default)",
+        help="path: where the files are; show: all settings in force (default); set, unset: change the file",
+    )
+    parser.add_argument(
+        "key", metavar="KEY", nargs="?", help="a setting, such as theme or keymap.chat.compact"
+    )
+    parser.add_argument(
+        "value", metavar="VALUE", nargs="?", help="its new value; tables as in the environment"
     )
     add_json(parser)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Do what the action says."""
+    wanted = {"set": 2, "unset": 1}.get(args.action, 0)
+    if sum(word is not None for word in (args.key, args.value)) != wanted:
+        words = " KEY VALUE" if wanted == 2 else " KEY" if wanted else " and nothing behind it"
+        raise WrongUsage(f"Usage: plimsoll config {args.action}{words}")
+    if wanted:
+        return change(program, args.key, args.value, as_json=args.json)
     return (
         show_paths(program, as_json=args.json) if args.action == "path" else show_settings(program, args.json)
     )
+
+
+def change(program: Program, key: str, value: str | None, *, as_json: bool) -> int:
+    """Write a setting to the file, or take it out; nothing is written that would not be allowed.
+
+    Args:
+        program: Where the command runs.
+        key: A setting, or with dots one of its table.
+        value: As the environment would say it; None takes the setting out of the file.
+        as_json: Print where it stands now and what is in force.
+    """
+    file = SettingsFile(program.paths, program.env)
+    try:
+        settings = file.unset(key) if value is None else file.set(key, value)
+    except RefusedChange as refused:
+        raise WrongUsage(str(refused)) from None
+    setting = key.split(".", 1)[0]
+    source = file.origin(key) if setting in RULES else Origin()
+    if as_json:
+        told = {"key": key, "file": str(program.paths.config_file), "from": source.kind}
+        print_json({**told, "in_force": settings_json(settings).get(setting)})
+    else:
+        say(f"{key} is {'no longer in' if value is None else 'set in'} {program.paths.config_file}")
+        if source.is_forced:
+            tell(f"{source.name} ranks above the file: the change shows once that is gone.")
+    return OK
 
 
 def show_paths(program: Program, *, as_json: bool) -> int:
@@ -81,8 +122,8 @@ def _written(value: object) -> str:
 
 COMMAND = Command(
     name="config",
-    usage="[path | show]",
-    summary="Show where the settings are and what is in force.",
+    usage="[path | show | set KEY VALUE | unset KEY]",
+    summary="Show where the settings are and what is in force, or change it.",
     configure=configure,
     execute=execute,
 )

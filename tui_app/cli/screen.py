@@ -43,7 +43,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Start the screen and wait until the person leaves it."""
-    settings = program.settings(policy=args.policy, plain=args.plain)
+    flags = {"policy": args.policy, "plain": args.plain}
+    settings = program.settings(**flags)
     cwd = program.folder(args.path)
     _need_terminal(program.env)
     session = _session(program, args, cwd)
@@ -58,6 +59,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         session=session,
         model=args.model or "",
         policy=args.policy or "",
+        flags={**flags, "model": args.model},
         pick_session=args.resume == "",
     )
     return run_app(launch)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_app.atomic import write_atomic
 from tui_app.cli.command import Program
 from tui_app.cli.exits import FAILED, OK
 from tui_app.cli.importing import complaint
@@ -12,7 +13,6 @@ from tui_app.cli.simulation_table import show
 from tui_app.context.policy import Policy
 from tui_app.conversation.simulating.simulate import CannotSimulate, Simulation, simulate
 from tui_app.conversation.simulating.source import Transcript, read_session, read_transcript
-from tui_app.session.atomic import write_atomic
 from tui_app.session.importers import ImportFormatError
 from tui_app.session.store import SessionNotFound
 

@@ -3,8 +3,8 @@
 import sqlite3
 from pathlib import Path
 
+from tui_app.atomic import make_private
 from tui_app.context.storage_errors import storage_error
-from tui_app.session.atomic import make_private
 from tui_app.session.migrations import check, migrate
 
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Self
 
-from tui_app.session.atomic import make_private
+from tui_app.atomic import make_private
 
 
 class SessionLocked(Exception):

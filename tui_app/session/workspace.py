@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tui_app.session.atomic import write_atomic
+from tui_app.atomic import write_atomic
 
 TOOL_OUTPUTS = "tool_outputs"
 _LONGEST_NOTE = 1_000_000

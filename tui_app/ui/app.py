@@ -20,7 +20,7 @@ from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
 from tui_app.ui.outside import Outside
 from tui_app.ui.screens.chat import ChatScreen
-from tui_app.ui.themes import DARK, LIGHT
+from tui_app.ui.themes import THEMES, own_themes
 
 _LOG = logging.getLogger(__name__)
 SIGNAL_LIMIT_S = 8.0
@@ -58,10 +58,10 @@ class PlimsollApp(App[int]):
         self._held: list[events.Key | events.Paste] | None = None if launch.pick_session else []
         """What is typed while there is no session to act on it; None while there is one."""
         self._sessions_opened = 1
-        for theme in (DARK, LIGHT):
+        for theme in (*THEMES, *own_themes(settings.themes)):
             self.register_theme(theme)
-        self.theme = launch.settings.theme
-        if launch.settings.plain or not launch.settings.animations:
+        self.theme = settings.theme
+        if settings.plain or not settings.animations:
             self.animation_level = "none"
 
     def get_default_screen(self) -> Screen[None]:

@@ -33,6 +33,8 @@ class CommandId(Enum):
     EXPORT = auto()
     EDITOR = auto()
     CHECKPOINTS = auto()
+    SETTINGS = auto()
+    THEME = auto()
     HELP = auto()
     QUIT = auto()
     QUEUE = auto()
@@ -89,6 +91,11 @@ COMMANDS: tuple[SlashCommand, ...] = (
         id=CommandId.EDITOR, name="editor", argument="[text]", summary="Write the prompt in $EDITOR"
     ),
     SlashCommand(id=CommandId.CHECKPOINTS, name="session checkpoints", summary="List the checkpoint files"),
+    SlashCommand(
+        id=CommandId.SETTINGS, name="settings", argument="[words]",
+        summary="Show and change settings and keys",
+    ),
+    SlashCommand(id=CommandId.THEME, name="theme", argument="[name]", summary="Choose the colours"),
     SlashCommand(id=CommandId.HELP, name="help", summary="Keys and commands"),
     SlashCommand(id=CommandId.QUIT, name="quit", aliases=("exit",), summary="Leave; it can be resumed"),
     SlashCommand(id=CommandId.QUEUE, name="queue", summary="Edit, remove or move what waits"),

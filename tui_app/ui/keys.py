@@ -4,7 +4,8 @@ Left out on purpose, because terminals, tmux or the editor widget take them: ``c
 ``alt+enter``, ``ctrl+x``, ``ctrl+s`` and every alt+letter.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from textual.binding import Binding, BindingType
@@ -136,6 +137,34 @@ class Hint:
         return f"{self.label} {self.text}"
 
 
+_LABELS = {
+    "escape": "esc",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+}
+"""Keys whose names people read otherwise than Textual writes them."""
+
+
+def in_force(keymap: Mapping[str, str]) -> tuple[KeyBinding, ...]:
+    """Every key as it is with a key map of the settings."""
+    return tuple(
+        replace(key, key=keymap[key.id], label=_label(keymap[key.id])) if key.id in keymap else key
+        for key in KEYS
+    )
+
+
+def key_labels(keys: str) -> str:
+    """Keys in Textual's spelling, as a person reads them."""
+    return " ".join(_LABELS.get(key, key) for key in keys.split(","))
+
+
+def _label(keys: str) -> str:
+    return key_labels(keys.split(",", maxsplit=1)[0])
+
+
 def as_bindings(scope: Scope) -> list[BindingType]:
     """Textual bindings of one scope, each with the id that a key map refers to."""
     return [
@@ -147,8 +176,19 @@ def as_bindings(scope: Scope) -> list[BindingType]:
     ]  # fmt: skip
 
 
-def footer_hints() -> tuple[Hint, ...]:
-    """The hints of the chat screen's footer, left to right."""
+def fixed_key(id: str, key: str, action: str, description: str, tooltip: str) -> Binding:
+    """A key that acts in one place only and cannot be changed."""
+    return Binding(key, action, description, show=False, tooltip=tooltip, id=id)
+
+
+def footer_hints(keymap: Mapping[str, str] | None = None) -> tuple[Hint, ...]:
+    """The hints of the chat screen's footer, left to right.
+
+    Args:
+        keymap: Keys of the actions that have others than the built-in ones.
+    """
+    keys = in_force(keymap or {})
     owner: dict[Scope, str] = {"chat": "screen.", "app": "app.", "prompt": "", "pane": ""}
-    shown = [Hint(key.label, key.hint, key.rank, owner[key.scope] + key.action) for key in KEYS if key.hint]
-    return (*shown, Hint("?", "keys", 0, "screen.help"))
+    shown = [Hint(key.label, key.hint, key.rank, owner[key.scope] + key.action) for key in keys if key.hint]
+    help_key = next(key.label for key in keys if key.id == "prompt.help")
+    return (*shown, Hint(help_key, "keys", 0, "screen.slash('/help')"))

@@ -33,6 +33,8 @@ class Launch:
     model: str = ""
     policy: str = ""
     """One asked for on the command line; it ranks above what was chosen in a session before."""
+    flags: Mapping[str, object] = field(default_factory=dict)
+    """Settings given on the command line, None for one that was not: they rank above the file."""
     pick_session: bool = False
     """Open the list of sessions first."""
 

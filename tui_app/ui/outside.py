@@ -40,7 +40,9 @@ class Outside:
         self, env: Mapping[str, str], *, title: bool, bell_after_s: float, ring: Callable[[], None]
     ) -> None:
         self._titled, self._progress = title, shows_progress(env)
-        self._bell_after_s, self._ring = bell_after_s, ring
+        self._ring = ring
+        self.bell_after_s = bell_after_s
+        """Seconds a turn must have taken for a bell at its end; 0 for none."""
         self._write: Callable[[str], None] | None = None
         self._said = Outward("", "")
         self._turn_started: float | None = None
@@ -71,7 +73,7 @@ class Outside:
             )
         )
         started, self._turn_started = self._turn_started, state.turn_started if state.turn else None
-        if started is not None and not state.turn and 0 < self._bell_after_s <= now - started:
+        if started is not None and not state.turn and 0 < self.bell_after_s <= now - started:
             self._ring()
 
     def _say(self, now: Outward) -> None:

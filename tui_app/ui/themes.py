@@ -4,6 +4,9 @@ Text colours are fixed values rather than faded ones, because a faded colour dro
 4.5:1 (WCAG 2.1, level AA) as soon as it stands on a panel.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from textual.theme import Theme
 
 DARK = Theme(
@@ -93,3 +96,59 @@ LIGHT = Theme(
 
 THEMES: tuple[Theme, ...] = (DARK, LIGHT)
 """Register each with ``App.register_theme`` and set ``App.theme`` to its name."""
+
+_FOLLOWERS: Mapping[str, tuple[str, ...]] = {
+    "accent": (
+        "text-primary",
+        "text-accent",
+        "border",
+        "footer-key-foreground",
+        "scrollbar-active",
+    ),
+    "warning": ("text-warning",),
+    "error": ("text-error",),
+    "success": ("text-success",),
+    "foreground": (
+        "block-cursor-foreground",
+        "block-cursor-blurred-foreground",
+        "input-cursor-background",
+    ),
+    "muted": ("text-muted", "text-disabled", "foreground-muted"),
+    "surface": (
+        "scrollbar-background",
+        "scrollbar-background-hover",
+        "scrollbar-background-active",
+        "scrollbar-corner-color",
+    ),
+    "selection": (
+        "block-cursor-background",
+        "block-cursor-blurred-background",
+        "input-selection-background",
+    ),
+    "border": ("border-blurred", "scrollbar", "scrollbar-hover"),
+}
+"""What else takes a colour that a person's own theme gives."""
+_FIELDS = ("accent", "warning", "error", "success", "foreground", "background", "surface", "panel")
+
+
+def own_theme(name: str, colours: Mapping[str, str]) -> Theme:
+    """A theme of a person's own: one of ours with some colours changed.
+
+    Args:
+        name: What it is called.
+        colours: ``base`` and colours, as the settings have checked them.
+    """
+    base = next(theme for theme in THEMES if theme.name == colours["base"])
+    variables = dict(base.variables)
+    for colour, followers in _FOLLOWERS.items():
+        if colour in colours:
+            variables.update(dict.fromkeys(followers, colours[colour]))
+    own = replace(base, name=name, variables=variables, primary=colours.get("accent", base.primary))
+    for field in _FIELDS:
+        setattr(own, field, colours.get(field, getattr(base, field)))
+    return own
+
+
+def own_themes(themes: Mapping[str, Mapping[str, str]]) -> list[Theme]:
+    """All themes of a person's own, as the setting ``themes`` names them."""
+    return [own_theme(name, colours) for name, colours in themes.items()]

@@ -8,8 +8,10 @@ import pytest
 from textual import events
 from textual.app import App, ComposeResult
 from textual.screen import ModalScreen
-from textual.widgets import Button, OptionList, Static, TextArea
+from textual.widgets import Button, Input, OptionList, Static, TextArea
 
+from tui_app.ui.commands import CommandId
+from tui_app.ui.key_index import help_rows
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.help import HelpScreen
@@ -194,22 +196,39 @@ async def test_switch_says_the_numbers_whole_at_80_columns() -> None:
         assert widest <= options.scrollable_content_region.width
 
 
-@pytest.mark.parametrize("key", ["escape", "question_mark", "f1", "q"])
+@pytest.mark.parametrize("key", ["escape", "question_mark", "f1"])
 async def test_help_closes_with_the_key_that_opened_it(key: str) -> None:
-    app = Host(HelpScreen)
+    app = Host(lambda: HelpScreen(help_rows({})))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(key)
         assert app.results == [None]
 
 
-async def test_help_scrolls_to_its_end_at_80_columns() -> None:
-    app = Host(HelpScreen)
+async def test_help_lists_what_is_in_force_and_filters_it() -> None:
+    app = Host(lambda: HelpScreen(help_rows({"chat.compact": "ctrl+k"})))
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("end")
+        options = app.screen.query_one(OptionList)
+        everything = [str(option.prompt) for option in options.options]
+        assert any(row.split()[:2] == ["ctrl+k", "Compact"] for row in everything)
+        assert any(row.split()[:2] == ["u", "Undo"] and "in a compaction" in row for row in everything)
+        await pilot.press(*"theme")
         await pilot.pause()
-        scroll = app.screen.query_one("#help-scroll")
-        assert scroll.max_scroll_y > 0
-        assert scroll.scroll_y == scroll.max_scroll_y
+        assert [str(option.prompt).split()[0] for option in options.options] == ["/theme"]
+        await pilot.press("enter")
+        assert app.results == [CommandId.THEME]
+
+
+async def test_a_key_says_how_it_can_be_changed_and_is_not_run() -> None:
+    app = Host(lambda: HelpScreen(help_rows({})))
+    async with app.run_test(size=(80, 24)) as pilot:
+        note = app.screen.query_one("#help-note", Static)
+        await pilot.press(*"chat.compact", "enter")
+        await pilot.pause()
+        assert str(note.render()).endswith("In the settings: keymap.chat.compact")
+        app.screen.query_one(Input).value = "checkpoint compaction"
+        await pilot.pause()
+        assert str(note.render()) == "Show the checkpoint file. This key is fixed."
+        assert app.results == []
 
 
 async def test_details_are_raw_text_without_control_characters() -> None:

@@ -85,7 +85,7 @@ def test_completion_finds_names_and_aliases_equal_ones_in_table_order() -> None:
     ("typed", "names"),
     [
         ("/session", ["session checkpoints", "resume"]),
-        ("/s", ["status", "stats", "session checkpoints", "compact", "resume"]),
+        ("/s", ["status", "stats", "session checkpoints", "settings", "compact", "resume"]),
         ("/sessions", ["resume"]),
     ],
 )

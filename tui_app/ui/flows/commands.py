@@ -13,7 +13,9 @@ from tui_app.ui.flows.policies import change_policy, show_policies
 from tui_app.ui.flows.prompts import search_prompts
 from tui_app.ui.flows.queue import show_queue
 from tui_app.ui.flows.sessions import choose_session
+from tui_app.ui.flows.settings import choose_theme, show_settings
 from tui_app.ui.flows.stats import show_stats
+from tui_app.ui.key_index import help_rows
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.help import HelpScreen
 
@@ -32,16 +34,29 @@ async def run_command(app: "PlimsollApp", session: ChatSession, command: Command
             session.restate(undo=command is CommandId.UNDO)
         case CommandId.CLEAR:
             await _clear(app, session)
+        case CommandId.MODEL | CommandId.POLICY | CommandId.SETTINGS | CommandId.THEME:
+            await _configure(app, session, command, argument)
+        case CommandId.RESUME | CommandId.NEW:
+            await _change_session(app, session, command)
+        case _:
+            await _show(app, session, command, argument)
+
+
+async def _configure(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
+    """Commands that choose how to go on."""
+    match command:
         case CommandId.MODEL if argument:
             await switch_to(app, session, argument)
         case CommandId.MODEL:
             await choose_model(app, session)
         case CommandId.POLICY if argument:
             change_policy(session, argument)
-        case CommandId.RESUME | CommandId.NEW:
-            await _change_session(app, session, command)
-        case _:
-            await _show(app, session, command, argument)
+        case CommandId.POLICY:
+            await show_policies(app, session)
+        case CommandId.SETTINGS:
+            await show_settings(app, argument)
+        case CommandId.THEME:
+            await choose_theme(app, session, argument)
 
 
 async def _tell(app: "PlimsollApp", session: ChatSession, command: CommandId) -> None:
@@ -53,8 +68,6 @@ async def _tell(app: "PlimsollApp", session: ChatSession, command: CommandId) ->
             await show_status(app, session)
         case CommandId.STATS:
             await show_stats(app, session)
-        case CommandId.POLICY:
-            await show_policies(app, session)
         case CommandId.CHECKPOINTS:
             await show_checkpoints(app, session)
 
@@ -69,7 +82,7 @@ async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, ar
         case CommandId.EXPORT:
             await export_session(session, argument)
         case CommandId.HELP:
-            await app.push_screen_wait(HelpScreen())
+            await _help(app)
         case CommandId.QUIT:
             await app.leave(ask=True)
         case CommandId.PROMPTS | CommandId.EDITOR | CommandId.QUEUE:
@@ -87,6 +100,13 @@ async def _prompt(app: "PlimsollApp", session: ChatSession, command: CommandId, 
             edit_outside(app, session, argument)
         case CommandId.QUEUE:
             await show_queue(app, session)
+
+
+async def _help(app: "PlimsollApp") -> None:
+    """List keys and commands, and run the command that is chosen there."""
+    chosen = await app.push_screen_wait(HelpScreen(help_rows(app.launch.settings.keymap)))
+    if chosen is not None:
+        app.chat.run(chosen)
 
 
 async def _clear(app: "PlimsollApp", session: ChatSession) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from textual.app import App
 
-from tui_app.session.atomic import write_atomic
+from tui_app.atomic import write_atomic
 from tui_app.session.export import export_markdown
 from tui_app.session.store import Store
 from tui_app.ui.chat_session import ChatSession

@@ -19,7 +19,7 @@ from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch
-from tui_app.ui.widgets.chat_pane import WIDE, ChatPane
+from tui_app.ui.widgets.chat_pane import HIGH, LEAST, WIDE, ChatPane
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.prompt import PromptEditor
 from tui_app.ui.widgets.queue_view import QueueView
@@ -44,13 +44,15 @@ class ChatScreen(Screen[None]):
     """One session. It decides nothing: flows and the session do."""
 
     BINDINGS = as_bindings("chat")
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's own type
+    HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (LEAST[0], "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's type
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (LEAST[1], "-short"), (HIGH, "-high")]  # noqa: RUF012 - same
     app: "PlimsollApp"
 
     def __init__(self, launch: Launch, session: str, *, draft: str = "") -> None:
         # As wide as the terminal is: corrected at the first resize, everything would be styled once more.
-        wide = get_terminal_size().columns >= WIDE
-        super().__init__(classes="-wide" if wide else "-narrow")
+        size = get_terminal_size()
+        wide, high = size.columns >= WIDE, size.lines >= HIGH
+        super().__init__(classes=f"{'-wide' if wide else '-narrow'} {'-high' if high else '-short'}")
         self._launch, self._wanted, self._bodies = launch, session, LateBodies()
         self._draft = draft
         self._session: ChatSession | None = None

@@ -57,10 +57,29 @@ class CompactionDetail(Dialog[Decision]):
             "u", "undo", "Undo", show=False, id="compaction.undo", tooltip="Bring the full history back."
         ),
         Binding("r", "redo", "Redo", show=False, id="compaction.redo", tooltip="Apply the summary again."),
-        Binding("c", "checkpoint", "Checkpoint", show=False, id="compaction.checkpoint"),
-        Binding("right_square_bracket,ctrl+right", "tab(1)", "Next tab", show=False, id="compaction.next"),
         Binding(
-            "left_square_bracket,ctrl+left", "tab(-1)", "Previous tab", show=False, id="compaction.previous"
+            "c",
+            "checkpoint",
+            "Checkpoint",
+            show=False,
+            id="compaction.checkpoint",
+            tooltip="Show the checkpoint file.",
+        ),
+        Binding(
+            "right_square_bracket,ctrl+right",
+            "tab(1)",
+            "Next tab",
+            show=False,
+            id="compaction.next",
+            tooltip="Show the next part.",
+        ),
+        Binding(
+            "left_square_bracket,ctrl+left",
+            "tab(-1)",
+            "Previous tab",
+            show=False,
+            id="compaction.previous",
+            tooltip="Show the part before.",
         ),
     ]
 

@@ -22,7 +22,14 @@ class ConfirmDialog(Dialog[bool]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "Yes", show=False, id="confirm.yes", tooltip="Do it."),
         Binding("n", "answer(False)", "No", show=False, id="confirm.no", tooltip="Keep everything."),
-        Binding("left,right,up,down", "other", "Other button", show=False, id="confirm.other"),
+        Binding(
+            "left,right,up,down",
+            "other",
+            "Other button",
+            show=False,
+            id="confirm.other",
+            tooltip="Go to the other button.",
+        ),
     ]
 
     def __init__(self, text: str, *, verb: str = "Delete", keep: str = "Keep") -> None:

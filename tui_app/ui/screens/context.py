@@ -108,7 +108,14 @@ class ContextScreen(Dialog[int]):
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/context.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f3", "close", "Close", show=False, id="context.close"),
+        Binding(
+            "f3",
+            "close",
+            "Close",
+            show=False,
+            id="context.close",
+            tooltip="The key that opened it closes it.",
+        ),
     ]
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("enter", "show in the chat", 1),

@@ -19,7 +19,14 @@ class DetailsScreen(Dialog[None]):
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/details.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "copy_all", "Copy all", show=False, id="details.copy", tooltip="Copy the whole text."),
-        Binding("ctrl+o", "close", "Close", show=False, id="details.close"),
+        Binding(
+            "ctrl+o",
+            "close",
+            "Close",
+            show=False,
+            id="details.close",
+            tooltip="The key that opened it closes it.",
+        ),
     ]
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("y", "copy all", 1, "screen.copy_all"),

@@ -23,6 +23,7 @@ class Dialog(ModalScreen[Result | None], Generic[Result]):
             "escape", "close", "Close", show=False, id="dialog.close", tooltip="Close without a decision."
         ),
     ]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
     HINTS: ClassVar[tuple[Hint, ...]] = (Hint("esc", "close", 0, "screen.close"),)
     """Every key of the screen, as shown in its last row."""
 

@@ -19,10 +19,14 @@ class FilterDialog(Dialog[Result]):
     """The search box keeps the focus; subclasses fill the list and say what a row means."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "move(1)", "Next", show=False, id="list.down"),
-        Binding("up", "move(-1)", "Previous", show=False, id="list.up"),
-        Binding("pagedown", "move(10)", "Next page", show=False, id="list.page_down"),
-        Binding("pageup", "move(-10)", "Previous page", show=False, id="list.page_up"),
+        Binding("down", "move(1)", "Next", show=False, id="list.down", tooltip="Mark the next row."),
+        Binding("up", "move(-1)", "Previous", show=False, id="list.up", tooltip="Mark the row before."),
+        Binding(
+            "pagedown", "move(10)", "Next page", show=False, id="list.page_down", tooltip="Go ten rows on."
+        ),
+        Binding(
+            "pageup", "move(-10)", "Previous page", show=False, id="list.page_up", tooltip="Go ten rows back."
+        ),
     ]
     NAME: ClassVar[str]
     """Beginning of the ids of its parts."""
@@ -67,6 +71,8 @@ class FilterDialog(Dialog[Result]):
     def on_mount(self) -> None:
         """Show everything; the search box has the focus."""
         self.options.can_focus = False
+        # Its mark is moved from the search box, and looks as if the list had the focus.
+        self.options.add_class("-led")
         self.fill("")
 
     def on_resize(self, _: events.Resize) -> None:

@@ -1,85 +1,111 @@
-"""Keys and commands, read from their tables, so that help cannot drift from what the keys do."""
+"""Keys and commands as a list to search, read from the tables they act by."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.binding import BindingType
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets import Static
+from textual.widgets.option_list import Option
 
-from tui_app.ui.commands import COMMANDS, SlashCommand
-from tui_app.ui.keys import KEYS, Hint, KeyBinding
-from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.commands import CommandId
+from tui_app.ui.keys import Hint, fixed_key
+from tui_app.ui.safe_text import one_line
+from tui_app.ui.screens.filter_dialog import FilterDialog
 
-BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
-"""Columns from which keys and commands stand side by side."""
+_LABEL_CELLS, _WHERE_CELLS = 23, 20
 
 
-def key_rows(keys: Iterable[KeyBinding] = KEYS) -> Content:
-    """One row per key: the key, what it does."""
-    return Content("\n").join(
-        Content.assemble((f"{key.label:<10} ", "$footer-key-foreground bold"), key.description)
-        for key in keys
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelpRow:
+    """A key or a command, as it is told to a person."""
+
+    label: str
+    """Keys as a person reads them, or the command with its argument."""
+    text: str
+    """What it does, in a few words."""
+    more: str
+    """One sentence more."""
+    where: str
+    id: str = ""
+    """Name for the key map; empty where the key is fixed."""
+    command: CommandId | None = None
+
+
+def help_line(row: HelpRow, width: int) -> Content:
+    """One row: key or command, what it does, where; columns line up, and where gives way first."""
+    label_cells = min(_LABEL_CELLS, width // 2)
+    where = one_line(row.where, _WHERE_CELLS) if width >= 70 else ""
+    room = max(1, width - label_cells - (_WHERE_CELLS if where else 0))
+    text = one_line(row.text, room)
+    gap = " " * (room - Content(text).cell_length) if where else ""
+    return Content.assemble(
+        (f"{one_line(row.label, label_cells - 1):<{label_cells}}", "$footer-key-foreground bold"),
+        text,
+        gap,
+        (where, "$text-muted"),
     )
 
 
-def command_rows(commands: Iterable[SlashCommand] = COMMANDS) -> Content:
-    """One row per command: name and argument, what it does, its other names."""
-    rows: list[Content] = []
-    for command in commands:
-        name = f"/{command.name} {command.argument}".rstrip()
-        aliases = " ".join(f"/{alias}" for alias in command.aliases)
-        row = Content.assemble((f"{name:<21} ", "$footer-key-foreground bold"), command.summary)
-        rows.append(row)
-        if aliases:
-            rows.append(Content.styled(f"{'':<21}   = {aliases}", "$text-muted"))
-    return Content("\n").join(rows)
-
-
-SIGNS = (
-    ("/name", "At the start of a prompt: a command"),
-    ("@path", "Send a text file along, up to 128 kB;"),
-    ("", "folders and larger files are only named"),
-    ('@"a path"', "The same for a path with spaces"),
-)
-"""What signs in a prompt mean."""
-
-
-def sign_rows() -> Content:
-    """One row per sign: how it is written, what it does."""
-    return Content("\n").join(
-        Content.assemble((f"{sign:<10} ", "$footer-key-foreground bold"), meaning) for sign, meaning in SIGNS
-    )
-
-
-class HelpScreen(Dialog[None]):
-    """Two columns where there is room, one below the other where there is not."""
+class HelpScreen(FilterDialog[CommandId]):
+    """Dismisses with the command to run, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/help.tcss"]
-    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("question_mark,f1", "close", "Close", show=False, id="help.close"),
-        Binding("q", "close", "Close", show=False, id="help.quit"),
+        fixed_key("help.close", "f1", "close", "Close", "The key that opened it closes it."),
     ]
     HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("up/down", "scroll", 1),
-        Hint("?", "close", 2, "screen.close"),
+        Hint("enter", "run the command", 1),
+        Hint("up/down", "choose", 2),
+        Hint("?", "close", 3, "screen.close"),
         Hint("esc", "close", 0, "screen.close"),
     )
+    NAME = "help"
+    PLACEHOLDER = "filter by key, command, purpose or place"
+    CLASSES_OF_BOX = "dialog -full"
 
-    def compose(self) -> ComposeResult:
-        """Keys, commands, and how to close."""
-        with Vertical(classes="dialog -full"):
-            with VerticalScroll(id="help-scroll"), Horizontal(id="help-columns"):
-                with Vertical(classes="help-column"):
-                    yield self.heading("Keys")
-                    yield Static(key_rows(), markup=False)
-                    yield self.heading("In a prompt")
-                    yield Static(sign_rows(), markup=False)
-                with Vertical(classes="help-column"):
-                    yield self.heading("Commands")
-                    yield Static(command_rows(), markup=False)
-            yield self.hints()
+    def __init__(self, rows: Sequence[HelpRow]) -> None:
+        """List keys and commands in the order given."""
+        super().__init__()
+        self._rows = tuple(rows)
+        self._shown: list[HelpRow] = []
+
+    @property
+    def title_text(self) -> str:
+        """What this is."""
+        return "Keys and commands"
+
+    def fill(self, wanted: str) -> None:
+        """List what has these words in key, name, purpose or place; the sign that opened help closes it."""
+        # The search box takes every sign before a binding could.
+        if wanted == "?":
+            self.action_close()
+            return
+        words = wanted.lower().split()
+        self._shown = [row for row in self._rows if all(word in _searched_in(row) for word in words)]
+        self.options.clear_options()
+        width = max(20, self.size.width - 8)
+        self.options.add_options([Option(help_line(row, width)) for row in self._shown])
+        if self._shown:
+            self.options.highlighted = 0
+        else:
+            self.note("No key or command has that in its name or purpose.")
+
+    def explain(self, index: int) -> None:
+        """One sentence more, and whether the key can be changed."""
+        row = self._shown[index]
+        if row.command is not None:
+            how = "enter runs it."
+        else:
+            how = f"In the settings: keymap.{row.id}" if row.id else "This key is fixed."
+        self.note(f"{row.more} {how}")
+
+    def use(self, index: int) -> None:
+        """Run a command; a key is there to be pressed."""
+        if (command := self._shown[index].command) is not None:
+            self.dismiss(command)
+
+
+def _searched_in(row: HelpRow) -> str:
+    return f"{row.label} {row.text} {row.more} {row.where} {row.id}".lower()

@@ -16,7 +16,7 @@ from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.session.entries import Bodies
 from tui_app.settings import Settings
 from tui_app.ui.glyphs import PLAIN, UNICODE
-from tui_app.ui.keys import as_bindings
+from tui_app.ui.keys import as_bindings, footer_hints
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.header import ChatHeader
 from tui_app.ui.widgets.hints import HintRow
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 
 WIDE = 110
 """Columns from which the timeline stands beside the chat."""
+HIGH = 20
+"""Rows from which the list of commands has its full height."""
+LEAST = (40, 12)
+"""Columns and rows below which there is only a sentence that asks for more room."""
+MORE_ROOM = f"Plimsoll needs {LEAST[0]} columns and {LEAST[1]} rows. Make the window larger."
 _GAUGE_STEP = 20
 """Streamed tokens after which the gauge is drawn again; it shows hundreds, and a second brings hundreds."""
 
@@ -87,7 +92,8 @@ class ChatPane(Vertical):
         yield StatusRow(id="status")
         yield self.prompt
         yield ContextGauge(id="gauge")
-        yield HintRow(id="hints")
+        yield HintRow(footer_hints(self._settings.keymap), id="hints")
+        yield Static(MORE_ROOM, id="more-room", markup=False)
         self.prompt.glyphs = self.glyphs
 
     def on_mount(self) -> None:

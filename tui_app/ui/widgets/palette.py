@@ -11,6 +11,8 @@ from rich.style import Style
 from rich.theme import Theme
 from textual.color import Color
 
+from tui_app.ui.contrast import MIN_CONTRAST, contrast
+
 
 class Tone(Enum):
     """What a piece of text is; the value is its component class on the transcript."""
@@ -36,10 +38,6 @@ class Tone(Enum):
     UNREAD = "transcript--unread"
 
 
-MIN_CONTRAST = 4.5
-"""Ratio that WCAG 2.2 (1.4.3) asks for text."""
-
-
 @lru_cache(maxsize=256)
 def legible(style: Style) -> Style:
     """Move a text colour towards black or white until it stands out from its background.
@@ -53,24 +51,12 @@ def legible(style: Style) -> Style:
         return style
     ground = Color.from_rich_color(style.bgcolor)
     colour = Color.from_rich_color(style.color)
-    goal = max(Color(0, 0, 0), Color(255, 255, 255), key=lambda pole: _contrast(pole, ground))
+    goal = max(Color(0, 0, 0), Color(255, 255, 255), key=lambda pole: contrast(pole, ground))
     for step in range(1, 11):
-        if _contrast(colour, ground) >= MIN_CONTRAST:
+        if contrast(colour, ground) >= MIN_CONTRAST:
             break
         colour = Color.from_rich_color(style.color).blend(goal, step / 10)
     return style + Style.from_color(colour.rich_color)
-
-
-def _contrast(one: Color, other: Color) -> float:
-    dark, light = sorted((_luminance(one), _luminance(other)))
-    return (light + 0.05) / (dark + 0.05)
-
-
-def _luminance(colour: Color) -> float:
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 @dataclass(frozen=True)

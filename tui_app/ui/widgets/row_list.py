@@ -8,13 +8,14 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tui_app.ui.keys import fixed_key
 from tui_app.ui.safe_text import cut_cells
 from tui_app.ui.widgets.palette import legible
 
@@ -35,13 +36,13 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows ``row(0)`` to ``row(count - 1)`` with a cursor; follows its end until scrolled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "previous row", show=False, id="list.up"),
-        Binding("down", "move(1)", "next row", show=False, id="list.down"),
-        Binding("pageup", "page(-1)", "page up", show=False, id="list.page_up"),
-        Binding("pagedown", "page(1)", "page down", show=False, id="list.page_down"),
-        Binding("home", "first", "first row", show=False, id="list.home"),
-        Binding("end", "last", "last row", show=False, id="list.end"),
-        Binding("enter", "select", "select", show=False, id="list.select"),
+        fixed_key("list.up", "up", "move(-1)", "Previous row", "Mark the row before."),
+        fixed_key("list.down", "down", "move(1)", "Next row", "Mark the next row."),
+        fixed_key("list.page_up", "pageup", "page(-1)", "Page up", "Scroll up a page."),
+        fixed_key("list.page_down", "pagedown", "page(1)", "Page down", "Scroll down a page."),
+        fixed_key("list.home", "home", "first", "First row", "Go to the first row."),
+        fixed_key("list.end", "end", "last", "Last row", "Go to the last row."),
+        fixed_key("list.select", "enter", "select", "Select", "Show it in the conversation."),
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "row-list--row", "row-list--right", "row-list--head", "row-list--cursor",

@@ -5,11 +5,12 @@ from time import monotonic
 from typing import ClassVar
 
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.timer import Timer
 
 from tui_app.session.entries import Entry
+from tui_app.ui.keys import fixed_key
 from tui_app.ui.widgets.blocks import foldable, has_details
 from tui_app.ui.widgets.layout import START, Spot
 from tui_app.ui.widgets.live import LiveMessage
@@ -37,15 +38,19 @@ class Transcript(TranscriptView):
         "The conversation. Arrow keys move from entry to entry, enter opens one, end returns to the newest."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "previous entry", show=False, id="transcript.up"),
-        Binding("down", "move(1)", "next entry", show=False, id="transcript.down"),
-        Binding("pageup", "page(-1)", "page up", show=False, id="transcript.page_up"),
-        Binding("pagedown", "page(1)", "page down", show=False, id="transcript.page_down"),
-        Binding("home,ctrl+home", "first", "oldest", show=False, id="transcript.home"),
-        Binding("end,ctrl+end", "last", "newest", show=False, id="transcript.end"),
-        Binding("enter", "open", "open", show=False, id="transcript.open"),
-        Binding("ctrl+o", "open", "details", show=False, id="transcript.details"),
-        Binding("u", "undo", "undo compaction", show=False, id="transcript.undo"),
+        fixed_key("transcript.up", "up", "move(-1)", "Previous entry", "Mark the entry before."),
+        fixed_key("transcript.down", "down", "move(1)", "Next entry", "Mark the next entry."),
+        fixed_key("transcript.page_up", "pageup", "page(-1)", "Page up", "Scroll up a page."),
+        fixed_key("transcript.page_down", "pagedown", "page(1)", "Page down", "Scroll down a page."),
+        fixed_key("transcript.home", "home,ctrl+home", "first", "Oldest", "Go to the first message."),
+        fixed_key(
+            "transcript.end", "end,ctrl+end", "last", "Newest", "Go to the newest message and follow it."
+        ),
+        fixed_key("transcript.open", "enter", "open", "Open", "Open or close it, or show its details."),
+        fixed_key(
+            "transcript.details", "ctrl+o", "open", "Details", "Open or close it, or show its details."
+        ),
+        fixed_key("transcript.undo", "u", "undo", "Undo compaction", "Bring the full history back."),
     ]
 
     class _OfEntry(Message):

@@ -1,0 +1,54 @@
+"""``plimsoll config set`` and ``unset``."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Plimsoll
+from tui_app.paths import Paths
+
+
+@pytest.fixture
+def file(plimsoll_home: Path) -> Path:
+    return Paths.from_env({"PLIMSOLL_HOME": str(plimsoll_home)}).config_file
+
+
+def test_set_writes_and_unset_takes_out(plimsoll: Plimsoll, file: Path) -> None:
+    result = plimsoll("config", "set", "theme", "nord")
+    assert (result.code, result.out) == (0, f"theme is set in {file}\n")
+    assert file.read_text() == 'theme = "nord"\n'
+    assert plimsoll("config", "show", "--json").json["theme"] == "nord"
+    told = plimsoll("config", "unset", "theme", "--json").json
+    assert told == {"key": "theme", "file": str(file), "from": "default", "in_force": "plimsoll-dark"}
+    assert file.read_text() == ""
+
+
+def test_a_variable_that_ranks_above_is_named(
+    plimsoll: Plimsoll, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLIMSOLL_THEME", "dracula")
+    result = plimsoll("config", "set", "theme", "nord")
+    assert result.code == 0
+    assert result.err == "PLIMSOLL_THEME ranks above the file: the change shows once that is gone.\n"
+    assert plimsoll("config", "set", "theme", "nord", "--json").json["from"] == "environment"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["set", "window", "3"], 2, "window is 3; allowed: a whole number of tokens, at least 256."),
+        (["set", "windw", "3"], 2, "unknown setting 'windw'. Did you mean window?"),
+        (["set", "theme", "nrd"], 1, "theme is 'nrd'; allowed: one of plimsoll-dark"),
+        (["set", "keymap.chat.models", "ctrl+g"], 1, "ctrl+g is a key of chat.compact"),
+        (["set", "theme"], 2, "Usage: plimsoll config set KEY VALUE"),
+        (["unset"], 2, "Usage: plimsoll config unset KEY"),
+        (["path", "theme"], 2, "Usage: plimsoll config path and nothing behind it"),
+    ],
+)
+def test_refusals_say_what_is_allowed(
+    plimsoll: Plimsoll, file: Path, words: list[str], code: int, said: str
+) -> None:
+    result = plimsoll("config", *words)
+    assert result.code == code
+    assert said in result.err
+    assert not file.exists()

@@ -1,0 +1,109 @@
+"""Every screen and state worth looking at, reached by keys; for checks that must hold on all of them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from tests.ui.kit import Deck
+from tui_app.ui.screens.choice import ThemePicker
+from tui_app.ui.screens.compaction_detail import CompactionDetail
+from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.context import ContextScreen
+from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.edit import EditDialog
+from tui_app.ui.screens.help import HelpScreen
+from tui_app.ui.screens.model_picker import ModelPicker
+from tui_app.ui.screens.sessions import SessionsScreen
+from tui_app.ui.screens.settings import SettingsScreen
+
+Scene = Callable[[Deck], Awaitable[None]]
+
+
+def opens(screen: type, *keys: str, command: str = "") -> Scene:
+    """Keys, or a slash command, that lead to a screen."""
+
+    async def scene(deck: Deck) -> None:
+        if command:
+            await deck.send(command)
+        await deck.press(*keys)
+        await deck.until(lambda: isinstance(deck.app.screen, screen), screen.__name__)
+
+    return scene
+
+
+async def nothing(deck: Deck) -> None:
+    """As it opens."""
+
+
+async def typed(deck: Deck) -> None:
+    await deck.type("and what about public holidays?")
+
+
+async def commands(deck: Deck) -> None:
+    await deck.press("slash")
+    await deck.settle()
+
+
+async def conversation(deck: Deck) -> None:
+    deck.transcript.focus()
+    await deck.press("up")
+
+
+async def unfolded(deck: Deck) -> None:
+    deck.transcript.focus()
+    for _ in range(12):
+        await deck.press("up", "enter")
+        if deck.app.screen is not deck.app.chat:
+            await deck.press("escape")
+
+
+async def timeline(deck: Deck) -> None:
+    if not deck.app.chat.pane.timeline.display:
+        await deck.press("ctrl+t")
+    deck.app.chat.pane.timeline.focus()
+    await deck.press("up")
+
+
+async def compaction(deck: Deck) -> None:
+    deck.transcript.jump_to(10)
+    deck.transcript.focus()
+    await opens(CompactionDetail, "enter")(deck)
+
+
+async def facts(deck: Deck) -> None:
+    await compaction(deck)
+    await deck.press("right_square_bracket")
+
+
+async def editing(deck: Deck) -> None:
+    await opens(SettingsScreen, command="/settings window")(deck)
+    await deck.until(lambda: deck.app.screen.query("OptionList"))
+    await deck.press("enter")
+    await deck.until(lambda: isinstance(deck.app.screen, EditDialog))
+    await deck.press(*"3", "enter")
+    await deck.says("at least 256.")
+
+
+async def notice(deck: Deck) -> None:
+    deck.app.chat.session.report("The server said something that must not be missed.")
+
+
+SCENES: Mapping[str, Scene] = {
+    "chat": nothing,
+    "draft": typed,
+    "commands": commands,
+    "conversation": conversation,
+    "unfolded": unfolded,
+    "timeline": timeline,
+    "compaction": compaction,
+    "facts": facts,
+    "notice": notice,
+    "models": opens(ModelPicker, "ctrl+l"),
+    "sessions": opens(SessionsScreen, command="/resume"),
+    "context": opens(ContextScreen, "f3"),
+    "help": opens(HelpScreen, "f1"),
+    "status": opens(DetailsScreen, command="/status"),
+    "notices": opens(DetailsScreen, "f2"),
+    "settings": opens(SettingsScreen, command="/settings"),
+    "edit": editing,
+    "themes": opens(ThemePicker, command="/theme"),
+    "clear": opens(ConfirmDialog, command="/clear"),
+}

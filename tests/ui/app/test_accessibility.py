@@ -1,0 +1,203 @@
+"""Everyone can use it: contrast, focus that is seen, words for colours, room in small terminals."""
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.dom import DOMNode
+from textual.widget import Widget
+
+import tui_app.ui
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.app.scenes import SCENES
+from tests.ui.app.test_app_snapshots import CHOICES, DONE, MODEL, talk
+from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
+from tests.ui.render import Run, runs
+from tui_app.agent import catalogue
+from tui_app.context.events import Error
+from tui_app.settings_names import ACTION_KEYS
+from tui_app.ui.commands import COMMANDS
+from tui_app.ui.contrast import MIN_CONTRAST, contrast
+from tui_app.ui.key_index import help_rows, own_bindings
+from tui_app.ui.keys import key_labels
+from tui_app.ui.widgets.chat_pane import MORE_ROOM
+
+DRAWN = re.compile("[\u2500-\u257f\u2800-\u28ff]")
+
+
+@pytest.fixture
+def full(desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A desk with a server and settings that stand in a file as well."""
+
+    async def list_models(**_: object) -> list[Any]:
+        return CHOICES
+
+    monkeypatch.setattr(catalogue, "list_models", list_models)
+    return desk.serve(fake_openai).change(model=MODEL)
+
+
+def everything(desk: Desk) -> str:
+    """A session with tools, a compaction and an error."""
+    error = Error(kind="auth", message="The key was refused.", hint="Set OPENAI_API_KEY.", detail="401")
+    desk.store(talk())
+    return desk.store(talk(125_000).compacted(DONE).user("and holidays").add(error))
+
+
+async def at(deck: Deck, scene: str) -> None:
+    await deck.ready()
+    await SCENES[scene](deck)
+    await deck.settle()
+
+
+@pytest.mark.parametrize("theme", ["plimsoll-dark", "plimsoll-light"])
+@pytest.mark.parametrize("scene", SCENES)
+async def test_all_text_has_a_contrast_of_four_and_a_half(full: Desk, scene: str, theme: str) -> None:
+    full.change(theme=theme)
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, scene)
+        top = [run for run in runs(deck.app) if run.says_something and on_top(deck, run)]
+        assert len(top) > 5
+        faint = {
+            f"{contrast(run.fore, run.back):.1f} {run.fore.hex} on {run.back.hex}: {run.text.strip()[:30]}"
+            for run in top
+            if contrast(run.fore, run.back) < MIN_CONTRAST
+        }
+        assert faint == set()
+
+
+def on_top(deck: Deck, run: Run) -> bool:
+    """Whether it belongs to the present screen rather than to what is dimmed behind it."""
+    widget, _ = deck.app.screen.get_widget_at(run.x, run.y)
+    return widget is not deck.app.screen or deck.app.screen is deck.app.chat
+
+
+@pytest.mark.parametrize("theme", ["plimsoll-dark", "plimsoll-light"])
+@pytest.mark.parametrize("scene", SCENES)
+async def test_the_focus_is_seen(full: Desk, scene: str, theme: str) -> None:
+    full.change(theme=theme)
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, scene)
+        screen = deck.app.screen
+        focused = screen.focused
+        assert focused is not None
+        before = painted(deck)
+        screen.set_focus(None)
+        await deck.settle()
+        assert painted(deck) != before, f"{focused} looks the same without focus"
+
+
+def painted(deck: Deck) -> list[Any]:
+    return [list(strip) for strip in deck.app.screen._compositor.render_strips()]
+
+
+@pytest.mark.parametrize("scene", SCENES)
+async def test_plain_draws_nothing_out_of_lines(full: Desk, scene: str) -> None:
+    full.change(plain=True)
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, scene)
+        assert [row for row in deck.rows if DRAWN.search(row)] == []
+
+
+@pytest.mark.parametrize("scene", SCENES)
+async def test_without_colour_there_is_none(full: Desk, scene: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, scene)
+        coloured = {
+            (run.text.strip()[:30], colour.hex)
+            for run in runs(deck.app)
+            for colour in (run.fore, run.back)
+            if max(colour.rgb) - min(colour.rgb) > 2
+        }
+        assert coloured == set()
+
+
+@pytest.mark.parametrize("scene", SCENES)
+async def test_without_colour_the_focus_is_seen(
+    full: Desk, scene: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, scene)
+        before = painted(deck)
+        deck.app.screen.set_focus(None)
+        await deck.settle()
+        assert painted(deck) != before
+
+
+@pytest.mark.parametrize("size", [SMALL, USUAL, (200, 60)], ids=["40x12", "80x24", "200x60"])
+@pytest.mark.parametrize("scene", SCENES)
+async def test_every_screen_fits(full: Desk, scene: str, size: tuple[int, int]) -> None:
+    async with shown(full.app(everything(full)), size) as deck:
+        await at(deck, scene)
+        screen = deck.app.screen
+        width, height = size
+        for widget in screen.query("HintRow, Input, PromptEditor, ContextGauge, OptionList"):
+            region = widget.region
+            if all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget)):
+                assert region.right <= width, widget
+                assert region.bottom <= height, widget
+                assert region.height >= 1, widget
+        assert screen.focused is not None
+        assert screen.focused.region.height >= 1
+
+
+@pytest.mark.parametrize("size", [(39, 12), (40, 11), (20, 5)], ids=["39x12", "40x11", "20x5"])
+async def test_with_less_room_one_sentence_asks_for_more_and_nothing_is_lost(
+    full: Desk, size: tuple[int, int]
+) -> None:
+    async with shown(full.app(everything(full)), SMALL) as deck:
+        await deck.ready()
+        await deck.type("half a thought")
+        await deck.pilot.resize_terminal(*size)
+        await deck.settle()
+        assert " ".join(deck.text.split()) == MORE_ROOM
+        await deck.press("s")
+        await deck.pilot.resize_terminal(*SMALL)
+        await deck.settle()
+        assert MORE_ROOM not in " ".join(deck.text.split())
+        assert deck.editor.text == "half a thoughts"
+
+
+def test_every_binding_says_what_it_does_and_is_in_help_with_its_place() -> None:
+    for module in pkgutil.walk_packages(tui_app.ui.__path__, "tui_app.ui."):
+        importlib.import_module(module.name)
+    listed = {(row.label, row.text) for row in help_rows({})}
+    for owner in with_bindings(DOMNode):
+        for binding in own_bindings(owner):
+            assert binding.description, (owner, binding)
+            assert binding.tooltip, (owner, binding)
+            assert binding.id, (owner, binding)
+            assert (key_labels(binding.key), binding.description) in listed, (owner, binding)
+
+
+def with_bindings(kind: type[DOMNode]) -> set[type[DOMNode]]:
+    """Our own widgets and screens that act on keys."""
+    below = {found for each in kind.__subclasses__() for found in with_bindings(each)}
+    own = kind.__module__.startswith("tui_app.") and "BINDINGS" in kind.__dict__
+    return below | {kind} if own else below
+
+
+def test_every_key_is_changed_by_its_name_or_documented_as_fixed() -> None:
+    changeable, fixed = (
+        [row for row in help_rows({}) if row.command is None and bool(row.id) is wanted]
+        for wanted in (True, False)
+    )
+    assert [row.id for row in changeable] == list(ACTION_KEYS)
+    page = (Path(__file__).parents[3] / "docs" / "keys.md").read_text(encoding="utf-8")
+    chapter = page[page.index("## Fixed keys") :]
+    assert fixed
+    assert [
+        row for row in fixed if f"| `{row.label}` | {row.text}: {row.more} | {row.where} |" not in chapter
+    ] == []
+
+
+async def test_every_command_is_in_the_palette(full: Desk) -> None:
+    app = full.app()
+    async with shown(app, WIDE) as deck:
+        await deck.ready()
+        offered = {command.title for command in app.get_system_commands(app.screen)}
+        assert {f"/{command.name}" for command in COMMANDS} - offered == set()

@@ -1,0 +1,266 @@
+"""Settings, keys and themes: shown, changed in the file, and in effect at once where that is possible."""
+
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input, OptionList, Static
+
+from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
+from tui_app.settings import load_settings
+from tui_app.ui.screens.choice import ChoiceDialog, ThemePicker
+from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.edit import EditDialog
+from tui_app.ui.screens.settings import SettingsScreen
+
+FILE = """\
+# mine
+theme = "plimsoll-dark" # at night
+bell_after_s = 5.0
+
+[keymap] # fingers
+"chat.context" = "f6"
+
+[policies.careful]
+base = "plimsoll"
+recent_share = 0.3
+
+[[hooks.preTool]]
+command = ["true"]
+
+[themes.dusk]
+base = "plimsoll-dark"
+accent = "#ffb000"
+"""
+
+
+@pytest.fixture
+def file(desk: Desk) -> Path:
+    """A settings file, and the settings that it makes."""
+    desk.paths.ensure()
+    desk.paths.config_file.write_text(FILE)
+    desk.settings = load_settings(desk.paths, desk.env)
+    return desk.paths.config_file
+
+
+def text_of(file: Path) -> str:
+    return file.read_text()
+
+
+def spoil(file: Path) -> None:
+    file.write_text("windw = 3\n")
+
+
+async def open_settings(deck: Deck, words: str = "") -> None:
+    await deck.ready()
+    await deck.send(f"/settings {words}".rstrip())
+    await deck.until(lambda: isinstance(deck.app.screen, SettingsScreen), "the settings")
+    await deck.settle()
+
+
+def rows(deck: Deck) -> list[str]:
+    return [str(option.prompt) for option in deck.app.screen.query_one(OptionList).options]
+
+
+def note(deck: Deck) -> str:
+    return str(deck.app.screen.query_one("#settings-note", Static).render())
+
+
+async def test_every_setting_stands_there_with_value_and_source(desk: Desk, file: Path) -> None:
+    desk.env["PLIMSOLL_WINDOW"] = "9000"
+    desk.env["NO_ANIMATION"] = "1"
+    async with shown(desk.app(flags={"plain": None, "policy": "off"}), WIDE) as deck:
+        await open_settings(deck)
+        table = {row.split()[0]: row.split(maxsplit=1)[1] for row in rows(deck)}
+        assert set(table) == set(desk.settings.__dataclass_fields__)
+        assert table["theme"].split() == ["plimsoll-dark", "your", "file"]
+        assert table["window"].split() == ["9000", "PLIMSOLL_WINDOW"]
+        assert table["animations"].split() == ["false", "NO_ANIMATION"]
+        assert table["policy"].split() == ["off", "--policy"]
+        assert table["model"].split() == ["not", "set", "built", "in"]
+        assert table["policies"].split() == ["careful", "your", "file"]
+
+
+async def test_a_flag_toggles_and_acts_at_once(desk: Desk, file: Path) -> None:
+    async with shown(desk.app(), WIDE) as deck:
+        await open_settings(deck, "timeline")
+        assert deck.app.chat.pane.timeline.display
+        await deck.press("enter")
+        await deck.until(lambda: "timeline is false" in note(deck))
+        assert rows(deck)[0].split() == ["timeline", "false", "your", "file"]
+        assert text_of(file) == FILE.replace("\n\n[keymap]", "\ntimeline = false\n\n[keymap]")
+        assert not deck.app.chat.pane.timeline.display
+        await deck.press("f8")
+        await deck.until(lambda: "built-in value" in note(deck))
+        assert text_of(file) == FILE
+        assert deck.app.chat.pane.timeline.display
+
+
+async def test_a_number_is_typed_and_a_wrong_one_is_refused_with_what_is_allowed(
+    desk: Desk, file: Path
+) -> None:
+    async with shown(desk.app(), USUAL) as deck:
+        await open_settings(deck, "bell")
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, EditDialog))
+        deck.app.screen.query_one(Input).value = "soon"
+        await deck.press("enter")
+        await deck.says("bell_after_s is 'soon'; allowed: seconds; 0 never.")
+        assert deck.app.screen.query_one(Input).value == "soon"
+        assert text_of(file) == FILE
+        deck.app.screen.query_one(Input).value = "9"
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, SettingsScreen))
+        assert text_of(file) == FILE.replace("5.0", "9.0")
+        assert deck.app.outside.bell_after_s == 9.0
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, EditDialog))
+        await deck.press("escape")
+        await deck.until(lambda: isinstance(deck.app.screen, SettingsScreen))
+        await deck.until(lambda: note(deck) == "Nothing was changed.")
+
+
+async def test_what_ranks_above_the_file_cannot_be_changed_here(desk: Desk, file: Path) -> None:
+    desk.env["PLIMSOLL_THEME"] = "nord"
+    async with shown(desk.app(), USUAL) as deck:
+        await open_settings(deck, "theme nord")
+        assert "PLIMSOLL_THEME gives it and ranks above the file: change it there." in note(deck)
+        for key in ("enter", "f8"):
+            await deck.press(key)
+            await deck.until(lambda: note(deck).startswith("theme: PLIMSOLL_THEME gives it"))
+        assert text_of(file) == FILE
+
+
+async def test_keys_are_listed_and_changed_and_a_clash_is_reported(desk: Desk, file: Path) -> None:
+    async with shown(desk.app(), WIDE) as deck:
+        await open_settings(deck, "keymap")
+        await deck.press("enter")
+        await deck.says("chat.compact")
+        assert [row.split()[1:] for row in rows(deck) if "chat.context" in row] == [["f6", "your", "file"]]
+        await deck.press(*"chat.compact")
+        await deck.until(lambda: len(rows(deck)) == 1)
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, EditDialog))
+        deck.app.screen.query_one(Input).value = "ctrl+l"
+        await deck.press("enter")
+        await deck.says("ctrl+l is a key of chat.models; allowed: keys of no other action")
+        deck.app.screen.query_one(Input).value = "ctrl+k"
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, SettingsScreen))
+        assert '"chat.context" = "f6"\n"chat.compact" = "ctrl+k"\n\n[policies' in text_of(file)
+        await deck.press("escape", "escape")
+        await deck.until(lambda: "ctrl+k compact" in deck.hints)
+        assert "f6 context" in deck.hints
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("policies", ["[careful]", "recent_share = 0.3"]),
+        ("hooks", ["[preTool]", 'command = ["true"]']),
+        ("themes", ["[dusk]", 'accent = "#ffb000"']),
+        ("endpoints", ["None yet."]),
+    ],
+)
+async def test_tables_are_shown_in_full_with_how_to_edit_them(
+    desk: Desk, file: Path, key: str, words: list[str]
+) -> None:
+    async with shown(desk.app(), WIDE) as deck:
+        await open_settings(deck)
+        screen = deck.app.screen
+        at = next(index for index, row in enumerate(rows(deck)) if row.split()[0] == key)
+        screen.query_one(OptionList).highlighted = at
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen))
+        await deck.settle()
+        assert [word for word in (*words, "Written in") if word not in deck.text] == []
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is screen)
+        assert screen.query_one(OptionList).highlighted == at
+
+
+async def test_choices_are_a_list_and_count_from_the_next_session(desk: Desk, file: Path) -> None:
+    async with shown(desk.app(), USUAL) as deck:
+        await open_settings(deck, "policy")
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, ChoiceDialog))
+        assert {"plimsoll current", "careful"} <= set(rows(deck))
+        await deck.press(*"care", "enter")
+        await deck.until(lambda: isinstance(deck.app.screen, SettingsScreen))
+        await deck.until(lambda: "policy is careful, from the next session" in note(deck))
+        await deck.press("escape")
+        await deck.send("/new")
+        await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.state.policy == "careful")
+
+
+async def test_themes_are_painted_while_marked_and_escape_brings_the_old_one_back(
+    desk: Desk, file: Path
+) -> None:
+    async with shown(desk.app(), USUAL) as deck:
+        await deck.ready()
+        await deck.send("/theme")
+        await deck.until(lambda: isinstance(deck.app.screen, ThemePicker))
+        await deck.press("down")
+        await deck.until(lambda: deck.app.theme == "plimsoll-light")
+        await deck.says("light; text on its background")
+        await deck.press("down", "escape")
+        await deck.until(lambda: not isinstance(deck.app.screen, ThemePicker))
+        assert deck.app.theme == "plimsoll-dark"
+        assert text_of(file) == FILE
+        await deck.send("/theme")
+        await deck.until(lambda: isinstance(deck.app.screen, ThemePicker))
+        await deck.press(*"dusk", "enter")
+        await deck.says("Theme dusk, also from the next start on.")
+        assert deck.app.theme == "dusk"
+        assert deck.app.theme_variables["text-accent"] == "#ffb000"
+        assert 'theme = "dusk" # at night' in text_of(file)
+
+
+async def test_a_theme_by_name_and_one_that_is_not_there(desk: Desk, file: Path) -> None:
+    async with shown(desk.app(), WIDE) as deck:
+        await deck.ready()
+        await deck.send("/theme nord")
+        await deck.until(lambda: deck.app.theme == "nord")
+        await deck.send("/theme nrd")
+        await deck.says("theme is 'nrd'")
+        assert deck.app.theme == "nord"
+
+
+async def test_a_theme_given_by_the_environment_is_changed_for_now_only(desk: Desk, file: Path) -> None:
+    desk.env["PLIMSOLL_THEME"] = "nord"
+    desk.settings = load_settings(desk.paths, desk.env)
+    async with shown(desk.app(), WIDE) as deck:
+        await deck.ready()
+        await deck.send("/theme dusk")
+        await deck.says("Theme dusk for now: PLIMSOLL_THEME gives another one at the next start.")
+        assert deck.app.theme == "dusk"
+        assert text_of(file) == FILE
+
+
+async def test_a_file_that_went_wrong_meanwhile_is_told(desk: Desk, file: Path) -> None:
+    async with shown(desk.app(), USUAL) as deck:
+        await deck.ready()
+        spoil(file)
+        await deck.send("/settings")
+        await deck.says("unknown setting 'windw'. Did you mean window?")
+
+
+async def test_a_file_that_cannot_be_written_is_told(
+    desk: Desk, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    async with shown(desk.app(), USUAL) as deck:
+        await open_settings(deck, "timeline")
+        monkeypatch.setattr("tui_app.settings_editing.write_atomic", full)
+        await deck.press("enter")
+        await deck.until(lambda: "cannot be written: No space left on device" in note(deck))
+        assert rows(deck)[0].split()[1] == "true"
+
+
+async def test_settings_at_40x12(desk: Desk, file: Path) -> None:
+    async with shown(desk.app(), SMALL) as deck:
+        await open_settings(deck)
+        options = deck.app.screen.query_one(OptionList)
+        assert options.size.height >= 3
+        assert any(row.strip("│ ").startswith("model") and "not set" in row for row in deck.rows)

@@ -1,0 +1,198 @@
+"""The places settings come from: file, environment, flags. Each is read and checked by itself.
+
+Which of them a value in force comes from can be asked afterwards, because they are kept apart until the end.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from tui_app.paths import Paths
+from tui_app.settings_hooks import FILE_ONLY
+from tui_app.settings_rules import Refused, Rule, show
+from tui_app.settings_schema import RULES
+
+ENV_PREFIX = "PLIMSOLL_"
+NOT_SETTINGS = frozenset({"PLIMSOLL_HOME", "PLIMSOLL_COMMAND"})
+"""Variables with the prefix that say where the settings are and how the program was called."""
+SWITCHES = {"NO_COLOR": "color", "NO_ANIMATION": "animations"}
+"""Conventions that many terminal programs share; any non-empty value switches the setting off."""
+_ANYWHERE = tuple(key for key in RULES if key not in FILE_ONLY)
+"""Settings that the file, the environment and flags may give."""
+
+Kind = Literal["default", "file", "environment", "flag"]
+
+
+class SettingsError(Exception):
+    """A setting is unknown or wrong. The message names its source, the key, the value and what is allowed."""
+
+
+class WrongFlag(SettingsError):
+    """The setting that is wrong was given on the command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value in force comes from."""
+
+    kind: Kind = "default"
+    name: str = ""
+    """The variable or flag that gives it; empty for the file and for what is built in."""
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether it ranks above the settings file, so that a change there would do nothing."""
+        return self.kind in ("environment", "flag")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one place says."""
+
+    kind: Kind
+    place: str
+    """For messages: the file's path, ``environment`` or ``command line``."""
+    values: Mapping[str, Any]
+    """Checked values by setting."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What the place calls a setting, where it is not the setting's own name."""
+
+    def refusal(self, key: str, refused: Refused) -> SettingsError:
+        """The error for a value of this place that only together with others turns out wrong."""
+        error = refusal(self.place, self.names.get(key, key), refused)
+        return WrongFlag(str(error)) if self.kind == "flag" else error
+
+
+def read_sources(
+    paths: Paths, env: Mapping[str, str], overrides: Mapping[str, object], file_text: str | None = None
+) -> tuple[Source, ...]:
+    """Read all places, the lowest-ranking first.
+
+    Args:
+        paths: Where the settings file is; it need not exist.
+        env: The environment.
+        overrides: Flags by setting; None stands for a flag that was not given.
+        file_text: Content to assume for the file; None reads it.
+
+    Raises:
+        SettingsError: if a key or a value is not allowed, or the file cannot be read.
+    """
+    path = paths.config_file
+    text = read_file(path) if file_text is None else file_text
+    return (from_file(path, text), *_from_env(env), _from_flags(overrides))
+
+
+def read_file(path: Path) -> str:
+    """The settings file as it stands, line ends included; empty when there is none.
+
+    Raises:
+        SettingsError: if it cannot be read or is no text.
+    """
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path}: not valid TOML: the file is not UTF-8 text") from None
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def from_file(path: Path, text: str) -> Source:
+    """Check a settings file's text. Raises ``SettingsError``."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path}: not valid TOML: {error}") from None
+    place = str(path)
+    return Source(
+        "file", place, {key: _checked(place, key, _rule(place, key), value) for key, value in raw.items()}
+    )
+
+
+def _from_env(env: Mapping[str, str]) -> tuple[Source, Source]:
+    """The switches, then our own variables, which rank above them."""
+    place, values, names = "environment", dict[str, Any](), dict[str, str]()
+    for name in sorted(env):
+        if not name.startswith(ENV_PREFIX) or name in NOT_SETTINGS or not env[name]:
+            continue
+        key = name.removeprefix(ENV_PREFIX).lower()
+        if key not in RULES or name != name.upper():
+            raise unknown(place, name, [f"{ENV_PREFIX}{known.upper()}" for known in _ANYWHERE])
+        try:
+            values[key] = RULES[key].read(env[name])
+        except Refused as refused:
+            raise refusal(place, name, refused) from None
+        names[key] = name
+    on = {key: name for name, key in SWITCHES.items() if env.get(name)}
+    switches = Source("environment", place, dict.fromkeys(on, False), on)
+    return switches, Source("environment", place, values, names)
+
+
+def _from_flags(overrides: Mapping[str, object]) -> Source:
+    place, values, names = "command line", dict[str, Any](), dict[str, str]()
+    for key, value in overrides.items():
+        flag = f"--{key.replace('_', '-')}"
+        if key not in _ANYWHERE:
+            raise unknown(place, flag, [f"--{known.replace('_', '-')}" for known in _ANYWHERE])
+        if value is not None:
+            values[key], names[key] = _checked(place, flag, RULES[key], value), flag
+    return Source("flag", place, values, names)
+
+
+def merged(sources: Sequence[Source]) -> dict[str, Any]:
+    """Later values win; tables are merged entry by entry, so that one more endpoint hides no other."""
+    values: dict[str, Any] = {}
+    for source in sources:
+        for key, value in source.values.items():
+            values[key] = {**values.get(key, {}), **value} if isinstance(value, dict) else value
+    return values
+
+
+def giver(sources: Sequence[Source], key: str, inner: str = "") -> Source | None:
+    """The place that a value in force comes from; None when it is built in.
+
+    Args:
+        sources: As ``read_sources`` gives them.
+        key: A setting.
+        inner: A key of its table; empty asks for the setting as a whole.
+    """
+    for source in reversed(sources):
+        if key in source.values and (not inner or inner in source.values[key]):
+            return source
+    return None
+
+
+def origin(sources: Sequence[Source], key: str, inner: str = "") -> Origin:
+    """Where a value in force comes from; see ``giver``."""
+    source = giver(sources, key, inner)
+    return Origin(source.kind, source.names.get(key, "")) if source else Origin()
+
+
+def unknown(source: str, key: str, known: list[str]) -> SettingsError:
+    """The error for a key that does not exist, with the closest one that does."""
+    close = get_close_matches(key, known, n=1)
+    meant = f" Did you mean {close[0]}?" if close else ""
+    return SettingsError(f"{source}: unknown setting {show(key)}.{meant} Allowed: {', '.join(known)}.")
+
+
+def refusal(source: str, key: str, refused: Refused) -> SettingsError:
+    """The error for a value that its rule refuses."""
+    where = f"{key}.{refused.inner_key}" if refused.inner_key else key
+    return SettingsError(f"{source}: {where} is {refused.shown}; allowed: {refused.allowed}.")
+
+
+def _rule(source: str, key: str) -> Rule:
+    if key not in RULES:
+        raise unknown(source, key, list(RULES))
+    return RULES[key]
+
+
+def _checked(source: str, key: str, rule: Rule, value: object) -> Any:
+    try:
+        return rule.check(value)
+    except Refused as refused:
+        raise refusal(source, key, refused) from None

@@ -1,0 +1,165 @@
+"""Changing one value in the text of a TOML file; comments, order and spacing of all else stay."""
+
+import tomllib
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+
+class Unchangeable(ValueError):
+    """The text cannot be changed without changing something else as well."""
+
+
+def edited(text: str, path: tuple[str, ...], value: object) -> str:
+    """The text with one value changed.
+
+    Args:
+        text: Valid TOML.
+        path: Where the value stands, table by table.
+        value: The new value; None takes it out.
+
+    Raises:
+        tomllib.TOMLDecodeError: if the text is not TOML.
+        Unchangeable: if the result would not hold what it should, and nothing else.
+    """
+    wanted = tomllib.loads(text)
+    # A value on its own stands above all tables, and above the comments that introduce the first of them.
+    is_new_line = len(path) == 1 and path[0] not in wanted and not isinstance(value, Mapping)
+    head, rest = _split(text) if is_new_line else (text, "")
+    # Loaded by the first change only: reading settings must cost next to nothing.
+    from tomlkit import dumps, parse, table
+    from tomlkit.exceptions import TOMLKitError
+
+    _put(wanted, path, value, dict)
+    try:
+        document = parse(head)
+        _put(document, path, value, table)
+        between = "\n" if rest and not rest.startswith(("\n", "\r\n")) else ""
+        after = _same_line_ends(text, dumps(document) + between + rest)
+        if _filled(tomllib.loads(after)) == _filled(wanted):
+            return after
+    except (TOMLKitError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise Unchangeable(str(error)) from error
+    raise Unchangeable("something else would change")
+
+
+def _split(text: str) -> tuple[str, str]:
+    """What stands above the first table, and the rest from the blank line before its comments on."""
+    lines = text.splitlines(keepends=True)
+    above = next((at for at, line in enumerate(lines) if _is_table(lines, at, line)), len(lines))
+    last = above
+    while last and _is_blank(lines[last - 1]):
+        last -= 1
+    while last < above and lines[last].strip():
+        last += 1
+    return "".join(lines[:last]), "".join(lines[last:])
+
+
+def _is_table(lines: list[str], at: int, line: str) -> bool:
+    """Whether a line opens a table, and is not inside a longer value."""
+    if not line.lstrip().startswith("["):
+        return False
+    try:
+        tomllib.loads("".join(lines[:at]))
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip() or line.lstrip().startswith("#")
+
+
+def _filled(values: Any) -> Any:
+    """Values without empty tables, which say nothing."""
+    if not isinstance(values, dict):
+        return values
+    inside = {name: _filled(value) for name, value in values.items()}
+    return {name: value for name, value in inside.items() if value != {}}
+
+
+def _same_line_ends(before: str, after: str) -> str:
+    if "\r\n" in before and "\n" not in before.replace("\r\n", ""):
+        return after.replace("\r\n", "\n").replace("\n", "\r\n")
+    return after
+
+
+def _put(container: Any, path: tuple[str, ...], value: object, new_table: Any) -> None:
+    """Set or remove a value in nested tables, plain ones or ones with their layout."""
+    *parents, last = path
+    for name in parents:
+        if name not in container:
+            if value is None:
+                return
+            _add(container, name, new_table())
+        container = container[name]
+    if value is None:
+        _remove(container, last)
+    elif last not in container:
+        _add(container, last, deepcopy(value))
+    elif isinstance(value, Mapping) and isinstance(container[last], Mapping):
+        _replace(container[last], value, new_table)
+    else:
+        container[last] = deepcopy(value)
+
+
+def _replace(container: Any, values: Mapping[str, object], new_table: Any) -> None:
+    """Change a table entry by entry, so that what is said about those that stay is kept."""
+    for name in [name for name in container if name not in values]:
+        _remove(container, name)
+    for name, value in values.items():
+        if name not in container or container[name] != value:
+            _put(container, (name,), value, new_table)
+
+
+def _add(container: Any, name: str, value: object) -> None:
+    """Add an entry behind the last one, before comments that introduce the next table."""
+    tail = _cut_tail(_last_body(container))
+    container[name] = value
+    _last_body(container).extend((None, item) for item in tail)
+
+
+def _remove(container: Any, name: str) -> None:
+    if name not in container:
+        return
+    body = _body(container)
+    at = [number for number, (key, _) in enumerate(body) if key is not None and key.key == name]
+    tail = "".join(item.as_string() for item in _cut_tail(_last_body(container[name])))
+    container.pop(name)
+    if len(at) == 1 and tail:
+        from tomlkit import ws
+
+        body[at[0]] = (None, ws(tail))
+
+
+def _body(container: Any) -> list[tuple[Any, Any]]:
+    """The laid-out items of a document or a table with ``[…]`` above it; empty for plain and inline ones."""
+    from tomlkit.container import Container
+    from tomlkit.items import Table
+
+    inside = container.value if isinstance(container, Table) else container
+    body: list[tuple[Any, Any]] = inside.body if isinstance(inside, Container) else []
+    return body
+
+
+def _last_body(container: Any) -> list[tuple[Any, Any]]:
+    """The items of a table's last part, where the layout keeps what stands before the next table."""
+    from tomlkit.items import Table
+
+    if not isinstance(container, Table):
+        return []
+    body = _body(container)
+    keyed = [value for key, value in body if key is not None]
+    return (_last_body(keyed[-1]) if keyed else []) or body
+
+
+def _cut_tail(body: list[tuple[Any, Any]]) -> list[Any]:
+    """Take off the blank line behind the last entry, and the comments below it."""
+    start = len(body)
+    while start and body[start - 1][0] is None:
+        start -= 1
+    while start < len(body) and body[start][1].as_string().strip():
+        start += 1
+    tail = [item for _, item in body[start:]]
+    del body[start:]
+    return tail

@@ -1,0 +1,106 @@
+"""Every key and slash command of the program, wherever it acts, for help and documentation."""
+
+from collections.abc import Iterator, Mapping
+
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+from tui_app.ui.commands import COMMANDS, SlashCommand
+from tui_app.ui.keys import Scope, in_force, key_labels
+from tui_app.ui.screens.compaction_detail import CompactionDetail
+from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.context import ContextScreen
+from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.screens.filter_dialog import FilterDialog
+from tui_app.ui.screens.help import HelpRow, HelpScreen
+from tui_app.ui.screens.sessions import SessionsScreen
+from tui_app.ui.screens.settings import SettingsScreen
+from tui_app.ui.widgets.timeline import Timeline
+from tui_app.ui.widgets.transcript import Transcript
+
+WHERE: Mapping[Scope, str] = {
+    "prompt": "in the prompt",
+    "chat": "in the chat",
+    "pane": "in the chat",
+    "app": "everywhere",
+}
+"""Where the keys of a scope act, in words."""
+_PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
+    ("in the conversation", Transcript),
+    ("in the timeline", Timeline),
+    ("in every dialog", Dialog),
+    ("in lists", FilterDialog),
+    ("in sessions", SessionsScreen),
+    ("in settings", SettingsScreen),
+    ("in help", HelpScreen),
+    ("in details", DetailsScreen),
+    ("in the context", ContextScreen),
+    ("in a compaction", CompactionDetail),
+    ("in questions", ConfirmDialog),
+)
+"""Places with keys that cannot be changed, and who acts on them there."""
+SIGNS: tuple[HelpRow, ...] = (
+    HelpRow(
+        label="@path",
+        text="Send a text file along",
+        more="Up to 128 kB; folders and larger files are only named.",
+        where="in a prompt",
+    ),
+    HelpRow(
+        label='@"a path"',
+        text="The same for a path with spaces",
+        more="The list behind @ writes the quotes by itself.",
+        where="in a prompt",
+    ),
+)
+"""What signs in a prompt mean."""
+
+
+def help_rows(keymap: Mapping[str, str]) -> list[HelpRow]:
+    """All there is: keys of the chat, commands, keys of other places.
+
+    Args:
+        keymap: Keys of the actions that have others than the built-in ones.
+    """
+    chat = [
+        HelpRow(
+            label=key_labels(key.key),
+            text=key.description,
+            more=key.tooltip,
+            where=WHERE[key.scope],
+            id=key.id,
+        )
+        for key in in_force(keymap)
+    ]
+    return [*chat, *SIGNS, *map(_command, COMMANDS), *fixed_rows()]
+
+
+def fixed_rows() -> Iterator[HelpRow]:
+    """Keys that cannot be changed, place by place."""
+    for where, owner in _PLACES:
+        for binding in own_bindings(owner):
+            label = key_labels(binding.key)
+            yield HelpRow(label=label, text=binding.description, more=binding.tooltip, where=where)
+
+
+def own_bindings(owner: type[DOMNode]) -> list[Binding]:
+    """Keys that a widget of ours, or one of ours it is made from, acts on itself."""
+    made_from = [cls for cls in owner.__mro__ if cls.__module__.startswith("tui_app.")]
+    # What a dialog or a list of ours brings along is listed for all of them.
+    shared = [cls for cls in made_from[1:] if cls in (Dialog, FilterDialog)]
+    classes = [cls for cls in made_from if not any(issubclass(base, cls) for base in shared)]
+    found = [each for cls in classes for each in cls.__dict__.get("BINDINGS", ())]
+    return [each for each in found if isinstance(each, Binding)]
+
+
+def _command(command: SlashCommand) -> HelpRow:
+    also = f"Also {', '.join(f'/{alias}' for alias in command.aliases)}. " if command.aliases else ""
+    waits = "Waits for a running answer." if command.busy == "queue" else "Runs at once."
+    return HelpRow(
+        label=f"/{command.name} {command.argument}".rstrip(),
+        text=command.summary,
+        more=f"{also}{waits}",
+        where="command",
+        command=command.id,
+    )
