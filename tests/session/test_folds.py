@@ -272,7 +272,8 @@ def test_a_rewind_marks_what_it_leaves_behind_and_is_a_row_of_its_own() -> None:
     session.add(Error(kind="auth", message="No key.", hint="Set one."))
     session.add(SessionRewind(to=later))
     assert session.states == ["ok"] * 5 + ["undone", "failed", "ok"]
-    assert session.user.entries[-1].title == f"rewound to before #{later}"
+    assert session.user.entries[-1].title == 'Rewound to before "later"'
+    assert [row.left for row in session.user.entries] == [False] * 5 + [True, True, False]
     assert not session.agent.can_rewind(later)
     assert session.agent.can_rewind(1), "it is in the summary"
     session.add(SessionRewind(to=1))

@@ -9,6 +9,7 @@ from tui_app.ui.flows.context import show_checkpoints, show_context, show_histor
 from tui_app.ui.flows.files import copy_answer, export_session
 from tui_app.ui.flows.models import choose_model, switch_to
 from tui_app.ui.flows.policies import change_policy, show_policies
+from tui_app.ui.flows.rewinding import rewind
 from tui_app.ui.flows.sessions import choose_session
 from tui_app.ui.flows.stats import show_stats
 from tui_app.ui.screens.confirm import ConfirmDialog
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 async def run_command(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
     """Do what a command asks for; runs in a worker, so dialogs may be awaited."""
     match command:
-        case CommandId.CLEAR | CommandId.MODEL if session.read_only:
+        case CommandId.CLEAR | CommandId.MODEL | CommandId.REWIND if session.read_only:
             session.say(session.read_only)
         case CommandId.COMPACT:
             session.compact(argument)
         case CommandId.UNDO | CommandId.REDO:
             session.restate(undo=command is CommandId.UNDO)
+        case CommandId.REWIND:
+            await rewind(app, session, argument)
         case CommandId.CLEAR:
             await _clear(app, session)
         case CommandId.MODEL if argument:
