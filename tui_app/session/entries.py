@@ -7,7 +7,7 @@ EntryKind = Literal[
     "system", "user", "assistant", "tool", "compaction", "rewrite", "truncation", "model", "checkpoint",
     "clear", "error", "notice", "hook",
 ]  # fmt: skip
-EntryState = Literal["running", "ok", "failed", "cancelled", "undone", "interrupted"]
+EntryState = Literal["running", "ok", "failed", "cancelled", "discarded", "vetoed", "undone", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,8 +50,8 @@ _COMPACTION_STATES: dict[str, EntryState] = {
     "success": "ok",
     "failed": "failed",
     "cancelled": "cancelled",
-    "discarded": "cancelled",
-    "vetoed": "cancelled",
+    "discarded": "discarded",
+    "vetoed": "vetoed",
 }
 _RESULT_STATES: dict[str, EntryState] = {"success": "ok", "interrupted": "interrupted"}
 _HOOK_STATES: dict[str, EntryState] = {

@@ -35,7 +35,7 @@ _ROW_KINDS = frozenset(
 _FOLDED_KINDS = frozenset({"tool", "system", "hook"})
 _STATE_WORDS: dict[EntryState, str] = {
     "running": "running", "ok": "", "failed": "failed", "cancelled": "cancelled", "undone": "undone",
-    "interrupted": "interrupted",
+    "interrupted": "interrupted", "discarded": "discarded", "vetoed": "vetoed",
 }  # fmt: skip
 
 
