@@ -1,10 +1,12 @@
 """Prompts that a conversation can go back to, and what would leave with each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_app.context.events import SessionRewind, UserMessage
 from tui_app.context.usage import ContextUsage
 from tui_app.session.agent_view import AgentView
+from tui_app.session.entries import Entry
 from tui_app.session.heads import Head
 from tui_app.session.visibility import MESSAGES
 
@@ -23,9 +25,9 @@ class RewindPoint:
     title: str
     """Its first line."""
     messages: int
-    """Messages that would leave, the prompt included."""
-    compactions: int
-    """Compactions that would be taken back."""
+    """Messages that would leave with a rewind, the prompt included, or that a fork would hold."""
+    compactions: int = 0
+    """Compactions that a rewind would take back."""
 
 
 def rewind_points(view: AgentView) -> list[RewindPoint]:
@@ -46,6 +48,17 @@ def rewind_points(view: AgentView) -> list[RewindPoint]:
                 )
             )
     return points
+
+
+def fork_points(entries: Sequence[Entry]) -> list[RewindPoint]:
+    """List every prompt that was ever sent, the newest first: also what was compacted or left behind."""
+    points: list[RewindPoint] = []
+    said = 0
+    for entry in entries:
+        if entry.kind == "user" and entry.state != "failed":
+            points.append(RewindPoint(seq=entry.seq, time=entry.time, title=entry.title, messages=said))
+        said += entry.kind in ("user", "assistant", "tool")
+    return points[::-1]
 
 
 def tokens_after_rewind(view: AgentView, to: int, usage: ContextUsage) -> int:

@@ -20,6 +20,7 @@ class CommandId(Enum):
     UNDO = auto()
     REDO = auto()
     REWIND = auto()
+    FORK = auto()
     CLEAR = auto()
     HISTORY = auto()
     CONTEXT = auto()
@@ -65,6 +66,10 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         id=CommandId.REWIND, name="rewind", argument="[#number]", busy="queue",
         summary="Go back to before an earlier prompt",
+    ),
+    SlashCommand(
+        id=CommandId.FORK, name="fork", argument="[#number]",
+        summary="Go on from an earlier prompt in a new session",
     ),
     SlashCommand(id=CommandId.CLEAR, name="clear", summary="Empty the context; the log stays", busy="queue"),
     SlashCommand(id=CommandId.HISTORY, name="history", summary="Count turns and messages"),

@@ -7,6 +7,8 @@ from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.context import show_checkpoints, show_context, show_history, show_status
 from tui_app.ui.flows.files import copy_answer, export_session
+from tui_app.ui.flows.forking import fork
+from tui_app.ui.flows.leaving import what_leaving_costs
 from tui_app.ui.flows.models import choose_model, switch_to
 from tui_app.ui.flows.policies import change_policy, show_policies
 from tui_app.ui.flows.rewinding import rewind
@@ -28,16 +30,16 @@ async def run_command(app: "PlimsollApp", session: ChatSession, command: Command
             session.compact(argument)
         case CommandId.UNDO | CommandId.REDO:
             session.restate(undo=command is CommandId.UNDO)
-        case CommandId.REWIND:
-            await rewind(app, session, argument)
-        case CommandId.CLEAR:
-            await _clear(app, session)
+        case CommandId.CLEAR | CommandId.REWIND:
+            await _go_back(app, session, command, argument)
         case CommandId.MODEL if argument:
             await switch_to(app, session, argument)
         case CommandId.MODEL:
             await choose_model(app, session)
         case CommandId.POLICY if argument:
             change_policy(session, argument)
+        case CommandId.FORK:
+            session.leaving = await fork(app, session, argument)
         case CommandId.RESUME | CommandId.NEW:
             await _change_session(app, session, command)
         case _:
@@ -76,6 +78,14 @@ async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, ar
             await _tell(app, session, command)
 
 
+async def _go_back(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
+    """Commands that take messages out of the model's view."""
+    if command is CommandId.CLEAR:
+        await _clear(app, session)
+    else:
+        await rewind(app, session, argument)
+
+
 async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
     count = len(session.presenter.agent_view.visible())
     text = f"Clear the context? {count} messages leave the model's view; the log keeps them."
@@ -85,25 +95,10 @@ async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
 
 async def _change_session(app: "PlimsollApp", session: ChatSession, command: CommandId) -> None:
     chosen = "" if command is CommandId.NEW else await choose_session(app, session.launch, session.id)
-    text = _what_leaving_costs(session)
+    text = what_leaving_costs(session)
     if (command is not CommandId.NEW and not chosen) or (
         text and not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay"))
     ):
         session.leaving = False
     else:
         app.open_session(chosen)
-
-
-def _what_leaving_costs(session: ChatSession) -> str:
-    """The question to ask before a session is left; empty when nothing would be lost."""
-    state = session.state
-    losses = []
-    if state.turn:
-        losses.append("the running answer is stopped")
-    if state.compacting:
-        losses.append("the compaction is cancelled")
-    if state.queue:
-        losses.append(
-            f"{len(state.queue)} queued {'prompt is' if len(state.queue) == 1 else 'prompts are'} dropped"
-        )
-    return f"Leave this session? What is written so far stays, but {' and '.join(losses)}." if losses else ""

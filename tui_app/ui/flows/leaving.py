@@ -78,3 +78,18 @@ def _forget_question(session: ChatSession, question: str) -> None:
     """Take the question off the row once a second press would only ask it again."""
     if session.state.status.text == question:
         session.say("")
+
+
+def what_leaving_costs(session: ChatSession) -> str:
+    """The question to ask before a session is left; empty when nothing would be lost."""
+    state = session.state
+    losses = []
+    if state.turn:
+        losses.append("the running answer is stopped")
+    if state.compacting:
+        losses.append("the compaction is cancelled")
+    if state.queue:
+        losses.append(
+            f"{len(state.queue)} queued {'prompt is' if len(state.queue) == 1 else 'prompts are'} dropped"
+        )
+    return f"Leave this session? What is written so far stays, but {' and '.join(losses)}." if losses else ""

@@ -115,7 +115,7 @@ class ChatScreen(Screen[None]):
         from tui_app.ui.flows.commands import run_command
 
         if self.is_ready:
-            self.session.leaving = command in (CommandId.NEW, CommandId.RESUME)
+            self.session.leaving = command in (CommandId.NEW, CommandId.RESUME, CommandId.FORK)
             self.work(run_command(self.app, self.session, command, argument))
 
     @on(PromptEditor.NextWanted)
