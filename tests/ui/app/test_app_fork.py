@@ -97,7 +97,7 @@ async def test_a_running_answer_is_asked_about(served: Desk, fake_openai: FakeOp
         await (await fake_openai.request(1)).paused.wait()
         await deck.send("/fork #4")
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
-        await deck.says("the running answer is stopped")
+        await deck.says("answer is stopped")
         await deck.press("escape")
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
         assert deck.app.chat.session.state.turn

@@ -146,7 +146,7 @@ def test_a_diff_counts_long_runs_that_stayed() -> None:
 
 def test_facts_say_where_they_are_now() -> None:
     kept, recoverable, lost = FACTS
-    assert where(kept) == "in the summary, from you, 12:04"
+    assert where(kept) == "in the summary (you, 12:04)"
     assert where(recoverable, "/x/conversation_history/003-before-compaction.md") == (
         "at #142 in the log and conversation_history/003-before-compaction.md"
     )

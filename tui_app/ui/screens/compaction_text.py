@@ -11,7 +11,7 @@ from textual.content import Content
 from tui_app.context.events import CompactionComplete, Fact, FactState
 from tui_app.session.entries import Entry
 from tui_app.session.view_diff import Difference
-from tui_app.ui.format import clock, cost, duration, percent, tokens
+from tui_app.ui.format import clock, cost, count, duration, percent, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import one_line
 
@@ -73,7 +73,7 @@ def where(fact: Fact, history: str = "") -> str:
     source = one_line(fact.source, 30)
     match fact.state:
         case "kept":
-            return f"in the summary, from {source}" if source else "in the summary"
+            return f"in the summary ({source})" if source else "in the summary"
         case "recoverable":
             file = f"conversation_history/{PurePath(history).name}" if history else ""
             return " and ".join(filter(None, (f"at {source} in the log" if source else "", file)))
@@ -130,7 +130,8 @@ def _diff_row(line: Difference, summary: str, tz: tzinfo | None) -> str:
     row = f"{line.sign} {'#' + str(head.seq):>7}  {clock(head.time, tz):<5}  {kind:<10} {size:>7}"
     if line.sign == "+" and kind == "summary":
         return "\n".join([row, *(f"+   {part}" for part in summary.splitlines())])
-    return f"{row}  {one_line(head.title, 300)}".rstrip()
+    title = one_line(head.title, 300) or (count(len(head.ids), "tool call") if head.ids else "")
+    return f"{row}  {title}".rstrip()
 
 
 def number_lines(done: CompactionComplete) -> str:
