@@ -132,3 +132,22 @@ def test_delete_leaves_a_session_that_is_open(plimsoll: Plimsoll, paths: Paths) 
     assert result.code == 1
     assert result.err.startswith("The session is open in process ")
     assert len(plimsoll("sessions", "--json").json["sessions"]) == 1
+
+
+def test_fork_takes_over_what_was_before_a_prompt(plimsoll: Plimsoll, paths: Paths) -> None:
+    session = begin(paths, title="Tide notes")
+    forked = plimsoll("sessions", "fork", session, "--at", "2", "--json").json
+    assert forked["prompt"] == "Hello there"
+    assert plimsoll("sessions", "show", forked["session"], "--json").json["entries"] == []
+    said = plimsoll("sessions", "fork", session).out
+    assert said.startswith("Forked into ")
+    assert "plimsoll --resume " in said
+    whole = plimsoll("sessions", "show", said.split()[2].rstrip("."), "--json").json
+    assert (whole["title"], len(whole["entries"])) == ("Fork of Tide notes", 2)
+
+
+def test_a_fork_at_something_else_is_a_wrong_usage(plimsoll: Plimsoll, paths: Paths) -> None:
+    session = begin(paths)
+    refused = plimsoll("sessions", "fork", session, "--at", "3")
+    assert refused.code == 2
+    assert f"plimsoll sessions show {session}" in refused.err

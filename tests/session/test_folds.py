@@ -272,7 +272,8 @@ def test_a_rewind_marks_what_it_leaves_behind_and_is_a_row_of_its_own() -> None:
     session.add(Error(kind="auth", message="No key.", hint="Set one."))
     session.add(SessionRewind(to=later))
     assert session.states == ["ok"] * 5 + ["undone", "failed", "ok"]
-    assert session.user.entries[-1].title == f"rewound to before #{later}"
+    assert session.user.entries[-1].title == 'Rewound to before "later"'
+    assert [row.left for row in session.user.entries] == [False] * 5 + [True, True, False]
     assert not session.agent.can_rewind(later)
     assert session.agent.can_rewind(1), "it is in the summary"
     session.add(SessionRewind(to=1))
@@ -312,7 +313,7 @@ def test_failed_or_cancelled_compactions_change_nothing() -> None:
     for outcome in ("failed", "cancelled", "discarded", "vetoed"):
         session.add(CompactionComplete(job="j", outcome=outcome, trigger="manual", removed=((1, 1),)))
     assert session.visible == [1]
-    assert [row.state for row in session.user.entries] == ["ok", "failed", *["cancelled"] * 3]
+    assert [row.state for row in session.user.entries] == ["ok", "failed", "cancelled", "discarded", "vetoed"]
 
 
 def test_hooks_have_a_row_where_they_say_something() -> None:

@@ -1,7 +1,8 @@
-"""``plimsoll sessions``: list, show and delete."""
+"""``plimsoll sessions``: list, show, fork and delete."""
 
 import argparse
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 
@@ -11,6 +12,7 @@ from tui_app.cli.hints import for_shell
 from tui_app.cli.output import moment, print_json, say, say_table, tell
 from tui_app.session import removal
 from tui_app.session.entries import Entry
+from tui_app.session.forking import NotAPrompt, fork_session
 from tui_app.session.heads import Head
 from tui_app.session.store import SessionInfo, Store
 from tui_app.session.user_view import fold_user_view
@@ -24,9 +26,13 @@ _TITLE_CELLS = 60
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "action", nargs="?", choices=("list", "show", "delete"), default="list", help="default: list"
+        "action", nargs="?", choices=("list", "show", "fork", "delete"), default="list", help="default: list"
     )
     parser.add_argument("id", metavar="ID", nargs="?", help="id of the session, or the beginning of it")
+    parser.add_argument(
+        "--at", type=int, metavar="N", default=0,
+        help="fork: end in front of prompt number N, as show lists them; default: take everything over",
+    )  # fmt: skip
     parser.add_argument("--yes", action="store_true", help="delete without asking")
     add_json(parser)
 
@@ -41,6 +47,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         raise WrongUsage(
             f"Which session? plimsoll sessions {args.action} ID. To see the ids: plimsoll sessions"
         )
+    if args.action == "fork":
+        return fork(program, args.id, at=args.at, as_json=args.json)
     if args.action == "show":
         return show_session(program, args.id, as_json=args.json)
     return delete_session(program, args.id, sure=args.yes, as_json=args.json)
@@ -104,6 +112,26 @@ def _entry_row(entry: Entry) -> tuple[str, ...]:
     return (f"#{entry.seq}", moment(entry.time), entry.kind, f"{one_line(entry.title, 90)}{state}", tokens)
 
 
+def fork(program: Program, wanted: str, *, at: int, as_json: bool) -> int:
+    """Make a new session that begins as another one did, and print its id.
+
+    Raises:
+        WrongUsage: if the number is not that of a prompt.
+    """
+    with program.sessions() as reading:
+        session = reading.info(wanted).id
+    try:
+        with program.sessions(writing=True) as store:
+            forked = fork_session(store, program.paths.sessions_dir, session, at=at, now=time.time())
+    except NotAPrompt as error:
+        raise WrongUsage(f"{error} To see the numbers: plimsoll sessions show {wanted}") from error
+    if as_json:
+        print_json({"session": forked.session, "prompt": forked.prompt})
+    else:
+        say(f"Forked into {forked.session}. To go on there: plimsoll --resume {forked.session}")
+    return OK
+
+
 def delete_session(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
     """Delete a session and its folder for good.
 
@@ -141,8 +169,8 @@ def _confirmed(info: SessionInfo, title: str) -> bool:
 
 COMMAND = Command(
     name="sessions",
-    usage="[list | show ID | delete ID]",
-    summary="List, show or delete sessions.",
+    usage="[list | show ID | fork ID [--at N] | delete ID]",
+    summary="List, show, fork or delete sessions.",
     configure=configure,
     execute=execute,
 )

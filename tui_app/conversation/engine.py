@@ -121,6 +121,8 @@ class Engine:
                 self._over = True
             self._loop.run_until_complete(self._refuse_waiting())
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            # Generators that were left behind may have started tasks while they ended.
+            self._loop.run_until_complete(self._refuse_waiting())
             self._loop.close()
 
     async def _live(self) -> None:

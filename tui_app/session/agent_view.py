@@ -169,14 +169,14 @@ class AgentView:
         """Heads of the messages that an event took out of the view."""
         return [item.shown for item in self._items if item.hidden_by == seq]
 
+    def held(self) -> list[Head]:
+        """Heads of the messages that the view holds, or holds in a summary, as they were said."""
+        standing = {0, *self.compactions}
+        return [item.head for item in self._items if item.hidden_by in standing]
+
     def can_rewind(self, to: int) -> bool:
         """Whether a log number is that of a prompt the view holds, or holds in a summary."""
-        return any(
-            item.head.seq == to
-            and item.head.type == UserMessage.TYPE
-            and item.hidden_by in (0, *self.compactions)
-            for item in self._items
-        )
+        return any(head.seq == to and head.type == UserMessage.TYPE for head in self.held())
 
     def weighed(self) -> list[Weighed]:
         """Sizes of the visible messages."""

@@ -7,7 +7,7 @@ EntryKind = Literal[
     "system", "user", "assistant", "tool", "compaction", "rewrite", "truncation", "model", "checkpoint",
     "clear", "error", "notice", "hook",
 ]  # fmt: skip
-EntryState = Literal["running", "ok", "failed", "cancelled", "undone", "interrupted"]
+EntryState = Literal["running", "ok", "failed", "cancelled", "discarded", "vetoed", "undone", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,8 @@ class Entry:
     """Characters of the full text; an estimate of its height before it is rendered."""
     result_seq: int = 0
     """Log number of a tool's result; 0 while it runs."""
+    left: bool = False
+    """Whether a rewind has left it behind: it is still shown, the model does not see it any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

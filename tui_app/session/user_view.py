@@ -43,12 +43,15 @@ _KINDS: dict[str, EntryKind] = {
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "compaction", "rewrite"})
+"""What a rewind takes back."""
+_LEFT = _REWINDABLE | {"error", "truncation"}
+"""What a rewind leaves behind, because it belongs to what was said."""
 _COMPACTION_STATES: dict[str, EntryState] = {
     "success": "ok",
     "failed": "failed",
     "cancelled": "cancelled",
-    "discarded": "cancelled",
-    "vetoed": "cancelled",
+    "discarded": "discarded",
+    "vetoed": "vetoed",
 }
 _RESULT_STATES: dict[str, EntryState] = {"success": "ok", "interrupted": "interrupted"}
 _HOOK_STATES: dict[str, EntryState] = {
@@ -79,7 +82,7 @@ class UserView:
         """Fold one event; nothing changes where it shows nothing of its own."""
         match head.type:
             case SessionRewind.TYPE if head.state != "failed":
-                return (*self._rewound(head.ref), *self._started(head))
+                return (*self._rewound(head.ref), *self._started(head, self._rewind_title(head)))
             case SessionRewind.TYPE:
                 return self._restate(head.ref, "failed")
             case ToolResult.TYPE:
@@ -93,10 +96,11 @@ class UserView:
             case _:
                 return self._started(head)
 
-    def _started(self, head: Head) -> Sequence[Change]:
+    def _started(self, head: Head, title: str = "") -> Sequence[Change]:
         entry = entry_of(head)
         if entry is None:
             return ()
+        entry = replace(entry, title=title) if title else entry
         if head.type == ToolCall.TYPE:
             self._open_calls[head.ids[0]] = head.seq
         self._places[entry.seq] = len(self.entries)
@@ -107,12 +111,16 @@ class UserView:
         """What was said and done from a message on is marked; what failed stays failed."""
         places = range(self._places.get(first, len(self.entries)), len(self.entries))
         rows = [self.entries[place] for place in places]
-        return [
-            change
-            for row in rows
-            if row.kind in _REWINDABLE and row.state == "ok"
-            for change in self._restate(row.seq, "undone")
-        ]
+        return [change for row in rows if row.kind in _LEFT and not row.left for change in self._leave(row)]
+
+    def _leave(self, row: Entry) -> Sequence[Change]:
+        undone = row.kind in _REWINDABLE and row.state == "ok"
+        return self._put(replace(row, left=True, state="undone" if undone else row.state))
+
+    def _rewind_title(self, head: Head) -> str:
+        """Names the prompt that was gone back to; nothing where that has no row."""
+        place = self._places.get(head.ref)
+        return "" if place is None else f'Rewound to before "{self.entries[place].title}"'
 
     def _result(self, head: Head) -> Sequence[Change]:
         """A result completes the row of its call."""

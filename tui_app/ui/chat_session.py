@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.worker import get_current_worker
 
-from tui_app.context.events import MemoryPressure
+from tui_app.context.events import MemoryPressure, Record, SessionRewind, UserMessage
 from tui_app.conversation.work import REVIEW, Compact, Prompt, Restate, Restore, Work
 from tui_app.session.entries import Entry
 from tui_app.session.lock import SessionLocked, holder
@@ -48,6 +48,8 @@ class ChatSession:
         self._refused = ""
         self.leaving = False
         """Whether the person has asked for another session and may get it any moment."""
+        self.back_asked = float("-inf")
+        """When Esc was pressed with nothing to stop, in monotonic seconds."""
         self._lock: Path | None = None
         """The lock of another window that writes the session, while this one only shows it."""
 
@@ -105,8 +107,18 @@ class ChatSession:
             if worker.is_cancelled:
                 return
             self.presenter.present(batch)
-            if any(isinstance(record.data, MemoryPressure) for record in batch):
+            for record in batch:
+                self._follow(record)
+
+    def _follow(self, record: Record) -> None:
+        """Do what an event asks of the screen besides being shown."""
+        match record.data:
+            case MemoryPressure():
                 self.bodies.shed()
+            case SessionRewind(to=to, failed=False):
+                prompt = self.bodies.record(self.id, to)
+                if prompt is not None and isinstance(prompt.data, UserMessage):
+                    self.presenter.give_back(prompt.data.text)
 
     async def _open(self) -> tuple[str, str]:
         """Open the session and show all it holds; while another window writes it, try whenever asked for.

@@ -22,6 +22,7 @@ from tui_app.context.events import (
     PolicyChange,
     QueueChanged,
     SessionClear,
+    SessionRewind,
     SessionStart,
     ToolCall,
     ToolResult,
@@ -225,6 +226,8 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
             return saying(state, f"Applied again: ~{tokens(after)} · /undo takes it back")
         case SessionClear():
             return saying(state, "Cleared: the model starts afresh, the log keeps everything")
+        case SessionRewind(failed=False):
+            return saying(state, "Rewound: the prompt is in the editor, the log keeps what was left behind")
         case _:
             return None
 

@@ -19,6 +19,8 @@ class CommandId(Enum):
     COMPACT = auto()
     UNDO = auto()
     REDO = auto()
+    REWIND = auto()
+    FORK = auto()
     CLEAR = auto()
     HISTORY = auto()
     CONTEXT = auto()
@@ -66,6 +68,14 @@ COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(id=CommandId.UNDO, name="undo", summary="Take the last compaction back", busy="queue"),
     SlashCommand(id=CommandId.REDO, name="redo", summary="Apply an undone compaction again", busy="queue"),
+    SlashCommand(
+        id=CommandId.REWIND, name="rewind", argument="[#number]", busy="queue",
+        summary="Go back to before an earlier prompt",
+    ),
+    SlashCommand(
+        id=CommandId.FORK, name="fork", argument="[#number]",
+        summary="Go on from an earlier prompt in a new session",
+    ),
     SlashCommand(id=CommandId.CLEAR, name="clear", summary="Empty the context; the log stays", busy="queue"),
     SlashCommand(id=CommandId.HISTORY, name="history", summary="Count turns and messages"),
     SlashCommand(

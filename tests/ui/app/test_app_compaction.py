@@ -182,6 +182,9 @@ async def test_details_of_a_compaction_of_an_earlier_run(
         await deck.press("up", "ctrl+o")
         await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the detail")
         assert SUMMARY in deck.text
+        await deck.press(*["right_square_bracket"] * 4)
+        await deck.says("+   The person asked six questions")
+        assert re.search(r"- +#2 .* user +20 +question 0", deck.text)
         await deck.press("c")
         await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the checkpoint file")
         assert "cannot be read" not in deck.text

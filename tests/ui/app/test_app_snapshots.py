@@ -19,7 +19,7 @@ from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
-from tui_app.context.events import CompactionComplete, Error, Fact, ToolTrimmed
+from tui_app.context.events import CompactionComplete, Error, Fact, SessionRewind, ToolTrimmed
 from tui_app.conversation import opening
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.context import ContextScreen
@@ -28,6 +28,7 @@ from tui_app.ui.screens.model_picker import ModelPicker
 from tui_app.ui.screens.prompts import PromptsScreen
 from tui_app.ui.screens.queue import QueueScreen
 from tui_app.ui.screens.review import ReviewScreen
+from tui_app.ui.screens.rewind import PromptPicker
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.stats import StatsScreen
 from tui_app.ui.screens.switch_dialog import SwitchDialog
@@ -291,6 +292,53 @@ def test_stats(look: Compare, size: tuple[int, int]) -> None:
     )
     story.add(Error(kind="rate_limit", message="Too many requests."))
     assert look(size, story, opens(StatsScreen, *"/stats", "enter"))
+
+
+def rewound() -> Story:
+    story = talk()
+    return (
+        story.user("Now the holidays.")
+        .answer("They are not handled yet.")
+        .add(SessionRewind(to=story.seq - 1))
+    )
+
+
+@sizes
+def test_left_behind(look: Compare, size: tuple[int, int]) -> None:
+    assert look(size, rewound(), nothing)
+
+
+@sizes
+def test_rewind(look: Compare, size: tuple[int, int]) -> None:
+    async def scene(deck: Deck) -> None:
+        await deck.send("/rewind")
+        await deck.until(lambda: isinstance(deck.app.screen, PromptPicker), "the prompts")
+        await deck.says("would leave")
+
+    assert look(size, Story().turns(5), scene)
+
+
+@sizes
+def test_filtered_timeline(look: Compare, size: tuple[int, int]) -> None:
+    async def scene(deck: Deck) -> None:
+        if size == USUAL:
+            await deck.press("ctrl+t")
+        deck.app.chat.pane.timeline.focus()
+        await deck.press("f", "f", "f")
+
+    assert look(size, compacted_talk(), scene)
+
+
+@sizes
+def test_compaction_diff(look: Compare, size: tuple[int, int]) -> None:
+    async def scene(deck: Deck) -> None:
+        deck.transcript.jump_to(10)
+        deck.transcript.focus()
+        await opens(CompactionDetail, "enter")(deck)
+        await deck.press(*["right_square_bracket"] * 4)
+        await deck.says("+   # Intent")
+
+    assert look(size, compacted_talk(), scene)
 
 
 @sizes

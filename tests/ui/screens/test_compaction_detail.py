@@ -1,6 +1,7 @@
 """The compaction detail: head, tabs, undo and redo, and text that stays text."""
 
 from dataclasses import replace
+from threading import get_ident
 
 import pytest
 from textual.app import App, ComposeResult
@@ -8,9 +9,11 @@ from textual.widgets import OptionList, Static, TabbedContent, TextArea
 
 from tui_app.context.events import CompactionComplete, Fact
 from tui_app.session.entries import Entry
+from tui_app.session.heads import Head
+from tui_app.session.view_diff import Difference
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView
-from tui_app.ui.screens.compaction_text import fact_lines, number_lines, sizes
+from tui_app.ui.screens.compaction_text import diff_lines, fact_lines, number_lines, sizes, where
 from tui_app.ui.screens.details import DetailsScreen
 
 FACTS = (
@@ -108,6 +111,47 @@ async def test_tabs_are_reached_by_keys_and_long_lists_are_written_when_seen() -
         await pilot.pause()
         assert tabs.active == "tab-facts"
         assert len(app.screen.query_one("#tab-facts OptionList", OptionList).options) == 3
+
+
+async def test_the_diff_is_read_in_a_thread_when_it_is_looked_at() -> None:
+    threads: list[int] = []
+
+    def diff() -> list[Difference]:
+        threads.append(get_ident())
+        asked = Head(seq=4, type="user.message", title="red \x1b[31mtext", tokens={"user": 1_500})
+        return [Difference("-", asked), Difference("+", Head(seq=212, type=DONE.TYPE))]
+
+    app = Host(replace(VIEW, diff=diff))
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert threads == []
+        app.screen.query_one(TabbedContent).active = "tab-diff"
+        await pilot.pause()
+        await app.workers.wait_for_complete()
+        lines = app.screen.query_one("#diff", TextArea).text.splitlines()
+        assert lines[0].split() == ["-", "#4", lines[0].split()[2], "user", "1.5k", "red", "text"]
+        assert lines[1].split()[:2] == ["+", "#212"]
+        assert lines[2:] == ["+   # Intent", "+   [bold]not bold[/x] red", "+   - `import.py`"]
+        assert threads != [get_ident()]
+
+
+def test_a_diff_counts_long_runs_that_stayed() -> None:
+    heads = [Head(seq=seq, type="user.message", title=f"prompt {seq}") for seq in range(1, 21)]
+    lines = diff_lines(
+        [*(Difference(" ", head) for head in heads), Difference("-", heads[0])], ""
+    ).splitlines()
+    assert len(lines) == 8
+    assert lines[3] == "  … 14 messages stayed as they were"
+    assert lines[7].startswith("- ")
+
+
+def test_facts_say_where_they_are_now() -> None:
+    kept, recoverable, lost = FACTS
+    assert where(kept) == "in the summary (you, 12:04)"
+    assert where(recoverable, "/x/conversation_history/003-before-compaction.md") == (
+        "at #142 in the log and conversation_history/003-before-compaction.md"
+    )
+    assert where(replace(recoverable, source="")) == ""
+    assert where(lost) == "was at #87"
 
 
 async def test_checkpoint_file_opens_over_it() -> None:

@@ -1,14 +1,18 @@
 """The timeline and the list it is built on."""
 
+from dataclasses import replace
 from datetime import UTC
+from typing import Any
 
+import pytest
 from textual.app import App, ComposeResult
 
 from tests.ui.widgets.transcript_kit import NOON, Library, Talk
-from tui_app.session.entries import Body, Entry
+from tui_app.session.entries import Body, Entry, EntryKind, EntryState
 from tui_app.ui.glyphs import UNICODE
 from tui_app.ui.widgets.row_list import Row, RowList
 from tui_app.ui.widgets.timeline import Timeline
+from tui_app.ui.widgets.timeline_rows import TimelineFilter
 
 
 class Side(App[None]):
@@ -46,7 +50,7 @@ def sample() -> list[Entry]:
     talk.add("compaction", "91.5k → 6.2k · 212 messages → 9 · 4 s · facts kept 98 %")
     talk.add("checkpoint", "checkpoint 003  sunday-import")
     talk.add("model", "one → two")
-    talk.add("error", "Refused.")
+    talk.add("error", "Refused.", state="failed")
     talk.add("notice", "quiet")
     return talk.entries
 
@@ -55,15 +59,15 @@ async def test_rows_read_like_a_log_book() -> None:
     app = Side(sample())
     async with app.run_test(size=(35, 14)):
         assert shown(app.timeline) == [
-            "Timeline",
+            "Timeline                     all ▾",
             "● Why does the import fail…  12:00",
             '│  grep "sunday"              0.2k',
-            "│  run_command pytest      ✗  2.3k",
+            "│  run_command pyt… ✗ failed  2.3k",
             "│  answer                     1.1k",
             "⊖ Conversation compacted     12:00",
             "│  91.5k → 6.2k · 4 s · kept 98 %",
             "◇ checkpoint 003 sunday-import",
-            "→ one → two                  12:00",
+            "→ model one → two            12:00",
             "✗ Refused.                   12:00",
             "",
             "",
@@ -79,8 +83,8 @@ async def test_enter_and_click_ask_to_jump() -> None:
         await pilot.press("home", "down", "enter")
         await pilot.click(Timeline, offset=(3, 6))
         assert [entry.kind for entry in app.jumps] == ["tool", "compaction"]
-        await pilot.click(Timeline, offset=(3, 0))
         await pilot.click(Timeline, offset=(3, 13))
+        await pilot.click(Timeline, offset=(3, 0))
         assert len(app.jumps) == 2
 
 
@@ -126,6 +130,91 @@ async def test_replace_changes_rows_in_place() -> None:
             "│  9k → 1k",
             "● next                       12:00",
         ]
+
+
+def made(kind: EntryKind, title: str, state: EntryState = "ok", **more: Any) -> Entry:
+    return Entry(seq=1, kind=kind, time=NOON, title=title, state=state, **more)
+
+
+STATES = [
+    (made("tool", "ls", "running"), "│ ls running"),
+    (made("tool", "ls", tokens=8), "│ ls 8"),
+    (made("tool", "ls", "failed"), "│ ls ✗ failed"),
+    (made("tool", "ls", "interrupted"), "│ ls ✗ interrupted"),
+    (made("hook", "a", "cancelled"), "│ a ✗ cancelled"),
+    (made("rewrite", "1 old result trimmed · 9k", "undone"), "│ 1 old result trimmed undone"),
+    (made("compaction", "", "running"), "⊖ Compaction running 12:00"),
+    (made("compaction", "", "undone"), "⊖ Compaction undone 12:00"),
+    (made("compaction", "", "cancelled"), "⊖ Compaction cancelled 12:00"),
+    (made("compaction", "", "discarded"), "⊖ Compaction discarded 12:00"),
+    (made("compaction", "busy", "vetoed"), "⊖ Compaction vetoed: busy 12:00"),
+    (made("compaction", "vetoed", "vetoed"), "⊖ Compaction vetoed 12:00"),
+    (made("model", "a → b"), "→ model a → b 12:00"),
+    (made("model", "policy a → b"), "→ policy a → b 12:00"),
+    (made("clear", ""), "· conversation cleared 12:00"),
+    (made("truncation", "Request truncated: 3"), "⊖ Request truncated: 3 12:00"),
+    (made("user", "hello", left=True), "● hello left behind 12:00"),
+    (made("user", "hello", "failed"), "● hello not sent 12:00"),
+]
+
+
+@pytest.mark.parametrize(("entry", "words"), STATES)
+async def test_every_state_is_said_in_words(entry: Entry, words: str) -> None:
+    app = Side([entry])
+    async with app.run_test(size=(35, 4)):
+        assert shown(app.timeline)[1].split() == words.split()
+
+
+async def test_a_compaction_by_the_provider_says_so() -> None:
+    app = Side(
+        [Entry(seq=1, kind="compaction", time=NOON, title="9k → 1k · 3 messages → 1 · by the provider")]
+    )
+    async with app.run_test(size=(35, 4)):
+        assert shown(app.timeline)[2] == "│  9k → 1k · by the provider"
+
+
+async def test_f_and_a_click_on_the_title_show_one_kind_of_rows() -> None:
+    app = Side(sample())
+    async with app.run_test(size=(35, 14)) as pilot:
+        seen = {}
+        for _ in TimelineFilter:
+            head, *rows = shown(app.timeline)
+            seen[head.split()[1]] = [row.split() for row in rows if row]
+            await pilot.press("f")
+        assert list(seen) == ["all", "prompts", "tools", "compactions", "changes", "trouble"]
+        assert [row[1] for row in seen["prompts"]] == ["Why"]
+        assert [row[1] for row in seen["tools"]] == ["grep", "run_command"]
+        assert [row[0] for row in seen["compactions"]] == ["⊖", "│", "◇"]
+        assert [row[1] for row in seen["changes"]] == ["model"]
+        assert [row[1] for row in seen["trouble"]] == ["run_command", "Refused."]
+        assert shown(app.timeline)[0].endswith("all ▾")
+        await pilot.click(Timeline, offset=(3, 0))
+        assert shown(app.timeline)[0].endswith("prompts ▾")
+        assert app.jumps == []
+
+
+async def test_a_filter_keeps_the_marked_row_and_jumps_to_what_is_shown() -> None:
+    app = Side(sample())
+    async with app.run_test(size=(35, 14)) as pilot:
+        await pilot.press("home", "f")
+        assert app.timeline.cursor == 0
+        await pilot.press("f")
+        assert app.timeline.cursor is None
+        await pilot.press("end", "enter")
+        assert [entry.title for entry in app.jumps] == ["run_command pytest"]
+
+
+async def test_what_happens_under_a_filter_is_listed_only_where_it_fits() -> None:
+    app = Side([])
+    async with app.run_test(size=(35, 6)) as pilot:
+        await pilot.press("f", "f", "f")
+        running = Entry(seq=1, kind="tool", time=NOON, title="ls", state="running")
+        app.timeline.append(running)
+        app.timeline.append(Entry(seq=2, kind="compaction", time=NOON, title="9k → 1k"))
+        assert [row[:3] for row in shown(app.timeline)[1:]] == ["⊖ C", "│  ", "", "", ""]
+        await pilot.press("f", "f")
+        app.timeline.replace(replace(running, state="failed"))
+        assert shown(app.timeline)[1].split() == ["│", "ls", "✗", "failed"]
 
 
 async def test_plain_rows_have_no_drawing() -> None:

@@ -70,12 +70,10 @@ def test_the_estimate_of_a_short_entry_is_near(row: Entry) -> None:
     assert abs(estimate(row, entry("user"), 60) - len(shown)) <= 1
 
 
-@pytest.mark.parametrize(
-    ("state", "word"), [("failed", "failed"), ("cancelled", "cancelled"), ("running", "running")]
-)
-def test_a_compaction_says_how_it_ended(state, word: str) -> None:
+@pytest.mark.parametrize("state", ["failed", "cancelled", "discarded", "vetoed", "running"])
+def test_a_compaction_says_how_it_ended(state) -> None:
     first, second = texts(entry("compaction", state=state, title="no answer"), Body(text=""))
-    assert first == f"⊖ Compaction {word} · no answer"
+    assert first == f"⊖ Compaction {state} · no answer"
     assert "undoes" not in second
 
 

@@ -17,6 +17,10 @@ class SessionStart(Payload):
     title: str = ""
     imported_from: str = ""
     """Format name when the session is an import, else empty."""
+    forked_from: str = ""
+    """Id of the session that this one begins as; empty when it is no fork."""
+    forked_at: int = 0
+    """Log number of the prompt in front of which it left that session; 0 where it took everything over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,13 @@ from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.context import show_checkpoints, show_context, show_history, show_status
 from tui_app.ui.flows.editor import edit_outside
 from tui_app.ui.flows.files import copy_answer, export_session
+from tui_app.ui.flows.forking import fork
+from tui_app.ui.flows.leaving import what_leaving_costs
 from tui_app.ui.flows.models import choose_model, switch_to
 from tui_app.ui.flows.policies import change_policy, show_policies
 from tui_app.ui.flows.prompts import search_prompts
 from tui_app.ui.flows.queue import show_queue
+from tui_app.ui.flows.rewinding import rewind
 from tui_app.ui.flows.sessions import choose_session
 from tui_app.ui.flows.settings import choose_theme, show_settings
 from tui_app.ui.flows.stats import show_stats
@@ -26,16 +29,18 @@ if TYPE_CHECKING:
 async def run_command(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
     """Do what a command asks for; runs in a worker, so dialogs may be awaited."""
     match command:
-        case CommandId.CLEAR | CommandId.MODEL if session.read_only:
+        case CommandId.CLEAR | CommandId.MODEL | CommandId.REWIND if session.read_only:
             session.say(session.read_only)
         case CommandId.COMPACT:
             session.compact(argument)
         case CommandId.UNDO | CommandId.REDO:
             session.restate(undo=command is CommandId.UNDO)
-        case CommandId.CLEAR:
-            await _clear(app, session)
+        case CommandId.CLEAR | CommandId.REWIND:
+            await _go_back(app, session, command, argument)
         case CommandId.MODEL | CommandId.POLICY | CommandId.SETTINGS | CommandId.THEME:
             await _configure(app, session, command, argument)
+        case CommandId.FORK:
+            session.leaving = await fork(app, session, argument)
         case CommandId.RESUME | CommandId.NEW:
             await _change_session(app, session, command)
         case _:
@@ -109,6 +114,14 @@ async def _help(app: "PlimsollApp") -> None:
         app.chat.run(chosen)
 
 
+async def _go_back(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
+    """Commands that take messages out of the model's view."""
+    if command is CommandId.CLEAR:
+        await _clear(app, session)
+    else:
+        await rewind(app, session, argument)
+
+
 async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
     count = len(session.presenter.agent_view.visible())
     text = f"Clear the context? {count} messages leave the model's view; the log keeps them."
@@ -118,25 +131,10 @@ async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
 
 async def _change_session(app: "PlimsollApp", session: ChatSession, command: CommandId) -> None:
     chosen = "" if command is CommandId.NEW else await choose_session(app, session.launch, session.id)
-    text = _what_leaving_costs(session)
+    text = what_leaving_costs(session)
     if (command is not CommandId.NEW and not chosen) or (
         text and not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay"))
     ):
         session.leaving = False
     else:
         app.open_session(chosen)
-
-
-def _what_leaving_costs(session: ChatSession) -> str:
-    """The question to ask before a session is left; empty when nothing would be lost."""
-    state = session.state
-    losses = []
-    if state.turn:
-        losses.append("the running answer is stopped")
-    if state.compacting:
-        losses.append("the compaction is cancelled")
-    if state.queue:
-        losses.append(
-            f"{len(state.queue)} queued {'prompt is' if len(state.queue) == 1 else 'prompts are'} dropped"
-        )
-    return f"Leave this session? What is written so far stays, but {' and '.join(losses)}." if losses else ""

@@ -4,32 +4,50 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from tui_app.session.rewinding import rewind_points
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.models import cancel_lookup
-from tui_app.ui.widgets.prompt import PromptEditor
 
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
     from tui_app.ui.screens.chat import ChatScreen
 
 ASK_AGAIN = "Press ctrl+c again to quit"
-QUIT_WINDOW_S = 2.0
-"""Seconds within which a second ctrl+c quits."""
+GO_BACK = "Press esc again to go back to an earlier prompt"
+AGAIN_S = 2.0
+"""Seconds within which a second ctrl+c quits, and a second esc offers the earlier prompts."""
 
 
-async def step_back(session: ChatSession, editor: PromptEditor) -> None:
+async def step_back(screen: "ChatScreen") -> None:
     """What Esc does on the chat screen: give a lookup up, else take a prompt back, else stop what runs.
 
-    With nothing to stop it leads back to the prompt. A draft is never cleared, the screen never left.
+    With nothing to stop it leads back to the prompt, and pressed twice in an empty one to earlier prompts.
+    A draft is never cleared, the screen never left.
     """
+    session, editor = screen.session, screen.pane.prompt.editor
     if cancel_lookup(editor.screen):
         return
     if session.state.queue and editor.is_empty:
         editor.give_back(await session.take_back())
     elif session.state.busy:
         session.link.cancel()
+    elif editor.has_focus and editor.is_empty and rewind_points(session.presenter.agent_view):
+        _go_back(screen)
     else:
         editor.focus()
+
+
+def _go_back(screen: "ChatScreen") -> None:
+    """Say what a second press does, or do it."""
+    session = screen.session
+    if monotonic() - session.back_asked < AGAIN_S:
+        session.back_asked = float("-inf")
+        screen.run(CommandId.REWIND)
+        return
+    session.back_asked = monotonic()
+    if not session.state.status.text:
+        _ask_again(screen, GO_BACK)
 
 
 def stop_or_quit(app: "PlimsollApp", screen: "ChatScreen") -> None:
@@ -43,15 +61,35 @@ def stop_or_quit(app: "PlimsollApp", screen: "ChatScreen") -> None:
         screen.session.say("Draft cleared. The up arrow brings it back.")
     elif screen.session.state.busy:
         screen.session.link.cancel()
-    elif monotonic() - app.quit_asked < QUIT_WINDOW_S:
+    elif monotonic() - app.quit_asked < AGAIN_S:
         app.exit()
     else:
         app.quit_asked = monotonic()
-        screen.session.say(ASK_AGAIN)
-        screen.set_timer(QUIT_WINDOW_S, partial(_forget_question, screen.session))
+        _ask_again(screen, ASK_AGAIN)
 
 
-def _forget_question(session: ChatSession) -> None:
+def _ask_again(screen: "ChatScreen", question: str) -> None:
+    """Say what a second press does, for as long as it does that."""
+    screen.session.say(question)
+    screen.set_timer(AGAIN_S, partial(_forget_question, screen.session, question))
+
+
+def _forget_question(session: ChatSession, question: str) -> None:
     """Take the question off the row once a second press would only ask it again."""
-    if session.state.status.text == ASK_AGAIN:
+    if session.state.status.text == question:
         session.say("")
+
+
+def what_leaving_costs(session: ChatSession) -> str:
+    """The question to ask before a session is left; empty when nothing would be lost."""
+    state = session.state
+    losses = []
+    if state.turn:
+        losses.append("the running answer is stopped")
+    if state.compacting:
+        losses.append("the compaction is cancelled")
+    if state.queue:
+        losses.append(
+            f"{len(state.queue)} queued {'prompt is' if len(state.queue) == 1 else 'prompts are'} dropped"
+        )
+    return f"Leave this session? What is written so far stays, but {' and '.join(losses)}." if losses else ""

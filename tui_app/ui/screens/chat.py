@@ -119,7 +119,7 @@ class ChatScreen(Screen[None]):
         from tui_app.ui.flows.commands import run_command
 
         if self.is_ready:
-            self.session.leaving = command in (CommandId.NEW, CommandId.RESUME)
+            self.session.leaving = command in (CommandId.NEW, CommandId.RESUME, CommandId.FORK)
             self.work(run_command(self.app, self.session, command, argument))
 
     @on(PromptEditor.NextWanted)
@@ -176,7 +176,7 @@ class ChatScreen(Screen[None]):
         from tui_app.ui.flows.leaving import step_back
 
         # Not exclusive: a second press must not lose the prompt the first is about to give back.
-        self.work(step_back(self.session, self.pane.prompt.editor), group="cancel", exclusive=False)
+        self.work(step_back(self), group="cancel", exclusive=False)
 
     def action_interrupt(self) -> None:
         """Copy, clear, stop, or quit when pressed twice."""

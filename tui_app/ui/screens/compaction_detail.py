@@ -1,5 +1,6 @@
 """One compaction: what was written, what it kept, what left, and the way back."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -16,9 +17,18 @@ from textual.widgets.option_list import Option
 
 from tui_app.context.events import CompactionComplete
 from tui_app.session.entries import Entry
+from tui_app.session.view_diff import Difference
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
-from tui_app.ui.screens.compaction_text import entry_lines, fact_lines, headline, number_lines, sizes
+from tui_app.ui.safe_text import clean
+from tui_app.ui.screens.compaction_text import (
+    diff_lines,
+    entry_lines,
+    fact_lines,
+    headline,
+    number_lines,
+    sizes,
+)
 from tui_app.ui.screens.details import DetailsScreen, reading_area
 from tui_app.ui.screens.dialog import Dialog
 
@@ -44,6 +54,8 @@ class CompactionView:
     """Entries that the model still sees as they were."""
     can_undo: bool = True
     """Whether the view may be changed now."""
+    diff: Callable[[], Sequence[Difference]] = tuple
+    """Reads what the compaction did to the model's view; called in a thread."""
     checkpoint_text: Callable[[], str] | None = None
     """Reads the checkpoint file; ``None`` when there is none."""
 
@@ -96,7 +108,7 @@ class CompactionDetail(Dialog[Decision]):
         self._glyphs, self._tz = glyphs, tz
 
     def compose(self) -> ComposeResult:
-        """Head, five tabs, keys."""
+        """Head, six tabs, keys."""
         view = self._view
         gap = "   " if self.app.size.width >= ONE_LINE else "\n"
         with Vertical(classes="dialog -full"):
@@ -108,12 +120,17 @@ class CompactionDetail(Dialog[Decision]):
                 with TabPane(Content("Summary"), id="tab-summary"):
                     yield reading_area(self._view.done.summary or "No summary was written.")
                 with TabPane(Content("Facts"), id="tab-facts"):
-                    facts = [Option(line) for line in fact_lines(self._view.done.facts, self._glyphs)]
+                    facts = [
+                        Option(line)
+                        for line in fact_lines(view.done.facts, self._glyphs, view.done.history_path)
+                    ]
                     yield OptionList(*(facts or [Option(Content("No facts were found."))]), compact=True)
                 with TabPane(Content(f"What left {len(view.left)}"), id="tab-left"):
                     yield reading_area("", id="left")
                 with TabPane(Content(f"What stayed {len(view.stayed)}"), id="tab-stayed"):
                     yield reading_area("", id="stayed")
+                with TabPane(Content("Diff"), id="tab-diff"):
+                    yield reading_area("", id="diff")
                 with TabPane(Content("Numbers"), id="tab-numbers"):
                     yield reading_area(number_lines(self._view.done))
             yield self.hints()
@@ -150,6 +167,16 @@ class CompactionDetail(Dialog[Decision]):
                 self._list("#left", self._view.left)
             case "tab-stayed":
                 self._list("#stayed", self._view.stayed)
+            case "tab-diff" if not self.query_one("#diff", TextArea).text:
+                self.run_worker(self._compare(), group="diff", exclusive=True, exit_on_error=False)
+
+    async def _compare(self) -> None:
+        """Compare the views in a thread: that reads the session's whole log."""
+        area = self.query_one("#diff", TextArea)
+        area.soft_wrap = False
+        area.text = "Reading the log …"
+        lines = await asyncio.to_thread(self._view.diff)
+        area.text = clean(diff_lines(lines, self._view.done.summary, self._tz)) or "Nothing."
 
     def _list(self, selector: str, entries: Sequence[Entry]) -> None:
         area = self.query_one(selector, TextArea)

@@ -3,12 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import tzinfo
+from itertools import groupby
+from pathlib import PurePath
 
 from textual.content import Content
 
 from tui_app.context.events import CompactionComplete, Fact, FactState
 from tui_app.session.entries import Entry
-from tui_app.ui.format import clock, cost, duration, percent, tokens
+from tui_app.session.view_diff import Difference
+from tui_app.ui.format import clock, cost, count, duration, percent, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import one_line
 
@@ -19,6 +22,8 @@ COLOURS: dict[FactState, str] = {
 }
 ORDER: tuple[FactState, ...] = ("lost", "recoverable", "kept")
 """What needs attention comes first."""
+_CONTEXT = 3
+"""Messages that stayed and are named on each side of a change."""
 
 
 def headline(done: CompactionComplete, time: float, glyphs: Glyphs, tz: tzinfo | None = None) -> Content:
@@ -58,8 +63,26 @@ def sizes(done: CompactionComplete, glyphs: Glyphs, undone: bool, *, gap: str = 
     return gap.join(parts)
 
 
-def fact_lines(facts: Iterable[Fact], glyphs: Glyphs) -> list[Content]:
-    """One row per fact: what became of it, kind, text, source. Lost ones first, heavier ones first."""
+def where(fact: Fact, history: str = "") -> str:
+    """Where a fact stands now, in words.
+
+    Args:
+        fact: With the handle of the message that it comes from.
+        history: Path of the file that holds what left; empty where there is none.
+    """
+    source = one_line(fact.source, 30)
+    match fact.state:
+        case "kept":
+            return f"in the summary ({source})" if source else "in the summary"
+        case "recoverable":
+            file = f"conversation_history/{PurePath(history).name}" if history else ""
+            return " and ".join(filter(None, (f"at {source} in the log" if source else "", file)))
+        case "lost":
+            return f"was at {source}" if source else ""
+
+
+def fact_lines(facts: Iterable[Fact], glyphs: Glyphs, history: str = "") -> list[Content]:
+    """One row per fact: what became of it, kind, text, place. Lost ones first, heavier ones first."""
     signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
     ranked = sorted(facts, key=lambda fact: (ORDER.index(fact.state), -fact.weight))
     return [
@@ -67,7 +90,7 @@ def fact_lines(facts: Iterable[Fact], glyphs: Glyphs) -> list[Content]:
             (f"{signs[fact.state]} {fact.state:<12}", COLOURS[fact.state]),
             (f"{fact.kind:<9} ", "$text-muted"),
             one_line(fact.text, 300),
-            (f"  {one_line(fact.source, 30)}", "$text-muted"),
+            (f"  {where(fact, history)}".rstrip(), "$text-muted"),
         )
         for fact in ranked
     ]
@@ -80,6 +103,35 @@ def entry_lines(entries: Iterable[Entry], tz: tzinfo | None = None) -> str:
         f"{tokens(entry.tokens) if entry.tokens else '':>7}  {one_line(entry.title, 300)}"
         for entry in entries
     )
+
+
+def diff_lines(lines: Iterable[Difference], summary: str, tz: tzinfo | None = None) -> str:
+    """The view before and after, one message a line: ``-`` left, ``+`` came; long runs of others are counted.
+
+    Args:
+        lines: What left, came and stayed.
+        summary: Text of the summary, shown where it came in.
+        tz: Time zone of the clock; ``None`` for that of the machine.
+    """
+    rows: list[str] = []
+    for sign, group in groupby(lines, key=lambda line: line.sign):
+        run = [_diff_row(line, summary, tz) for line in group]
+        if sign == " " and len(run) > 2 * _CONTEXT + 1:
+            left_out = f"  … {len(run) - 2 * _CONTEXT:,} messages stayed as they were"
+            run = [*run[:_CONTEXT], left_out, *run[-_CONTEXT:]]
+        rows.extend(run)
+    return "\n".join(rows)
+
+
+def _diff_row(line: Difference, summary: str, tz: tzinfo | None) -> str:
+    head = line.head
+    size = tokens(sum(head.tokens.values())) if head.tokens else ""
+    kind = "summary" if head.type == CompactionComplete.TYPE else head.type.partition(".")[0]
+    row = f"{line.sign} {'#' + str(head.seq):>7}  {clock(head.time, tz):<5}  {kind:<10} {size:>7}"
+    if line.sign == "+" and kind == "summary":
+        return "\n".join([row, *(f"+   {part}" for part in summary.splitlines())])
+    title = one_line(head.title, 300) or (count(len(head.ids), "tool call") if head.ids else "")
+    return f"{row}  {title}".rstrip()
 
 
 def number_lines(done: CompactionComplete) -> str:

@@ -12,7 +12,15 @@ from tui_app.ui.safe_text import clean, one_line
 from tui_app.ui.widgets.clip import clip, readable_args
 from tui_app.ui.widgets.markdown_split import split_markdown
 from tui_app.ui.widgets.palette import Tone
-from tui_app.ui.widgets.pieces import GapPiece, MarkdownPiece, Piece, RowPiece, TextPiece, text_pieces
+from tui_app.ui.widgets.pieces import (
+    FadedPiece,
+    GapPiece,
+    MarkdownPiece,
+    Piece,
+    RowPiece,
+    TextPiece,
+    text_pieces,
+)
 
 TOOL_LINES = 400
 """An opened tool row shows this many lines of arguments and as many of result; the rest is counted."""
@@ -27,7 +35,7 @@ _ROW_KINDS = frozenset(
 _FOLDED_KINDS = frozenset({"tool", "system", "hook"})
 _STATE_WORDS: dict[EntryState, str] = {
     "running": "running", "ok": "", "failed": "failed", "cancelled": "cancelled", "undone": "undone",
-    "interrupted": "interrupted",
+    "interrupted": "interrupted", "discarded": "discarded", "vetoed": "vetoed",
 }  # fmt: skip
 
 
@@ -94,6 +102,8 @@ def pieces(
         Pieces from top to bottom; none when there is nothing to show.
     """
     content = list(_content(entry, body, wording, expanded=expanded))
+    if entry.left:
+        content = [FadedPiece(piece) for piece in content]
     gap = distance(entry, before)
     return [GapPiece(gap), *content] if gap and content else content
 
@@ -118,9 +128,9 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> I
 
 
 def _user(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
-    yield RowPiece(
-        "", "You:" if wording.plain else "You", Tone.ROLE, right=clock(entry.time, wording.tz), ornament=True
-    )
+    time = clock(entry.time, wording.tz)
+    right = f"left behind {wording.glyphs.separator} {time}" if entry.left else time
+    yield RowPiece("", "You:" if wording.plain else "You", Tone.ROLE, right=right, ornament=True)
     head, note, tail = clip(body.text, BODY_CHARS, None, wash=clean)
     yield from text_pieces(head, Tone.TEXT)
     if note:
@@ -170,7 +180,7 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     glyphs = wording.glyphs
     bad = entry.state in ("failed", "cancelled", "interrupted")
     size = f"{tokens(entry.tokens)} tok" if entry.tokens else ""
-    word = _STATE_WORDS[entry.state]
+    word = "left behind" if entry.left and not bad else _STATE_WORDS[entry.state]
     mark = f"{glyphs.cross} {word}" if bad else word
     right = f" {glyphs.separator} ".join(part for part in (mark, size) if part)
     title = one_line(entry.title, _TITLE_CELLS) or ("system prompt" if entry.kind == "system" else "tool")

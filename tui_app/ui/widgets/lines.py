@@ -71,6 +71,11 @@ class Painter:
         """Make a line that only keeps distance."""
         return replace(self.line(()), blank=True)
 
+    def faded(self, line: Line) -> Line:
+        """A line with all of its text in the quiet colour."""
+        over = self.palette.accent_of(Tone.DIM)
+        return replace(line, strip=Strip(Segment.apply_style(line.strip, post_style=over)))
+
     def styled(self, text: str, tone: Tone) -> Segment:
         """Make one segment in a tone."""
         return Segment(text, self.palette.style(tone))

@@ -125,6 +125,31 @@ class MarkdownPiece:
         return [painter.line(()), *body] if self.gap and body else body
 
 
+@dataclass(frozen=True)
+class FadedPiece:
+    """A piece of something that was left behind, painted in one quiet colour."""
+
+    piece: Piece
+
+    @property
+    def fold(self) -> bool:
+        """Whether a click on it opens and closes the entry."""
+        return folds(self.piece)
+
+    def estimate(self, width: int) -> int:
+        """Guess as the piece does."""
+        return self.piece.estimate(width)
+
+    def lines(self, painter: Painter) -> list[Line]:
+        """Paint the piece and lay the quiet colour over it."""
+        return [painter.faded(line) for line in self.piece.lines(painter)]
+
+
+def folds(piece: Piece | None) -> bool:
+    """Whether a click on a piece, if there is one, opens and closes the entry."""
+    return isinstance(piece, RowPiece | FadedPiece) and piece.fold
+
+
 def text_pieces(text: str, tone: Tone, indent: int = 0) -> Iterator[TextPiece]:
     """Cut plain text of any length into pieces, at line ends where there are some."""
     start, join = 0, "\n"

@@ -111,6 +111,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         """Number of rows."""
         return self._count
 
+    def set_head(self, head: str) -> None:
+        """Change the title of a list that has one."""
+        self._head = head
+        self.refresh()
+
     def set_count(self, count: int) -> None:
         """Say how many rows there are now, and that any of them may have changed."""
         self._count = count

@@ -4,26 +4,29 @@ from collections.abc import Sequence
 from datetime import tzinfo
 from typing import ClassVar
 
+from rich.cells import cell_len
+from textual import events
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import reactive
 
-from tui_app.session.entries import Entry, EntryKind
-from tui_app.ui.format import clock, tokens
+from tui_app.session.entries import Entry
 from tui_app.ui.glyphs import PLAIN, Glyphs
-from tui_app.ui.safe_text import one_line, without_drawing
 from tui_app.ui.widgets.row_list import Row, RowList
-
-_CELLS = 200
-_HIDDEN: frozenset[EntryKind] = frozenset({"notice"})
-_BAD = ("failed", "cancelled", "interrupted")
+from tui_app.ui.widgets.timeline_rows import TimelineFilter, Wording, rows_of, timeline_row
 
 
 class Timeline(RowList):
     """Lists what happened; enter on a row asks to jump there."""
 
-    HELP = "What happened so far. Enter shows a row in the conversation."
+    HELP = "What happened so far. Enter shows a row in the conversation, f shows rows of one kind only."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *RowList.BINDINGS,
+        Binding("f", "filter", "rows of one kind", show=False, id="timeline.filter"),
+    ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "timeline--user", "timeline--detail", "timeline--compaction", "timeline--bad",
+        "timeline--left",
     }  # fmt: skip
     DEFAULT_CSS = """
     Timeline {
@@ -31,11 +34,14 @@ class Timeline(RowList):
         & > .timeline--detail { color: $foreground 75%; }
         & > .timeline--compaction { color: $text-accent; text-style: bold; }
         & > .timeline--bad { color: $text-error; }
+        & > .timeline--left { color: $foreground 55%; }
     }
     """
 
     plain: reactive[bool] = reactive(False)
     """ASCII signs only."""
+    shown: reactive[TimelineFilter] = reactive(TimelineFilter.ALL, init=False)
+    """Which rows are listed."""
 
     class Jump(Message):
         """The person wants to see an entry in the transcript."""
@@ -81,8 +87,8 @@ class Timeline(RowList):
         slot = self._slots.get(entry.seq)
         if slot is None:
             return
-        same_rows = _row_count(entry) == _row_count(self._entries[slot])
-        self._entries[slot] = entry
+        before, self._entries[slot] = self._entries[slot], entry
+        same_rows = rows_of(before) == rows_of(entry) and self.shown.shows(before) == self.shown.shows(entry)
         if same_rows:
             self.refresh()
         else:
@@ -90,13 +96,45 @@ class Timeline(RowList):
 
     def watch_plain(self) -> None:
         """Paint with the other signs."""
-        self.refresh()
+        self._say_which()
 
     def on_row_list_selected(self, event: RowList.Selected) -> None:
         """Turn the chosen row into its entry."""
         if event.row_list is self:
             event.stop()
             self.post_message(self.Jump(self, self._entries[self._lines[event.index][0]]))
+
+    def action_filter(self) -> None:
+        """Show the next kind of rows."""
+        self.shown = self.shown.following
+
+    def watch_shown(self) -> None:
+        """List what passes, and say which it is."""
+        marked = self._entries[self._lines[self.cursor][0]] if self.cursor is not None else None
+        self._list_rows()
+        self.cursor = self._row_of(marked) if marked is not None else None
+        self._say_which()
+        self.follow()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Keep the word at the right end of the title."""
+        self._say_which()
+
+    def on_click(self, event: events.Click) -> None:
+        """Change the filter with a click on the title; rows are the list's own."""
+        offset = event.get_content_offset(self)
+        if offset is not None and offset.y == 0:
+            self.action_filter()
+
+    def _say_which(self) -> None:
+        word = f"{self.shown.value} {self._wording.glyphs.expanded}"
+        room = self.scrollable_content_region.width - cell_len(word)
+        self.set_head(f"{'Timeline':<{max(0, room - 1)}} {word}")
+
+    def _row_of(self, entry: Entry) -> int | None:
+        """The first row of an entry; none where the filter hides it."""
+        slot = self._slots[entry.seq]
+        return next((row for row, (of, _) in enumerate(self._lines) if of == slot), None)
 
     def _list_rows(self) -> None:
         self._lines = []
@@ -105,67 +143,14 @@ class Timeline(RowList):
         self.set_count(len(self._lines))
 
     def _add_rows(self, slot: int) -> None:
-        self._lines.extend((slot, number) for number in range(_row_count(self._entries[slot])))
+        entry = self._entries[slot]
+        if self.shown.shows(entry):
+            self._lines.extend((slot, number) for number in range(rows_of(entry)))
 
     def _entry_row(self, index: int) -> Row:
         slot, number = self._lines[index]
-        entry = self._entries[slot]
-        glyphs = PLAIN if self.plain else self._glyphs
-        row = _second_row(entry, glyphs) if number else self._first_row(entry, glyphs)
-        if not self.plain:
-            return row
-        return Row(without_drawing(row.text), row.right, row.component, row.right_component)
+        return timeline_row(self._entries[slot], number, self._wording)
 
-    def _first_row(self, entry: Entry, glyphs: Glyphs) -> Row:
-        title = one_line(entry.title, _CELLS)
-        time = clock(entry.time, self._tz)
-        match entry.kind:
-            case "user":
-                return Row(f"{glyphs.bullet} {title}", time, "timeline--user")
-            case "compaction":
-                return _compaction_row(entry, title, time, glyphs)
-            case "checkpoint":
-                return Row(f"{glyphs.checkpoint} {title}", "", "timeline--detail")
-            case "model":
-                return Row(f"{glyphs.arrow} {title}", time, "timeline--detail")
-            case "clear":
-                return Row(f"{glyphs.separator} {title or 'conversation cleared'}", time, "timeline--detail")
-            case "error":
-                return Row(f"{glyphs.cross} {title}", time, "timeline--bad")
-            case "assistant":
-                return _detail_row(entry, "answer", glyphs)
-            case _:
-                return _detail_row(entry, title.split(" · ")[0] or entry.kind, glyphs)
-
-
-def _row_count(entry: Entry) -> int:
-    """Rows of an entry: none for what has nothing to say, two for a compaction with figures."""
-    if entry.kind in _HIDDEN or (entry.kind == "assistant" and not entry.chars):
-        return 0
-    return 2 if entry.kind == "compaction" and entry.state in ("ok", "undone") and entry.title else 1
-
-
-def _detail_row(entry: Entry, title: str, glyphs: Glyphs) -> Row:
-    bad = entry.state in _BAD
-    size = tokens(entry.tokens) if entry.tokens else ""
-    word = "running" if entry.state == "running" else size
-    right = f"{glyphs.cross}  {size}".rstrip() if bad else word
-    component = "timeline--bad" if bad else "row-list--right"
-    return Row(f"{glyphs.pipe}  {title}", right, "timeline--detail", component)
-
-
-def _compaction_row(entry: Entry, title: str, time: str, glyphs: Glyphs) -> Row:
-    if entry.state in ("ok", "undone"):
-        text = "Conversation compacted" if entry.state == "ok" else "Compaction undone"
-        return Row(f"{glyphs.load_line} {text}", time, "timeline--compaction")
-    text = title if entry.state in title.lower() else f"Compaction {entry.state}"
-    return Row(f"{glyphs.load_line} {text}", time, "timeline--detail")
-
-
-def _second_row(entry: Entry, glyphs: Glyphs) -> Row:
-    """The figures of a compaction, as short as they can be said; the transcript has them all."""
-    parts = one_line(entry.title, _CELLS).split(" · ")
-    if parts[0].lower().startswith("conversation compacted"):
-        parts = parts[1:]
-    short = [part.replace("facts kept", "kept") for part in parts if "messages" not in part]
-    return Row(f"{glyphs.pipe}  {' · '.join(short)}", "", "timeline--detail")
+    @property
+    def _wording(self) -> Wording:
+        return Wording(PLAIN if self.plain else self._glyphs, self.plain, self._tz)

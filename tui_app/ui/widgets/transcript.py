@@ -14,7 +14,7 @@ from tui_app.ui.keys import fixed_key
 from tui_app.ui.widgets.blocks import foldable, has_details
 from tui_app.ui.widgets.layout import START, Spot
 from tui_app.ui.widgets.live import LiveMessage
-from tui_app.ui.widgets.pieces import RowPiece
+from tui_app.ui.widgets.pieces import folds
 from tui_app.ui.widgets.transcript_view import TranscriptView
 
 FRAMES_PER_SECOND = 40
@@ -277,6 +277,6 @@ class Transcript(TranscriptView):
         if self._cursor is not None:
             piece = self._pages.piece_at(self._placed_y + offset.y)
             entry = self.cursor_entry
-            if (isinstance(piece, RowPiece) and piece.fold) or (entry is not None and has_details(entry)):
+            if folds(piece) or (entry is not None and has_details(entry)):
                 self.action_open()
         self.refresh()

@@ -1,0 +1,104 @@
+"""A new session from an earlier prompt: the list, the draft, and the old session as it was."""
+
+import pytest
+
+from tests.servers.behaviours import HangMidStream, Text
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.app.story import Story
+from tests.ui.kit import Deck, Desk, shown
+from tui_app.session.store import SessionInfo
+from tui_app.ui.flows.forking import NOTHING
+from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.rewind import PromptPicker
+
+
+@pytest.fixture
+def session(served: Desk) -> str:
+    return served.store(Story(title="Tides").turns(3, words="a short one"))
+
+
+def stored(desk: Desk) -> list[SessionInfo]:
+    with desk.log() as store:
+        return store.sessions()
+
+
+async def elsewhere(deck: Deck, session: str) -> str:
+    """Wait for another session to be open; its id."""
+    await deck.until(
+        lambda: deck.app.chat.is_ready and deck.app.chat.session.id not in ("", session), "another session"
+    )
+    await deck.ready()
+    return deck.app.chat.session.id
+
+
+async def test_it_opens_at_once_with_the_prompt_as_a_draft(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(Text("Another answer."))
+    view = served.agent_view(session)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/fork")
+        await deck.until(lambda: isinstance(deck.app.screen, PromptPicker), "the prompts")
+        assert "Fork before · 3 prompts" in deck.text
+        await deck.press("down")
+        await deck.says("2 messages and results come along into a new session")
+        await deck.press("enter")
+        fork = await elsewhere(deck, session)
+        assert deck.editor.text == "question 1"
+        assert served.agent_view(fork) == view[:2]
+        assert "answer 0" in deck.text
+        assert "answer 1" not in deck.text
+        await deck.press("enter")
+        await deck.says("Another answer.")
+        await deck.idle()
+        assert len(served.agent_view(fork)) == 4
+    assert served.agent_view(session) == view
+    assert {info.title for info in stored(served)} == {"Tides", "Fork of Tides"}
+
+
+async def test_a_number_does_without_the_list(served: Desk, session: str) -> None:
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/fork #2")
+        await elsewhere(deck, session)
+        assert deck.editor.text == "question 0"
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [("yesterday", "/fork takes the number of a prompt"), ("#3", "#3 is no prompt of session")],
+)
+async def test_what_is_no_prompt_is_refused_and_prompts_are_sent_on(
+    served: Desk, fake_openai: FakeOpenAI, session: str, argument: str, words: str
+) -> None:
+    fake_openai.add(Text("Here."))
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send(f"/fork {argument}")
+        await deck.says(words)
+        await deck.send("still there?")
+        await deck.says("Here.")
+    assert [info.id for info in stored(served)] == [session]
+
+
+async def test_without_a_prompt_there_is_nothing_to_fork(served: Desk) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("/fork")
+        await deck.says(NOTHING)
+
+
+async def test_a_running_answer_is_asked_about(served: Desk, fake_openai: FakeOpenAI, session: str) -> None:
+    fake_openai.add(HangMidStream())
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("go on")
+        await (await fake_openai.request(1)).paused.wait()
+        await deck.send("/fork #4")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        await deck.says("answer is stopped")
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        assert deck.app.chat.session.state.turn
+        assert [info.id for info in stored(served)] == [session]

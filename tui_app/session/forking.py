@@ -1,0 +1,100 @@
+"""A new session that begins as another one did; the other stays as it is."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tui_app.context.events import ModelChange, Payload, SessionEnd, SessionStart, UserMessage
+from tui_app.session.store import SessionInfo, Store
+from tui_app.session.workspace import SessionFolder
+
+
+class NotAPrompt(Exception):
+    """The log number to fork at is not that of a prompt; the text says so to a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """What came of it."""
+
+    session: str
+    """Id of the new session."""
+    prompt: str = ""
+    """Text of the prompt in front of which it ends; empty when everything was taken over."""
+
+
+def fork_session(store: Store, sessions_dir: Path, wanted: str, *, at: int = 0, now: float) -> Fork:
+    """Copy what happened in a session in front of a prompt, and the session's files, into a new one.
+
+    Events keep their log numbers and times, so everything that refers to them is right in the new log too.
+    Its first event says where it comes from.
+
+    Args:
+        store: Where both sessions are.
+        sessions_dir: Where the files of sessions are.
+        wanted: Id of the session, or an unambiguous beginning of it.
+        at: Log number of the prompt; 0 takes everything over.
+        now: Seconds since the epoch.
+
+    Raises:
+        SessionNotFound: if the id fits no session.
+        NotAPrompt: if the number is not that of a prompt.
+        OSError: if files cannot be copied; nothing of the new session is left then.
+        sqlite3.Error: if it cannot be written; nothing of it is left then either.
+    """
+    info = store.info(wanted)
+    prompt = _prompt(store, info.id, at)
+    start, *events = _until(store, info.id, at)
+    if not isinstance(start[0], SessionStart):
+        raise NotAPrompt(f"Session {info.id} does not begin as a session does.")
+    title = f"Fork of {info.title}" if info.title else ""
+    origin = replace(start[0], title=title, forked_from=info.id, forked_at=at, model=_model(info, events, at))
+    session = store.create(origin, time=now)
+    folder = SessionFolder(sessions_dir / session)
+    try:
+        _copy_files(SessionFolder(sessions_dir / info.id), folder)
+        # The end is written now: a fork is a use of the session, and lists put the latest first.
+        store.append_many(session, [*events, (SessionEnd(), None, now)])
+    except BaseException:
+        store.delete(session)
+        folder.remove()
+        raise
+    return Fork(session, prompt)
+
+
+def _prompt(store: Store, session: str, at: int) -> str:
+    record = store.record(session, at) if at else None
+    if record is not None and isinstance(record.data, UserMessage):
+        return record.data.text
+    if at:
+        raise NotAPrompt(f"#{at} is no prompt of session {session}.")
+    return ""
+
+
+def _until(store: Store, session: str, at: int) -> Iterator[tuple[Payload, str | None, float]]:
+    """Events in front of a log number; all of them for 0."""
+    for record, message in store.records(session):
+        if at and record.seq >= at:
+            return
+        yield record.data, message, record.time
+
+
+def _model(info: SessionInfo, events: list[tuple[Payload, str | None, float]], at: int) -> str:
+    """The model that answered at the end of what is taken over."""
+    if not at:
+        return info.model
+    changes = [data.new for data, _, _ in events if isinstance(data, ModelChange)]
+    return changes[-1] if changes else info.model
+
+
+def _copy_files(source: SessionFolder, target: SessionFolder) -> None:
+    """Copy checkpoints, outputs and histories; not the lock, which belongs to a process."""
+    if source.path.is_dir():
+        shutil.copytree(
+            source.path,
+            target.path,
+            symlinks=True,
+            dirs_exist_ok=True,
+            ignore=shutil.ignore_patterns(source.lock_file.name),
+        )

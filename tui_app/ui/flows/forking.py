@@ -1,0 +1,79 @@
+"""Going on from an earlier prompt in a session of its own."""
+
+import asyncio
+import sqlite3
+import time
+from typing import TYPE_CHECKING
+
+from tui_app.context.storage_errors import storage_error
+from tui_app.session.forking import Fork, NotAPrompt, fork_session
+from tui_app.session.rewinding import RewindPoint, fork_points
+from tui_app.session.store import SessionNotFound, Store
+from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.flows.leaving import what_leaving_costs
+from tui_app.ui.launch import Launch
+from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.rewind import PromptPicker
+
+if TYPE_CHECKING:
+    from tui_app.ui.app import PlimsollApp
+
+NOTHING = "Nothing to fork: there is no prompt yet."
+
+
+async def fork(app: "PlimsollApp", session: ChatSession, argument: str) -> bool:
+    """Open a new session with what was said before a prompt; the prompt goes along as a draft.
+
+    Returns:
+        Whether this session is being left.
+    """
+    at = await _chosen(app, session, argument)
+    if at is None:
+        return False
+    question = what_leaving_costs(session)
+    if question and not await app.push_screen_wait(ConfirmDialog(question, verb="Leave", keep="Stay")):
+        return False
+    try:
+        forked = await asyncio.to_thread(_fork, session.launch, session.id, at)
+    except (NotAPrompt, SessionNotFound) as error:
+        session.say(str(error))
+    except (OSError, sqlite3.Error) as error:
+        told = storage_error(error, session.launch.paths.database) or error
+        session.report(f"The session could not be forked: {told}")
+    else:
+        session.presenter.give_back(forked.prompt)
+        app.open_session(forked.session)
+        return True
+    return False
+
+
+async def _chosen(app: "PlimsollApp", session: ChatSession, argument: str) -> int | None:
+    """Log number of the prompt that is named, or that the person chooses."""
+    if argument:
+        number = argument.strip().removeprefix("#")
+        if number.isascii() and number.isdigit() and int(number):
+            return int(number)
+        session.say("/fork takes the number of a prompt, as in /fork #12; alone it lists them.")
+        return None
+    points = fork_points(session.presenter.view.entries)
+    if not points:
+        session.say(NOTHING)
+        return None
+    return await app.push_screen_wait(PromptPicker(points, "Fork before", "fork", _explained))
+
+
+def _explained(point: RewindPoint) -> str:
+    along = (
+        "1 message or result comes"
+        if point.messages == 1
+        else f"{point.messages:,} messages and results come"
+    )
+    return f"{along} along into a new session, the prompt as a draft. This session stays as it is."
+
+
+def _fork(launch: Launch, session: str, at: int) -> Fork:
+    store = Store(launch.paths.database)
+    try:
+        return fork_session(store, launch.paths.sessions_dir, session, at=at, now=time.time())
+    finally:
+        store.close()
