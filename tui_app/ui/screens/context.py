@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import ClassVar, Protocol
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -119,8 +119,9 @@ class ContextScreen(Dialog[int]):
         """Write the figures, and look for news from now on."""
         self.set_class(self.app.size.height >= ROOMY, "-roomy")
         self._write()
-        self.run_worker(self._follow, exit_on_error=False)
+        self._follow()
 
+    @work(exit_on_error=False)
     async def _follow(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
@@ -147,8 +148,9 @@ class ContextScreen(Dialog[int]):
     @on(LedgerList.Marked)
     def _marked(self, event: LedgerList.Marked) -> None:
         event.stop()
-        self.run_worker(self._look, group="outlook", exclusive=True, exit_on_error=False)
+        self._look()
 
+    @work(group="outlook", exclusive=True, exit_on_error=False)
     async def _look(self) -> None:
         """Say what may be done with the marked item, and what the gauge would say then."""
         row = self.query_one(LedgerList).marked
