@@ -3,13 +3,15 @@
 import pytest
 
 from tests.conversation.driving import Desk, assert_valid, done, of, turn
+from tests.conversation.jobs import beside_the_job, with_job
 from tests.conversation.logged import answer, opened, result, say
 from tests.conversation.test_rewrites import LINES, stored, view
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.signals import Signal
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.turn import TurnRunner
-from tui_app.context.compactor import Compactor
+from tui_app.context.compactor import Compactor, State
 from tui_app.context.events import MessagePinned, Notice, Record, ToolArchived, ToolOffloaded
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.stages.by_hand import ARCHIVED, IN_FILE, NO_GAIN, NO_RESULT, UNREAD
@@ -195,3 +197,14 @@ def test_a_pin_is_read_from_the_log(history: SessionHistory, store: Store, tmp_p
     hand.pin(first, pinned=True)
     again = opened(store, history.session, [], tmp_path)  # type: ignore[arg-type]
     assert again.pinned() == {first}
+
+
+async def test_a_new_pin_stops_a_job_that_was_planned_without_it(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    release = Signal()
+    async with with_job(desk, fake_openai, release) as session:
+        conversation = session.conversation
+        key = conversation.history.items()[0].key
+        await beside_the_job(conversation, Pin(key), MessagePinned)
+        assert conversation.compactor.state is State.IDLE
+        assert key in [item.key for item in conversation.history.items()]
+        release.set()
