@@ -1,13 +1,15 @@
 """What holds for every test: a home of its own, no keys, no network; and the servers to talk to."""
 
+import asyncio
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+import pytest_asyncio
 
 from tests.network_guard import Attempts, guarded_connect, guarded_getaddrinfo
 from tests.servers.aimock import VARIABLE, AiMock, running_aimock
@@ -72,3 +74,14 @@ def aimock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AiMock]:
     """The aimock server with our fixtures; fails, never skips, when it is not installed."""
     with running_aimock(tmp_path_factory.mktemp("aimock"), NODE_MODULES) as server:
         yield server
+
+
+@pytest_asyncio.fixture
+async def no_job_left() -> AsyncIterator[None]:
+    """Stop compactions that a test leaves running in the background, while its loop still can."""
+    yield
+    jobs = [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]
+    for job in jobs:
+        job.cancel()
+    if jobs:
+        await asyncio.wait(jobs)

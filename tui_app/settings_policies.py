@@ -45,6 +45,7 @@ POLICY_KEYS: Mapping[str, Rule] = {
     "keep_first_run": Flag(),
     "user_share": _PART,
     "facts_share": _PART,
+    "pinned_share": _PART,
     "plan_share": _PART,
     "summary_share": Number(0.01, 0.5, "a share of the window from 0.01 to 0.5, such as 0.06"),
     "summary_by": Choice(("llm", "heuristic")),

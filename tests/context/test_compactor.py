@@ -271,7 +271,7 @@ async def test_the_focus_reaches_the_writer() -> None:
 
 async def test_pinned_messages_stay_with_their_pair() -> None:
     at = bench()
-    at.compactor.pinned = frozenset({6})
+    at.history.pins = frozenset({6})
     kept = [at.history.items()[index].message for index in (5, 6)]
     at.compactor.start("manual")
     await at.compactor.finish()

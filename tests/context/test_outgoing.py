@@ -161,3 +161,11 @@ def test_a_size_that_is_known_refuses_the_request_before_it_is_sent() -> None:
         built(messages, believed(4_000, 400))
     assert error.value.limit == 4_000
     assert error.value.requested > 4_000
+
+
+def test_a_request_that_is_cut_keeps_what_is_pinned() -> None:
+    messages = [said("Never touch the pier."), *long_conversation(30, 800), said("Go on.")]
+    view = viewed(messages, 4_000)
+    assert "Never touch the pier." not in str(build(view, messages, PLIMSOLL).messages)
+    view.pins = frozenset({view.items()[0].key})
+    assert "Never touch the pier." in str(build(view, messages, PLIMSOLL).messages)

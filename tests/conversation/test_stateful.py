@@ -33,9 +33,11 @@ from tui_app.context.policy import PLIMSOLL, Policy, Stages
 from tui_app.context.presets import PRESETS
 from tui_app.context.repair import sendable
 from tui_app.context.spending import Ledger
+from tui_app.context.stages.by_hand import HandStage
 from tui_app.context.stages.relief import Relief, Surroundings
 from tui_app.context.stages.settings import Archive, Trim
 from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
+from tui_app.conversation.by_hand import ByHand
 from tui_app.conversation.compactions import Compactions
 from tui_app.session.agent_view import MESSAGES, fold_agent_view
 from tui_app.session.heads import head_of
@@ -205,6 +207,25 @@ class Session(RuleBasedStateMachine):
     def restore(self, choice: int) -> None:
         rewrites = self.history.view.rewrites
         self.compactions.restore(rewrites[choice % len(rewrites)])
+
+    @precondition(lambda self: self.history.items())
+    @rule(choice=CHOICE, pinned=st.booleans())
+    def pin(self, choice: int, pinned: bool) -> None:
+        items, history = self.history.items(), self.history
+        key, before = items[choice % len(items)].key, history.usage().total
+        ByHand(history, self.compactions).pin(key, pinned=pinned)
+        assert history.usage().total == before
+
+    @precondition(lambda self: self.history.items())
+    @rule(choice=CHOICE, stage=st.sampled_from(["archive", "offload"]))
+    def relieve(self, choice: int, stage: HandStage) -> None:
+        items, hand = self.history.items(), ByHand(self.history, self.compactions)
+        key, before = items[choice % len(items)].key, self.history.usage().total
+        promised = getattr(hand.outlook(key), stage)
+        if hand.relieve(key, stage):
+            assert self.history.usage().total == promised.after < before
+        else:
+            assert promised.refused
 
     @rule(choice=CHOICE)
     def rewind(self, choice: int) -> None:

@@ -46,6 +46,7 @@ def test_the_page_shows_how_to_run_the_example() -> None:
     assert f"docs/examples/{EXAMPLE.name}" in page("docs/context-package.md")
 
 
+@pytest.mark.usefixtures("no_job_left")
 async def test_the_example_runs_without_any_network(example: Any, capsys: pytest.CaptureFixture[str]) -> None:
     await example.main(example.practice_model())
     *compactions, last = capsys.readouterr().out.splitlines()
@@ -54,6 +55,7 @@ async def test_the_example_runs_without_any_network(example: Any, capsys: pytest
     assert last.endswith("of 4,000 tokens")
 
 
+@pytest.mark.usefixtures("no_job_left")
 async def test_a_conversation_goes_on_from_a_file(example: Any, tmp_path: Path) -> None:
     ledger = example.Ledger()
     messages = await example.talk(
@@ -70,6 +72,7 @@ async def test_a_conversation_goes_on_from_a_file(example: Any, tmp_path: Path) 
     assert 0 < ledger.used <= ledger.limit == 4_000
 
 
+@pytest.mark.usefixtures("no_job_left")
 async def test_the_example_runs_on_the_test_model(example: Any) -> None:
     ledger = example.Ledger()
     agent = example.harbour_agent(TestModel(profile=ModelProfile(context_window=4_000)), ledger)
@@ -78,6 +81,7 @@ async def test_the_example_runs_on_the_test_model(example: Any) -> None:
     assert len(summaries(messages)) == 1
 
 
+@pytest.mark.usefixtures("no_job_left")
 async def test_the_example_runs_against_a_server(example: Any, fake_openai: FakeOpenAI) -> None:
     notes = "Title: Ferries\n## Intent\nFind a ferry.\n## Current state\nEvery day from 05:15 to 22:15."
     for day in range(1, 31):

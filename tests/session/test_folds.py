@@ -18,6 +18,7 @@ from tui_app.context.events import (
     CompactionUndone,
     Error,
     HookRan,
+    MessagePinned,
     ModelChange,
     Payload,
     SessionClear,
@@ -38,7 +39,19 @@ TOKENS = {"user": 3}
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["user", "answer", "tool", "system", "compact", "undo", "redo", "clear", "rewind", "failed"]
+            [
+                "user",
+                "answer",
+                "tool",
+                "system",
+                "compact",
+                "undo",
+                "redo",
+                "clear",
+                "rewind",
+                "failed",
+                "pin",
+            ]
         ),
         st.integers(0, 1_000),
     ),
@@ -108,8 +121,9 @@ class Session:
                 self.add(CompactionUndone(compaction=self.agent.compactions[-1]))
             case "redo" if self.agent.undone:
                 self.add(CompactionRedone(compaction=self.agent.undone[-1]))
-            case "clear":
-                self.add(SessionClear())
+            case "clear" | "pin":
+                pin = MessagePinned(seq=1 + choice % 8, pinned=bool(choice % 3))
+                self.add(pin if step == "pin" else SessionClear())
             case "rewind" | "failed":
                 self.rewind(choice, failed=step == "failed")
             case _:

@@ -51,7 +51,6 @@ class Compactor:
     describe: Callable[[BaseException], str] = str
     """Says in one sentence, without its full stop, why a summary request failed."""
     breaker: Breaker = field(default_factory=Breaker)
-    pinned: frozenset[int] = frozenset()
     additions: Additions = no_additions
     """What goes into each replacement beside the summary, read when the compaction starts."""
     way_back: str = WAY_BACK
@@ -144,7 +143,7 @@ class Compactor:
             self.policy,
             trigger=trigger,
             focus=focus,
-            pinned=self.pinned,
+            pinned=self.history.pinned(),
             additions=self.additions(),
         )
         if isinstance(plan, Refusal):

@@ -1,6 +1,6 @@
 """What the governor needs from whoever owns a conversation's history, and the plainest such owner."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Protocol
@@ -8,7 +8,8 @@ from typing import Protocol
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from tui_app.context.events import CompactionComplete, Payload
-from tui_app.context.items import Item, rejoined
+from tui_app.context.items import Item
+from tui_app.context.known import Known
 from tui_app.context.measure import Tally, Weighed
 from tui_app.context.originals import Originals
 from tui_app.context.rewritten import rewritten_items
@@ -81,7 +82,11 @@ class History(Protocol):
         ...
 
     def exempt(self, stage: Stage) -> frozenset[int]:
-        """Keys of messages that a stage must leave alone, because its work on them was taken back."""
+        """Keys of messages that a stage must leave alone: they are pinned, or its work was taken back."""
+        ...
+
+    def pinned(self) -> frozenset[int]:
+        """Keys of messages that stay word for word."""
         ...
 
     def behind(self, item: Item) -> Sequence[Item]:
@@ -124,6 +129,8 @@ class ListHistory:
     counter: TokenCounter
     listener: Callable[[Payload], None] = ignore
     version: int = 0
+    pins: frozenset[int] = frozenset()
+    """Keys of messages that stay word for word, within the budget of the policy."""
     _items: list[Item] = field(default_factory=list)
     _next: int = 1
     _window: ContextWindow = field(default_factory=lambda: ContextWindow(limit=128_000, source="default"))
@@ -163,7 +170,7 @@ class ListHistory:
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
         """Follow the agent's list: known messages keep their key, new ones get the next."""
-        known = _Known(self._items, self._lengths)
+        known = Known(self._items, self._lengths)
         self._lengths = {id(message): len(message.parts) for message in messages}
         places = [index for index, message in enumerate(messages) if known.find(message)]
         answer = places[-1] + 1 if places else -1
@@ -192,8 +199,12 @@ class ListHistory:
         return None
 
     def exempt(self, stage: Stage) -> frozenset[int]:
-        """Nobody takes a rewrite of this list back."""
-        return frozenset()
+        """What is pinned; nobody takes a rewrite of this list back."""
+        return self.pins
+
+    def pinned(self) -> frozenset[int]:
+        """Keys of messages that stay word for word."""
+        return self.pins
 
     def behind(self, item: Item) -> Sequence[Item]:
         """Nothing: what leaves this list is not kept."""
@@ -238,7 +249,7 @@ class ListHistory:
         """Hand an event to the listener."""
         self.listener(payload)
 
-    def _take(self, message: ModelMessage, known: "_Known", *, is_answer: bool) -> list[Item]:
+    def _take(self, message: ModelMessage, known: Known, *, is_answer: bool) -> list[Item]:
         """Make items of a message that was not in the list before; agents join neighbouring requests."""
         reported = 0
         if is_answer:
@@ -262,31 +273,6 @@ class ListHistory:
     def _recount(self) -> None:
         self._counted_by_tokenizer = self.counter.loaded
         self._tally.reset(map(self._weighed, self._items), trusted_after=0)
-
-
-class _Known:
-    """Finds the items of messages that were in the list before."""
-
-    def __init__(self, items: Sequence[Item], lengths: Mapping[int, int]) -> None:
-        self._found = {id(message): group for message, group in rejoined(items)}
-        self._lengths = lengths
-        self._keys = {
-            tuple(map(id, item.message.parts)): item.key
-            for item in items
-            if item.message.parts and self._is_as_before(item.whole or item.message)
-        }
-
-    def key(self, section: ModelMessage) -> int | None:
-        """The key of an item with just these parts, whatever message they were in."""
-        return self._keys.get(tuple(map(id, section.parts)))
-
-    def find(self, message: ModelMessage) -> Sequence[Item]:
-        """The items of a message, none if it is new or has been given other parts since."""
-        return self._found.get(id(message), ()) if self._is_as_before(message) else ()
-
-    def _is_as_before(self, message: ModelMessage) -> bool:
-        parts = len(message.parts)
-        return self._lengths.get(id(message), parts) == parts
 
 
 def reported_tokens(message: ModelMessage) -> int:

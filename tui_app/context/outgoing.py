@@ -37,16 +37,14 @@ def build(
     history: History,
     sent: Sequence[ModelMessage],
     policy: Policy,
-    pinned: frozenset[int] = frozenset(),
     assembly: Assembly | None = None,
 ) -> Outgoing:
-    """Build the request for the view as it is now; the view is not changed.
+    """Build the request for the view as it is now; the view is not changed. What is pinned is left out last.
 
     Args:
         history: Owner of the view.
         sent: What the run would send without us; its last request may hold parts that no history knows.
         policy: Says how far below the limit a cut request must be.
-        pinned: Keys of messages that are left out last.
         assembly: Keeps what it has built for the next request; None begins anew.
 
     Raises:
@@ -60,7 +58,7 @@ def build(
         return Outgoing(messages)
     sizes = sizes_of(items, usage, lambda item: history.weigh(item).total)
     view = _sections(messages)
-    cut = _cut(view, history, sizes, policy, _pinned(view, items, pinned))
+    cut = _cut(view, history, sizes, policy, _pinned(view, items, history.pinned()))
     left = to_messages(_rejoined(cut.items))
     tokens, known = sizes.carried + cut.tokens, most(usage.window)
     smallest = tokens + (_REPAIR_ROOM if isinstance(left[0], ModelResponse) else 0)

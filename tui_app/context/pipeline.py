@@ -194,8 +194,7 @@ class Pipeline:
 
     def _outgoing(self, request: ModelRequestContext) -> ModelRequestContext:
         """The request as it is sent: whole if it fits, else cut for this time only."""
-        pinned = self.compactor.pinned if self.compactor is not None else frozenset[int]()
-        out = build(self.history, request.messages, self.policy, pinned, self._assembly)
+        out = build(self.history, request.messages, self.policy, self._assembly)
         if out.truncation is not None:
             self.history.distrust()
             self.history.report(out.truncation)

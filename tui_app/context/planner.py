@@ -7,6 +7,7 @@ from tui_app.context.additions import CHARS_PER_TOKEN, Addition, fitted, tokens_
 from tui_app.context.events import Trigger
 from tui_app.context.forms import Form
 from tui_app.context.items import Item, is_summary
+from tui_app.context.pins import with_room
 from tui_app.context.policy import Policy, Recent
 from tui_app.context.segments import Split, boundary_of, first_run, split_at
 from tui_app.context.sizes import Sizes, Weigh, sizes_of
@@ -85,7 +86,7 @@ def plan_compaction(
         policy: Triggers and sizes.
         trigger: Why the compaction is wanted.
         focus: What the person wants the summary to keep above all.
-        pinned: Keys of messages that must stay.
+        pinned: Keys of messages that stay as far as the policy has room for them.
         additions: Texts from outside the conversation that go into the replacement.
     """
     if len(items) < 2:
@@ -120,6 +121,7 @@ def _splits(
     A policy that keeps a number of messages or a first run knows nothing of their size: where so much stays
     that nothing is gained, the view is cut by tokens.
     """
+    pinned = with_room(items, pinned, tokens, policy.pinned_budget(usage.window))
     everything = trigger == "manual" and not policy.manual_keeps_recent
     recent = Recent() if everything else _recent(usage, policy, trigger)
     first = first_run(items) if policy.keep_first_run and not everything else 0
@@ -189,11 +191,21 @@ def _with_additions(plan: Plan, policy: Policy, window: ContextWindow, additions
     return replace(plan, summary_budget=summary, prompts_budget=prompts, facts_budget=facts, additions=kept)
 
 
-def irreducible_floor(items: Sequence[Item], usage: ContextUsage, weigh: Weigh, policy: Policy) -> int:
+def irreducible_floor(
+    items: Sequence[Item],
+    usage: ContextUsage,
+    weigh: Weigh,
+    policy: Policy,
+    pinned: frozenset[int] = frozenset(),
+) -> int:
     """Tokens no compaction can remove from a view."""
     sizes = sizes_of(items, usage, weigh)
-    split = next(_splits(items, usage, policy, "manual", lambda item: sizes.of(weigh(item))))
-    return sizes.carried + sum(sizes.of(weigh(item)) for item in (*split.head, *split.recent))
+
+    def tokens(item: Item) -> int:
+        return sizes.of(weigh(item))
+
+    split = next(_splits(items, usage, policy, "manual", tokens, pinned))
+    return sizes.carried + sum(map(tokens, (*split.head, *split.recent)))
 
 
 def _hopeless(split: Split, usage: ContextUsage, floor: int, stays: int) -> str:

@@ -131,6 +131,8 @@ class Policy:
     """Whether a compaction by hand keeps what an automatic one keeps; else all of it is summarised."""
     user_share: float = 0.05
     """Share of the window for what the person said, carried word for word beside the summary."""
+    pinned_share: float = 0.20
+    """Share of the window that pinned messages may take; what has no room leaves as if it were not pinned."""
     facts_share: float = 0.03
     """Share of the window for facts the summary left out."""
     plan_share: float = 0.05
@@ -187,6 +189,10 @@ class Policy:
         if not self.recent_share:
             return 0
         return max(1, min(int(window.limit * self.recent_share), window.effective // 2))
+
+    def pinned_budget(self, window: ContextWindow) -> int:
+        """Tokens that pinned messages may take."""
+        return min(int(window.limit * self.pinned_share), window.effective // 2)
 
     def recent(self, window: ContextWindow) -> Recent:
         """What stays of the newest messages."""

@@ -112,7 +112,11 @@ class Compactions:
         """Tokens no compaction can remove from the view."""
         history = self.history
         return irreducible_floor(
-            history.items(), history.usage(), lambda item: history.weigh(item).total, self.compactor.policy
+            history.items(),
+            history.usage(),
+            lambda item: history.weigh(item).total,
+            self.compactor.policy,
+            history.pinned(),
         )
 
     def stop_automatic(self, *, stop: bool) -> None:

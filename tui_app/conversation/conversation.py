@@ -10,8 +10,10 @@ from tui_app.context.compactor import Compactor
 from tui_app.context.events import QueueChanged, Record, SessionClear, SessionEnd, TurnEnd, TurnStart
 from tui_app.context.usage import ContextUsage
 from tui_app.conversation.bus import EventBus, Subscription
+from tui_app.conversation.by_hand import ByHand
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.hooks.hooks import Hooks
+from tui_app.conversation.outlook import Outlook
 from tui_app.conversation.policy_change import PolicySwitch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.switching import LoadingCancelled, ModelSwitch, SwitchForecast
@@ -20,7 +22,9 @@ from tui_app.conversation.work import (
     ChangePolicy,
     Clear,
     Compact,
+    Pin,
     Prompt,
+    Relieve,
     Restate,
     Restore,
     Rewind,
@@ -59,6 +63,7 @@ class Conversation:
         self.history = history
         self._turns = turns
         self._compactions = compactions
+        self._by_hand = ByHand(history, compactions)
         self._models = models
         self._policies = policies
         self._hooks = hooks
@@ -177,9 +182,9 @@ class Conversation:
         """
         return await self._models.forecast(model)
 
-    def floor(self) -> int:
-        """Tokens no compaction can remove from the view."""
-        return self._compactions.floor()
+    def outlook(self, seq: int) -> Outlook:
+        """What may be done with one message of the next request; nothing is changed."""
+        return self._by_hand.outlook(seq)
 
     async def prepare(self) -> None:
         """Build the current model and measure the view against its window."""
@@ -223,19 +228,29 @@ class Conversation:
             case Compact(focus, trigger, review):
                 if await self._models.ready():
                     await self._compactions.run(trigger, focus, review=review)
+            case ChangePolicy(policy):
+                self._policies.change(policy)
+            case Switch():
+                await self._models.switch(work)
+            case _:
+                self._change(work)
+
+    def _change(self, work: Restate | Restore | Pin | Relieve | Rewind | Clear) -> None:
+        """What changes the view at once."""
+        match work:
             case Restate(undo, compaction):
                 self._compactions.restate(undo=undo, compaction=compaction)
             case Restore(rewrite):
                 self._compactions.restore(rewrite)
+            case Pin(seq, pinned):
+                self._by_hand.pin(seq, pinned=pinned)
+            case Relieve(seq, stage):
+                self._by_hand.relieve(seq, stage)
             case Rewind(to):
                 self._compactions.rewind(to)
             case Clear():
                 self._compactions.cancel()
                 self.history.append(SessionClear())
-            case ChangePolicy(policy):
-                self._policies.change(policy)
-            case Switch():
-                await self._models.switch(work)
 
     async def _turn(self, prompt: Prompt) -> None:
         self.history.append(TurnStart(text=prompt.text))

@@ -63,6 +63,7 @@ class Inspection:
             policy,
             trigger="headless",
             focus=focus,
+            pinned=history.pinned(),
             additions=StandingFiles(history.archive.folder)(),
         )
 

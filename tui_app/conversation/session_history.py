@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.events import (
-    AssistantMessage,
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
@@ -37,7 +36,7 @@ from tui_app.session.visibility import MESSAGES
 from tui_app.session.workspace import TOOL_OUTPUTS
 
 _log = logging.getLogger(__name__)
-_LATER = 2**62
+LATER = 2**62
 """A log number behind all others, for an event that is only tried."""
 
 
@@ -77,11 +76,7 @@ class SessionHistory:
 
     def newest(self) -> Sequence[ModelMessage]:
         """The visible messages from the last answer on; loads no others."""
-        heads = self.view.visible()
-        answers = [place for place, head in enumerate(heads) if head.type == AssistantMessage.TYPE]
-        tail = heads[answers[-1] :] if answers else []
-        self._messages.load(tail)
-        return [self._messages.of(head) for head in tail]
+        return self._messages.newest(self.view.visible())
 
     @property
     def version(self) -> int:
@@ -167,9 +162,13 @@ class SessionHistory:
         return [f"{TOOL_OUTPUTS}/{name}" for name in self.archive.folder.tool_output_names()]
 
     def exempt(self, stage: Stage) -> frozenset[int]:
-        """What a stage must leave alone, because a person took its work back."""
+        """What a stage must leave alone: a person took its work back, or pinned the message."""
         kind = EVENTS[stage].TYPE
-        return frozenset(seq for type_, seq in self.view.restored if type_ == kind)
+        return self.pinned() | {seq for type_, seq in self.view.restored if type_ == kind}
+
+    def pinned(self) -> frozenset[int]:
+        """Keys of the messages a person has pinned."""
+        return frozenset(self.view.pins)
 
     def behind(self, item: Item) -> Sequence[Item]:
         """The originals that a provider's sealed summary stands for, also through an earlier one."""
@@ -191,7 +190,7 @@ class SessionHistory:
         text, messages = storable_list(new_messages(rewrite))
         event = rewrite_event(rewrite, [self.counter.message(message).nonzero() for message in messages])
         before = self.usage()
-        event = measured(event, before, self._after(head_of(_LATER, 0.0, event)))
+        event = measured(event, before, self.after(head_of(LATER, 0.0, event)))
         with as_disk_errors():
             record = self.store.append(self.session, event, text, time=time.time())
         self._messages.put_forms(record.seq, messages)
@@ -202,7 +201,7 @@ class SessionHistory:
     def restore(self, rewrite: int) -> Record:
         """Give the messages of one rewrite their old form back; one event."""
         before = self.usage().total
-        after = self._after(Head(seq=_LATER, type=RewriteUndone.TYPE, ref=rewrite))
+        after = self.after(Head(seq=LATER, type=RewriteUndone.TYPE, ref=rewrite))
         return self.append(RewriteUndone(rewrite=rewrite, tokens_before=before, tokens_after=after))
 
     def rewind(self, to: int) -> Record:
@@ -219,10 +218,10 @@ class SessionHistory:
         """
         now = time.time()
         tokens = self.counter.message(proposal.message)
-        trial = head_of(_LATER, 0.0, replace(proposal.complete, tokens=tokens.nonzero()))
+        trial = head_of(LATER, 0.0, replace(proposal.complete, tokens=tokens.nonzero()))
         said = acknowledged(proposal, self.counter)
-        heads = [trial, *(head_of(_LATER + 1, 0.0, payload) for payload, _ in said)]
-        sizes = Sizes(before=self.usage().total, after=self._after(*heads), summary=tokens)
+        heads = [trial, *(head_of(LATER + 1, 0.0, payload) for payload, _ in said)]
+        sizes = Sizes(before=self.usage().total, after=self.after(*heads), summary=tokens)
         complete, checkpoint = self.archive.write(proposal, self.items(), sizes, now, self.view.compactions)
         self._write([(complete, proposal.message), *said, (checkpoint, None)], now)
         return complete
@@ -246,7 +245,7 @@ class SessionHistory:
         """Undo a compaction that stands, or let an undone one stand again; one event."""
         kind = CompactionUndone if undo else CompactionRedone
         before = self.usage().total
-        after = self._after(Head(seq=_LATER, type=kind.TYPE, ref=compaction))
+        after = self.after(Head(seq=LATER, type=kind.TYPE, ref=compaction))
         record = self.append(kind(compaction=compaction, tokens_before=before, tokens_after=after))
         self.sync_files()
         return record
@@ -270,7 +269,7 @@ class SessionHistory:
             Record(seq=0, time=time.time(), session=self.session, data=GaugeChanged(usage=self.usage()))
         )
 
-    def _after(self, *heads: Head) -> int:
+    def after(self, *heads: Head) -> int:
         """Tokens the next request will have once events have rewritten the view."""
         trial, tally = self.view.copy(), Tally()
         for head in heads:

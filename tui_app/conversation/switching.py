@@ -234,11 +234,12 @@ def _after_compaction(history: SessionHistory, usage: ContextUsage, policy: Poli
     def weigh(item: Item) -> int:
         return history.weigh(item).total
 
-    plan = plan_compaction(history.items(), usage, weigh, policy, trigger="model_switch")
+    pinned = history.pinned()
+    plan = plan_compaction(history.items(), usage, weigh, policy, trigger="model_switch", pinned=pinned)
     if isinstance(plan, Plan):
         added = plan.summary_budget + plan.prompts_budget + plan.facts_budget
         return min(usage.total, plan.floor + added)
-    floor = irreducible_floor(history.items(), usage, weigh, policy)
+    floor = irreducible_floor(history.items(), usage, weigh, policy, pinned)
     # Below that size nothing is refused for want of room, but because nothing is left that could go.
     return floor if floor >= usage.window.effective else usage.total
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from pydantic_core import PydanticSerializationError
 
+from tui_app.context.events import AssistantMessage
 from tui_app.session.heads import Head
 from tui_app.session.store import Store
 
@@ -68,6 +69,13 @@ class ViewMessages:
         found = {head.seq: self.of(head) for head in wanted}
         self._held = held
         return found
+
+    def newest(self, heads: Sequence[Head]) -> list[ModelMessage]:
+        """The messages from the last answer on; loads no others."""
+        answers = [place for place, head in enumerate(heads) if head.type == AssistantMessage.TYPE]
+        tail = heads[answers[-1] :] if answers else []
+        self.load(tail)
+        return [self.of(head) for head in tail]
 
     def load(self, heads: Iterable[Head]) -> None:
         """Read what is missing from the log."""

@@ -69,6 +69,34 @@ class Restore:
 
 
 @dataclass(frozen=True, slots=True)
+class Pin:
+    """Keep a message word for word whatever else leaves, or no longer."""
+
+    seq: int
+    """Log number of the message."""
+    pinned: bool = True
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return f"{'pin' if self.pinned else 'unpin'} #{self.seq}"
+
+
+@dataclass(frozen=True, slots=True)
+class Relieve:
+    """Archive the results of one message, or move them to files."""
+
+    seq: int
+    """Log number of the message."""
+    stage: Literal["archive", "offload"]
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return f"{self.stage} #{self.seq}"
+
+
+@dataclass(frozen=True, slots=True)
 class Rewind:
     """Go on from before a prompt, as if it and all that followed had not been said."""
 
@@ -116,7 +144,7 @@ class Switch:
         return f"/model {self.model}"
 
 
-Work = Prompt | Compact | Restate | Restore | Rewind | Clear | ChangePolicy | Switch
+Work = Prompt | Compact | Restate | Restore | Pin | Relieve | Rewind | Clear | ChangePolicy | Switch
 
 
 @dataclass(slots=True)

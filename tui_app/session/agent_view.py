@@ -13,6 +13,7 @@ from tui_app.context.events import (
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
+    MessagePinned,
     RewriteUndone,
     SessionClear,
     SessionRewind,
@@ -61,6 +62,7 @@ class AgentView:
         undone: Numbers of compactions undone since the last other rewrite, newest last.
         rewrites: Numbers of the stages' rewrites that stand, oldest first.
         restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
+        pins: Messages that stay word for word, by number.
     """
 
     version: int = 0
@@ -68,6 +70,7 @@ class AgentView:
     undone: list[int] = field(default_factory=list)
     rewrites: list[int] = field(default_factory=list)
     restored: set[tuple[str, int]] = field(default_factory=set)
+    pins: set[int] = field(default_factory=set)
     _items: list[ViewItem] = field(default_factory=list)
     _heads: dict[int, Head] = field(default_factory=dict)
     _acknowledged: dict[int, Head] = field(default_factory=dict)
@@ -81,6 +84,9 @@ class AgentView:
         """
         if head.type in MESSAGES:
             self._items.append(ViewItem(head))
+            return False
+        if head.type == MessagePinned.TYPE:
+            (self.pins.add if head.state == "pinned" else self.pins.discard)(head.ref)
             return False
         if not (self._compaction(head) or self._form(head) or self._cut(head)):
             return False
@@ -140,6 +146,7 @@ class AgentView:
             list(self.undone),
             list(self.rewrites),
             set(self.restored),
+            set(self.pins),
             list(self._items),
             dict(self._heads),
             dict(self._acknowledged),
@@ -151,12 +158,11 @@ class AgentView:
 
     def seen(self) -> list[Seen]:
         """Every message there is, hidden ones included, with its kind and whom it is shown to."""
-        archives = {seq for seq in self.rewrites if self._heads[seq].type == ToolArchived.TYPE}
         return [
             seen(
                 item.shown,
                 visible=item.visible,
-                archived=item.head.type == ToolResult.TYPE and item.shown.form[0] in archives,
+                stage=self._heads[item.shown.form[0]].type if item.forms else "",
             )
             for item in self._items
         ]

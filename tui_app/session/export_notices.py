@@ -5,6 +5,7 @@ from tui_app.context.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    MessagePinned,
     ModelChange,
     Payload,
     PolicyChange,
@@ -45,6 +46,8 @@ def _of_context(data: Payload) -> str:
             return f"Compaction #{data.compaction} undone"
         case CompactionRedone():
             return f"Compaction #{data.compaction} redone"
+        case MessagePinned():
+            return f"{'Pinned' if data.pinned else 'Unpinned'}: #{data.seq}"
         case ViewRewrite():
             return f"In the model's context: {rewrite_title(data)}"
         case RewriteUndone():

@@ -16,6 +16,7 @@ from tui_app.context.events import (
     CompactionUndone,
     Error,
     HookRan,
+    MessagePinned,
     ModelChange,
     Payload,
     PolicyChange,
@@ -50,14 +51,14 @@ class Head:
     ids: tuple[str, ...] = ()
     """Tool calls an answer makes; for a call or result its own id."""
     state: str = ""
-    """Outcome of a tool, hook or compaction; ``interrupted`` for a cut answer."""
+    """Outcome of a tool, hook or compaction; ``interrupted`` for a cut answer; ``pinned`` or ``unpinned``."""
     reported: int = 0
     """Input plus output tokens the provider reported with an answer."""
     model: str = ""
     """Model of an answer or a change; file name of a checkpoint."""
     ref: int = 0
-    """Log number another event points to: the compaction undone, the message rewound to, the message that a
-    summary stands behind. Of a checkpoint its own number."""
+    """Log number another event points to: the compaction undone, the message rewound to or pinned, the one
+    that a summary stands behind. Of a checkpoint its own number."""
     removed: tuple[tuple[int, int], ...] = ()
     changes: tuple[tuple[int, dict[str, int]], ...] = ()
     """Of a rewrite: log number and tokens of each message that has another form now."""
@@ -135,6 +136,8 @@ def _conversation(base: Head, payload: Payload) -> Head | None:
                 ids=(payload.tool_call_id,),
                 state=payload.outcome,
             )
+        case MessagePinned():
+            return _with(base, ref=payload.seq, state="pinned" if payload.pinned else "unpinned")
         case _:
             return None
 

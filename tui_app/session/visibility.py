@@ -48,6 +48,8 @@ class Seen:
     kind: MessageKind
     agent: bool
     """Whether the next request holds it: then it is counted, sent, and in exports of the agent view."""
+    stage: str = ""
+    """Type of the event that gave it the form it has now; empty while it is as it was said."""
 
     @property
     def user(self) -> bool:
@@ -55,13 +57,14 @@ class Seen:
         return self.head.type in MESSAGES
 
 
-def seen(head: Head, *, visible: bool, archived: bool) -> Seen:
+def seen(head: Head, *, visible: bool, stage: str = "") -> Seen:
     """Tell who sees a message.
 
     Args:
         head: The message, in the form it has now.
         visible: Whether nothing has taken it out of the agent view.
-        archived: Whether it is a tool result of which the model has but a stub.
+        stage: Type of the event that gave it its form; of an archived tool result the model has but a stub.
     """
     kind = _SAID.get(head.type) or _STAND_INS[head.type]
-    return Seen(head, "tool_result_archived" if archived else kind, agent=visible)
+    archived = kind == "tool_result" and stage == ToolArchived.TYPE
+    return Seen(head, "tool_result_archived" if archived else kind, agent=visible, stage=stage)

@@ -88,7 +88,7 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.context", key="f3", action="slash('/context')", description="What fills the context",
-        tooltip="Tokens by category and the biggest messages.", label="f3", hint="context", rank=3,
+        tooltip="Tokens by category, and every message.", label="f3", hint="context", rank=3,
     ),
     KeyBinding(
         id="chat.timeline", key="ctrl+t", action="timeline", description="Show or hide the timeline",

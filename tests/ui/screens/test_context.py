@@ -1,19 +1,36 @@
-"""The context screen: rows that sum, and a way to the biggest messages."""
+"""The context screen: rows that sum, every item of the next request, and what each key does to one."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
-from textual.widgets import Static
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
 
 from tui_app.context.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
+from tui_app.conversation.outlook import Move, Outlook
+from tui_app.conversation.work import Pin, Relieve, Restore, Work
+from tui_app.session.ledger import ItemState, LedgerRow
+from tui_app.session.stats import StageRow
 from tui_app.session.visibility import MessageKind
-from tui_app.ui.flows.context import KINDS
 from tui_app.ui.glyphs import PLAIN, UNICODE
-from tui_app.ui.screens.context import ContextScreen, ItemRow, category_lines, category_rows
+from tui_app.ui.screens.context import ContextScreen
+from tui_app.ui.screens.context_text import (
+    KINDS,
+    STATES,
+    ContextView,
+    arranged,
+    category_lines,
+    category_rows,
+    category_words,
+    forecast,
+    limits,
+    outlook_text,
+)
+from tui_app.ui.widgets.ledger_list import LedgerList
 
 USAGE = ContextUsage(
     parts=Breakdown(system=2_100, tools=4_800, user=3_000, assistant=14_200, tool_results=60_900),
@@ -21,9 +38,55 @@ USAGE = ContextUsage(
     messages=212,
     unmeasured=500,
 )
-ITEMS = [
-    ItemRow(tokens=18_300 - n, kind="tool result", what=f"[/x] pytest {n}", seq=142 + n) for n in range(30)
-]
+ITEMS = tuple(
+    LedgerRow(
+        tokens=18_300 - n,
+        age=40 - n,
+        kind="tool_result" if n % 2 else "user",
+        title=f"[/x] pytest {n}",
+        seq=142 + n,
+    )
+    for n in range(30)
+)
+OUTLOOK = Outlook(
+    seq=1,
+    archive=Move(60_000),
+    offload=Move(refused="This result is in a file already."),
+    restore=Move(90_000),
+    floor=11_200,
+    pinned=3_100,
+    pin_budget=25_600,
+)
+VIEW = ContextView(
+    usage=USAGE,
+    rows=ITEMS,
+    turns_left=3,
+    saved=(StageRow(stage="offload", count=2, tokens_removed=44_000), StageRow(stage="trim", count=1)),
+    outlook=OUTLOOK,
+)
+
+
+@dataclass
+class Source:
+    """What the screen would get of a session."""
+
+    view: ContextView = VIEW
+    version: int = 0
+    asked: list[Work] = field(default_factory=list)
+    read_only: str = ""
+
+    async def read(self) -> ContextView:
+        return self.view
+
+    async def outlook(self, seq: int) -> Outlook:
+        return replace(self.view.outlook, seq=seq)
+
+    def note(self, form: tuple[int, int]) -> str:
+        return "tool_outputs/grep_1.txt" if form[0] else ""
+
+    def submit(self, work: Work) -> str:
+        self.asked.append(work)
+        return self.read_only
 
 
 class Host(App[None]):
@@ -59,28 +122,177 @@ def test_what_no_category_explains_is_named() -> None:
     assert "total                 85,500   66%" in text
 
 
+def words(pilot: Pilot[None]) -> str:
+    return "\n".join(str(widget.render()) for widget in pilot.app.screen.query(Static))
+
+
+def painted(pilot: Pilot[None]) -> list[str]:
+    rows = pilot.app.screen.query_one(LedgerList).rows
+    return [rows.render_line(y).text.rstrip() for y in range(rows.size.height)]
+
+
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 async def test_enter_names_the_message_to_show(size: tuple[int, int]) -> None:
-    app = Host(ContextScreen(USAGE, ITEMS, floor=11_200))
+    app = Host(ContextScreen(Source(), VIEW))
     async with app.run_test(size=size) as pilot:
-        heads = [str(widget.render()) for widget in app.screen.query(Static)]
+        heads = words(pilot)
         assert "Context   66% of 128k · ~85.5k · ok" in heads
-        assert "212 messages · reserve 8k · compacts at 80% · floor 11.2k: cannot go lower" in heads
+        assert "212 messages · reserve 8k · compacts at 80% (in about 3 turns)" in heads
+        assert "pinned 3.1k of 25.6k · floor 11.2k: cannot go lower" in heads
+        assert "saved so far: offload 44.0k" in heads
+        assert "trim" not in heads
         assert app.screen.query_one("#dialog-hints").region.bottom <= size[1]
+        assert painted(pilot)[0].split()[:4] == ["18.3k", "40", "you", "[/x]"]
+        assert painted(pilot)[0].endswith("visible  #142")
         await pilot.press("down", "enter")
         assert app.results == [143]
 
 
 @pytest.mark.parametrize("key", ["escape", "f3"])
 async def test_nothing_known_is_said_and_closes(key: str) -> None:
-    app = Host(ContextScreen(None))
+    empty = ContextView()
+    app = Host(ContextScreen(Source(empty), empty))
     async with app.run_test(size=(80, 24)) as pilot:
-        heads = [str(widget.render()) for widget in app.screen.query(Static)]
-        assert "Context   ?% of ?" in heads
-        await pilot.press("enter", key)
+        assert "Context   ?% of ?" in words(pilot)
+        await pilot.press("enter", "p", "a", "s", key)
         assert app.results == [None]
+
+
+@pytest.mark.parametrize(
+    ("key", "work"),
+    [
+        ("p", Pin(143)),
+        ("a", Relieve(143, "archive")),
+        ("u", Restore(7)),
+        ("r", Restore(7)),
+    ],
+)
+async def test_each_key_asks_for_one_thing_with_the_marked_item(key: str, work: Work) -> None:
+    rows = tuple(replace(row, form=(7, 0), state="offloaded") for row in ITEMS)
+    source = Source(replace(VIEW, rows=rows))
+    async with Host(ContextScreen(source, source.view)).run_test(size=(120, 40)) as pilot:
+        assert painted(pilot)[0].endswith("in grep_1.txt  #142")
+        await pilot.press("down", key)
+        assert source.asked == [work]
+        assert "it is done when what runs has ended" in words(pilot)
+
+
+async def test_a_pinned_item_is_unpinned() -> None:
+    source = Source(replace(VIEW, rows=(replace(ITEMS[0], pinned=True), *ITEMS[1:])))
+    async with Host(ContextScreen(source, source.view)).run_test(size=(120, 40)) as pilot:
+        assert painted(pilot)[0].endswith("pinned, visible  #142")
+        await pilot.press("p")
+        assert source.asked == [Pin(142, pinned=False)]
+
+
+async def test_what_makes_no_sense_is_said_and_not_asked_for() -> None:
+    source = Source()
+    async with Host(ContextScreen(source, VIEW)).run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert "after a: 46% of 128k (-25.5k) · u: 70% of 128k (+4.5k)" in words(pilot)
+        await pilot.press("o")
+        assert source.asked == []
+        assert "This result is in a file already." in words(pilot)
+
+
+async def test_a_session_that_is_only_shown_says_so() -> None:
+    source = Source(replace(VIEW, outlook=Outlook()), read_only="Another window writes it.")
+    async with Host(ContextScreen(source, source.view)).run_test(size=(80, 24)) as pilot:
+        await pilot.press("a")
+        assert "Another window writes it." in words(pilot)
+
+
+async def test_words_narrow_the_list_and_esc_ends_the_search_first() -> None:
+    app = Host(ContextScreen(Source(), VIEW))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("slash", *"pytest #149")
+        assert "1 of 30 with 'pytest #149'" in words(pilot)
+        assert [row.split()[-1] for row in painted(pilot) if row] == ["#149"]
+        await pilot.press("enter", "s", "s")
+        assert "by kind   1 of 30" in words(pilot)
+        await pilot.press("escape")
+        assert not app.screen.query_one(Input).display
+        assert "1 of 30" not in words(pilot)
+        await pilot.press("escape")
+        assert app.results == [None]
+
+
+async def test_news_are_shown_and_the_mark_stays_on_its_item() -> None:
+    source = Source()
+    app = Host(ContextScreen(source, VIEW))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("down", "down")
+        ledger = app.screen.query_one(LedgerList)
+        assert ledger.marked == ITEMS[2]
+        changed = replace(ITEMS[2], tokens=5, state="archived", kind="tool_result_archived")
+        source.view = replace(VIEW, rows=(*ITEMS[:2], changed, *ITEMS[3:]), turns_left=9)
+        source.version += 1
+        while "in about 9 turns" not in words(pilot):
+            await pilot.pause(0.01)
+        assert ledger.marked == changed
+        assert ledger.rows.cursor == len(ITEMS) - 1, "it is the smallest now"
+
+
+async def test_thousands_of_items_are_painted_a_window_at_a_time() -> None:
+    asked: list[tuple[int, int]] = []
+
+    class Counting(Source):
+        def note(self, form: tuple[int, int]) -> str:
+            asked.append(form)
+            return ""
+
+    rows = tuple(replace(ITEMS[0], seq=n, form=(n, 0)) for n in range(20_000))
+    source = Counting(replace(VIEW, rows=rows))
+    app = Host(ContextScreen(source, source.view))
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert len(list(app.screen.query("*"))) < 20
+        await pilot.press("end")
+        assert painted(pilot)[-1].endswith("#19999")
+    assert max(number for number, _ in asked) == 19_999
+    assert len({number for number, _ in asked}) < 100
+
+
+@given(
+    st.lists(
+        st.builds(
+            LedgerRow,
+            seq=st.integers(1, 99),
+            tokens=st.integers(0, 9_999),
+            age=st.integers(1, 9),
+            kind=st.sampled_from(sorted(KINDS)),
+            title=st.text(max_size=9),
+        )
+    )
+)
+def test_ordering_loses_nothing(rows: list[LedgerRow]) -> None:
+    by_tokens = arranged(rows, "tokens", "")
+    assert [row.tokens for row in by_tokens] == sorted((row.tokens for row in rows), reverse=True)
+    assert arranged(rows, "age", "") == rows
+    kinds = [KINDS[row.kind] for row in arranged(rows, "kind", "  ")]
+    assert kinds == sorted(KINDS[row.kind] for row in rows)
+
+
+def test_a_forecast_says_nothing_it_does_not_know() -> None:
+    assert forecast(None) == ""
+    assert [forecast(turns) for turns in (0, 1, 3, 100)] == [
+        "with the next request", "in about 1 turn", "in about 3 turns", "in more than 99 turns",
+    ]  # fmt: skip
+    assert "compacts at 80% ·" in limits(replace(VIEW, turns_left=None), UNICODE)
+
+
+def test_taking_back_says_how_much_comes_back() -> None:
+    assert outlook_text(USAGE, OUTLOOK, 7, UNICODE).endswith("(+4.5k), all 7 items of that step")
+    nothing = Move(refused="Only results.")
+    refused = replace(OUTLOOK, archive=nothing, offload=nothing, restore=nothing)
+    assert outlook_text(USAGE, refused, 0, UNICODE) == ""
+    assert outlook_text(USAGE, Outlook(), 0, UNICODE) == ""
+
+
+def test_categories_in_few_words() -> None:
+    assert category_words(USAGE).plain.replace("\u00a0", " ").startswith("system prompt 2.1k  tool def")
 
 
 def test_every_kind_of_message_has_a_name_that_fits_its_column() -> None:
     assert set(KINDS) == set(get_args(MessageKind))
     assert all(0 < len(name) <= 12 for name in KINDS.values())
+    assert set(STATES) == set(get_args(ItemState))

@@ -5,9 +5,11 @@ from collections.abc import Callable
 import pytest
 from textual.app import App, ComposeResult
 
+from tests.ui.screens.test_context import Source
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.ui.glyphs import PLAIN, Glyphs
-from tui_app.ui.screens.context import ContextScreen, category_rows
+from tui_app.ui.screens.context import ContextScreen
+from tui_app.ui.screens.context_text import ContextView, category_rows
 from tui_app.ui.themes import THEMES
 from tui_app.ui.widgets.gauge import ContextGauge, measure_bar
 from tui_app.ui.widgets.gauge_text import gauge_text, percent_text, threshold_text, zone
@@ -170,7 +172,8 @@ async def test_one_wording_on_every_screen(make: Callable[[], ContextUsage]) -> 
     async with app.run_test(size=(80, 24)) as pilot:
         app.query_one(ContextGauge).usage = make()
         said = app.query_one(ContextGauge).text
-        app.push_screen(ContextScreen(make()))
+        view = ContextView(usage=make())
+        app.push_screen(ContextScreen(Source(view), view))
         await pilot.pause()
         heading = app.screen.query(".dialog-title").first()
         assert said in str(heading.render())

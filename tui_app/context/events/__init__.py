@@ -24,6 +24,7 @@ from tui_app.context.events.hooks import HookName, HookOutcome, HookRan
 from tui_app.context.events.messages import (
     AssistantDelta,
     AssistantMessage,
+    MessagePinned,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -89,6 +90,7 @@ __all__ = [
     "HookOutcome",
     "HookRan",
     "MemoryPressure",
+    "MessagePinned",
     "ModelChange",
     "Notice",
     "Outcome",

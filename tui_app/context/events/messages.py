@@ -72,6 +72,17 @@ class ToolResult(Payload):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MessagePinned(Payload):
+    """A message stays word for word whatever else leaves, or no longer."""
+
+    TYPE: ClassVar[str] = "message.pinned"
+    seq: int
+    """Log number of the message."""
+    pinned: bool = True
+    """Whether it stays from now on; false takes the pin away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStart(Payload):
     """A turn began: the prompt left the queue."""
 

@@ -22,6 +22,7 @@ from tui_app.context.events.hooks import HookRan
 from tui_app.context.events.messages import (
     AssistantDelta,
     AssistantMessage,
+    MessagePinned,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -53,6 +54,7 @@ PAYLOADS: tuple[type[Payload], ...] = (
     AssistantMessage,
     ToolCall,
     ToolResult,
+    MessagePinned,
     UsageInfo,
     Truncation,
     CompactionStart,

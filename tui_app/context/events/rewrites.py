@@ -29,6 +29,7 @@ class ViewRewrite(Payload):
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the digest that stands for archived results, by category; empty without one."""
     policy: str = ""
+    """Name of the policy that wanted it; empty where a person did."""
     tokens_before: int = 0
     tokens_after: int = 0
     tokens_removed: int = 0

@@ -1,73 +1,23 @@
 """What fills the context, and the session in words."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual.app import App
 
-from tui_app.session.agent_view import weighed
-from tui_app.session.visibility import MessageKind
 from tui_app.ui.chat_session import ChatSession
-from tui_app.ui.screens.context import ContextScreen, ItemRow
+from tui_app.ui.flows.context_source import SessionContext
+from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.widgets.chat_pane import marks
 from tui_app.ui.widgets.gauge_text import gauge_text
 
-if TYPE_CHECKING:
-    from tui_app.conversation.opening import OpenSession
-
-_BIGGEST = 30
-_CALLS_ONLY = "(calls tools)"
-"""Stands for an answer without text."""
-KINDS: dict[MessageKind, str] = {
-    "user": "you",
-    "assistant": "answer",
-    "tool_result": "tool result",
-    "tool_result_archived": "archived",
-    "system": "system",
-    "tool_summary": "tool digest",
-    "summary": "summary",
-    "acknowledgement": "for summary",
-}
-"""What a person reads for a kind of message."""
-
 
 async def show_context(app: App[Any], session: ChatSession) -> int:
-    """Show the breakdown; the number of the message the person wants to see, 0 for none."""
-    usage = session.state.usage
-    messages = [each for each in session.presenter.agent_view.seen() if each.agent]
-    titles = {entry.result_seq or entry.seq: entry.title for entry in session.presenter.view.entries}
-    rows = [
-        ItemRow(
-            tokens=weighed(each.head).tokens.total,
-            kind=KINDS[each.kind],
-            what=titles.get(each.head.seq, each.head.title) or _CALLS_ONLY,
-            seq=each.head.seq,
-        )
-        for each in messages
-    ]
-    rows.sort(key=lambda row: -row.tokens)
-    background, blocking = marks(session.launch.settings, usage, session.state.policy)
-    wanted = await app.push_screen_wait(
-        ContextScreen(
-            usage,
-            rows[:_BIGGEST],
-            background=background,
-            blocking=blocking,
-            floor=await _floor(session),
-            glyphs=session.glyphs,
-        )
-    )
+    """Show what fills the context; the number of the message the person wants to see, 0 for none."""
+    source = SessionContext(session)
+    wanted = await app.push_screen_wait(ContextScreen(source, await source.read(), glyphs=session.glyphs))
     rows_of = {entry.result_seq: entry.seq for entry in session.presenter.view.entries if entry.result_seq}
     return rows_of.get(wanted or 0, wanted or 0)
-
-
-async def _floor(session: ChatSession) -> int:
-    """Tokens no compaction can remove; 0 while the agent side is not there."""
-
-    async def plan(opened: "OpenSession") -> int:
-        return opened.conversation.floor()
-
-    return await session.link.ask(plan) if not session.read_only else 0
 
 
 async def show_status(app: App[Any], session: ChatSession) -> None:

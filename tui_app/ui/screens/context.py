@@ -1,106 +1,65 @@
-"""What fills the context: tokens by category, and the biggest messages."""
+"""What fills the context: tokens by category, every item of the next request, and what to do with one."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+import asyncio
+from collections.abc import Callable
+from typing import ClassVar, Protocol
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import Static
 
-from tui_app.context.usage import CATEGORIES, Breakdown, ContextUsage
-from tui_app.ui.format import tokens
+from tui_app.conversation.outlook import Move, Outlook
+from tui_app.conversation.work import Pin, Relieve, Restore, Work
+from tui_app.session.ledger import LedgerRow, together
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
-from tui_app.ui.safe_text import one_line
-from tui_app.ui.screens.dialog import Dialog
-from tui_app.ui.widgets.gauge_text import (
-    BACKGROUND,
-    BLOCKING,
-    gauge_text,
-    percent_text,
-    threshold_text,
-    unmarked_text,
-    window_text,
+from tui_app.ui.screens.context_text import (
+    ContextView,
+    category_lines,
+    category_words,
+    headline,
+    limits,
+    outlook_text,
+    saved_text,
 )
+from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.widgets.ledger_list import LedgerList
+from tui_app.ui.widgets.row_list import RowList
 
-NAMES: dict[str, str] = {
-    "system": "system prompt",
-    "tools": "tool definitions",
-    "memory": "memory",
-    "summary": "summaries",
-    "user": "you",
-    "assistant": "answers",
-    "thinking": "thinking",
-    "tool_calls": "tool calls",
-    "tool_results": "tool results",
-    "attachments": "attachments",
-}
-"""Categories as a person reads them."""
-UNMEASURED = "not measured"
+LOOK_S = 0.2
+"""Seconds between two looks at whether anything has changed while the screen is open."""
+ROOMY = 30
+"""Rows from which each category has one of its own."""
+_WAITS = "Asked for: it is done when what runs has ended."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemRow:
-    """One of the biggest messages."""
+class ContextSource(Protocol):
+    """Where the screen gets what it shows, and what does what is asked for."""
 
-    tokens: int
-    kind: str
-    what: str
-    seq: int
-    """Log number."""
+    @property
+    def version(self) -> object:
+        """Changes with everything that the screen shows."""
+        ...
 
+    async def read(self) -> ContextView:
+        """All that is shown, as it is now."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class CategoryRow:
-    """Tokens of one category."""
+    async def outlook(self, seq: int) -> Outlook:
+        """What may be done with an item; one without a number where that is not known."""
+        ...
 
-    name: str
-    tokens: int
+    def note(self, form: tuple[int, int]) -> str:
+        """What was done to an item, by the place of its form."""
+        ...
 
-
-def category_rows(usage: ContextUsage) -> list[CategoryRow]:
-    """Categories that hold anything; together with ``not measured`` they sum to the total."""
-    held = _by_category(usage.parts)
-    rows = [CategoryRow(NAMES[name], count) for name, count in held if count]
-    if usage.unmeasured:
-        rows.append(CategoryRow(UNMEASURED, usage.unmeasured))
-    return rows
-
-
-def _by_category(parts: Breakdown) -> list[tuple[str, int]]:
-    figures = (
-        parts.system, parts.tools, parts.memory, parts.summary, parts.user, parts.assistant, parts.thinking,
-        parts.tool_calls, parts.tool_results, parts.attachments,
-    )  # fmt: skip
-    return list(zip(CATEGORIES, figures, strict=True))
-
-
-def category_lines(usage: ContextUsage, bar_width: int, glyphs: Glyphs) -> Content:
-    """One row per category: name, exact tokens, share of the window, bar; then the total."""
-    rows = category_rows(usage)
-    limit = max(1, usage.window.limit)
-    biggest = max((row.tokens for row in rows), default=1)
-    lines = []
-    for row in rows:
-        cells = max(1, round(bar_width * row.tokens / max(1, biggest))) if row.tokens > 0 else 0
-        lines.append(
-            Content.assemble(
-                f"{row.name:<17}{row.tokens:>11,} {_share(row.tokens, limit):>5}  ",
-                (glyphs.gauge_full * cells, "$text-accent"),
-            )
-        )
-    total = f"{'total':<17}{usage.total:>11,} {_share(usage.total, limit):>5}"
-    return Content("\n").join([*lines, Content.styled(total, "bold")])
-
-
-def _share(count: int, limit: int) -> str:
-    return percent_text(count, limit) if count >= 0 else ""
+    def submit(self, work: Work) -> str:
+        """Ask for something; why it cannot be done, empty when it was asked for."""
+        ...
 
 
 class ContextScreen(Dialog[int]):
@@ -109,87 +68,139 @@ class ContextScreen(Dialog[int]):
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/context.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "f3",
-            "close",
-            "Close",
-            show=False,
-            id="context.close",
+            "f3", "dismiss", "Close", show=False, id="context.close",
             tooltip="The key that opened it closes it.",
         ),
-    ]
+        Binding("p", "pin", "Pin", show=False, id="context.pin", tooltip="Keep the item word for word."),
+        Binding(
+            "a", "archive", "Archive", show=False, id="context.archive", tooltip="Leave a digest of a result."
+        ),
+        Binding(
+            "o", "offload", "Offload", show=False, id="context.offload", tooltip="Put a result in a file."
+        ),
+        Binding(
+            "u,r", "restore", "Take back", show=False, id="context.restore",
+            tooltip="Give all that was rewritten in one step its old form back.",
+        ),
+    ]  # fmt: skip
     HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "show in the chat", 1),
-        Hint("up/down", "choose", 2),
+        Hint("enter", "show in the chat", 4),
+        Hint("p", "pin", 1, "screen.pin"),
+        Hint("o", "offload", 2, "screen.offload"),
+        Hint("a", "archive", 2, "screen.archive"),
+        Hint("u", "take back", 3, "screen.restore"),
+        Hint("s", "order", 5),
+        Hint("/", "search", 6),
         Hint("esc", "close", 0, "screen.close"),
     )
 
-    def __init__(
-        self,
-        usage: ContextUsage | None,
-        biggest: Sequence[ItemRow] = (),
-        *,
-        background: float = BACKGROUND,
-        blocking: float = BLOCKING,
-        floor: int = 0,
-        glyphs: Glyphs = UNICODE,
-    ) -> None:
-        """Show a measurement.
+    def __init__(self, source: ContextSource, view: ContextView, *, glyphs: Glyphs = UNICODE) -> None:
+        """Show what fills the context.
 
         Args:
-            usage: The measured context; ``None`` while nothing is known.
-            biggest: Largest messages first.
-            background: Share of the window at which compaction starts by itself; 0 for never.
-            blocking: Share of the window at which sending waits for it; 0 for never.
-            floor: Tokens below which no compaction can bring the context; 0 when not known.
+            source: Where news come from.
+            view: The context as it is.
             glyphs: Signs to draw with.
         """
         super().__init__()
-        self._usage, self._biggest = usage, tuple(biggest)
-        self._background, self._blocking = background, blocking
-        self._floor, self._glyphs = floor, glyphs
+        self._source, self._view, self._glyphs = source, view, glyphs
+        self._version = source.version
+        self._outlook = Outlook()
 
     def compose(self) -> ComposeResult:
-        """Figures, categories, biggest messages, keys."""
+        """Figures, categories, items, what was saved and what could be, keys."""
         with Vertical(classes="dialog -full"):
-            yield self.heading(self._headline())
-            yield Static(Content(self._limits()), classes="dialog-note", markup=False)
-            if self._usage is not None:
-                bars = category_lines(self._usage, max(8, self.app.size.width - 44), self._glyphs)
-                yield Static(bars, id="context-categories", markup=False)
-            yield Static(Content("    tok  kind          what"), id="context-head", markup=False)
-            yield OptionList(*map(self._item, self._biggest), id="context-items", compact=True, markup=False)
+            yield self.heading(headline(self._view))
+            yield Static(id="context-limits", classes="dialog-note", markup=False)
+            yield Static(id="context-categories", markup=False)
+            yield LedgerList(self._view.rows, self._source.note)
+            yield Static(id="context-saved", classes="dialog-note", markup=False)
+            yield Static(id="context-outlook", classes="dialog-note", markup=False)
             yield self.hints()
 
     def on_mount(self) -> None:
-        """The list has the focus."""
-        self.query_one(OptionList).focus()
+        """Write the figures, and look for news from now on."""
+        self.set_class(self.app.size.height >= ROOMY, "-roomy")
+        self._write()
+        self._follow()
 
-    @on(OptionList.OptionSelected)
-    def _selected(self, event: OptionList.OptionSelected) -> None:
+    @work(exit_on_error=False)
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            if self._source.version != self._version:
+                self._version = self._source.version
+                self._view = await self._source.read()
+                self.query_one(LedgerList).show(self._view.rows)
+                self._write()
+
+    def _write(self) -> None:
+        """Put all figures on the screen but those of the marked item."""
+        view = self._view
+        saved = saved_text(view.saved, self._glyphs)
+        self.query_one(".dialog-title", Static).update(Content(headline(view)))
+        _say(self, "#context-limits", limits(view, self._glyphs))
+        _say(self, "#context-saved", saved)
+        self.query_one("#context-saved").display = bool(saved)
+        if view.usage is not None:
+            width = max(8, self.app.size.width - 44)
+            lines = category_lines(view.usage, width, self._glyphs)
+            words = lines if self.has_class("-roomy") else category_words(view.usage)
+            self.query_one("#context-categories", Static).update(words)
+
+    @on(LedgerList.Marked)
+    def _marked(self, event: LedgerList.Marked) -> None:
         event.stop()
-        self.dismiss(self._biggest[event.option_index].seq)
+        self._look()
 
-    def _headline(self) -> str:
-        words = gauge_text(self._usage, background=self._background, blocking=self._blocking)
-        return f"Context   {words}"
+    @work(group="outlook", exclusive=True, exit_on_error=False)
+    async def _look(self) -> None:
+        """Say what may be done with the marked item, and what the gauge would say then."""
+        row = self.query_one(LedgerList).marked
+        self._outlook = await self._source.outlook(row.seq) if row is not None else Outlook()
+        count = together(self._view.rows, row) if row is not None else 0
+        _say(self, "#context-outlook", outlook_text(self._view.usage, self._outlook, count, self._glyphs))
 
-    def _limits(self) -> str:
-        usage = self._usage
-        if usage is None:
-            return "Nothing is measured yet."
-        parts = [f"{usage.messages} messages"]
-        if usage.window.reserve:
-            parts.append(f"reserve {window_text(usage.window.reserve)}")
-        parts.append(threshold_text(self._background) or unmarked_text(self._background, self._blocking))
-        if self._floor:
-            parts.append(f"floor {tokens(self._floor)}: cannot go lower")
-        return f" {self._glyphs.separator} ".join(parts)
+    @on(RowList.Selected)
+    def _selected(self, event: RowList.Selected) -> None:
+        event.stop()
+        row = self.query_one(LedgerList).marked
+        if row is not None:
+            self.dismiss(row.seq)
 
-    @staticmethod
-    def _item(row: ItemRow) -> Option:
-        text = Content.assemble(
-            f"{tokens(row.tokens):>6}  ",
-            (f"{one_line(row.kind, 12):<12}  ", "$text-muted"),
-            one_line(row.what, 200),
+    def action_close(self) -> None:
+        """End the search, or close without a decision."""
+        if not self.query_one(LedgerList).end_search():
+            self.dismiss(None)
+
+    def action_pin(self) -> None:
+        """Pin the marked item, or take its pin away."""
+        self._ask(lambda row: Pin(row.seq, not row.pinned), self._outlook.pin)
+
+    def action_archive(self) -> None:
+        """Archive the marked item."""
+        self._ask(lambda row: Relieve(row.seq, "archive"), self._outlook.archive)
+
+    def action_offload(self) -> None:
+        """Put the marked item in a file."""
+        self._ask(lambda row: Relieve(row.seq, "offload"), self._outlook.offload)
+
+    def action_restore(self) -> None:
+        """Take back what the marked item was rewritten with."""
+        self._ask(lambda row: Restore(row.form[0]), self._outlook.restore)
+
+    def _ask(self, work: Callable[[LedgerRow], Work], move: Move) -> None:
+        """Have something done with the marked item, or say why not."""
+        row = self.query_one(LedgerList).marked
+        if row is None:
+            return
+        known = self._outlook.seq == row.seq
+        _say(
+            self,
+            "#context-outlook",
+            (move.refused if known else "") or self._source.submit(work(row)) or _WAITS,
         )
-        return Option(text.append(Content.styled(f"  #{row.seq}", "$text-muted")))
+
+
+def _say(screen: ContextScreen, where: str, text: str) -> None:
+    screen.query_one(where, Static).update(Content(text))

@@ -86,6 +86,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         row: Callable[[int], Row],
         *,
         head: str = "",
+        follows: bool = True,
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
@@ -94,6 +95,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         Args:
             row: Returns the row with an index; called for visible rows only.
             head: A title that stays at the top while the rows scroll under it; empty for none.
+            follows: Whether it starts at its end and stays there while rows come.
             id: Textual id.
             classes: Textual classes.
         """
@@ -102,7 +104,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self._head = head
         self._head_rows = 1 if head else 0
         self._count = 0
-        self._following = True
+        self._follows = self._following = follows
         self._placing = False
         self._placed_rows = 0
 
@@ -148,7 +150,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         super().watch_scroll_y(old_value, new_value)
         # With another height than was placed for, Textual has moved the window, not a person.
         if not self._placing and self.size.height == self._placed_rows:
-            self._following = round(new_value) >= self.max_scroll_y
+            self._following = self._follows and round(new_value) >= self.max_scroll_y
 
     def watch_cursor(self, cursor: int | None) -> None:
         """Bring the focused row into view."""

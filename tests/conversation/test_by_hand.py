@@ -1,0 +1,210 @@
+"""Single messages of the next request: pinned, archived or moved to a file by hand, and taken back."""
+
+import pytest
+
+from tests.conversation.driving import Desk, assert_valid, done, of, turn
+from tests.conversation.jobs import beside_the_job, with_job
+from tests.conversation.logged import answer, opened, result, say
+from tests.conversation.test_rewrites import LINES, stored, view
+from tests.servers.behaviours import Text, tool
+from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.signals import Signal
+from tui_app.agent.recorder import Recorder
+from tui_app.agent.turn import TurnRunner
+from tui_app.context.compactor import Compactor, State
+from tui_app.context.events import MessagePinned, Notice, Record, ToolArchived, ToolOffloaded
+from tui_app.context.policy import PLIMSOLL
+from tui_app.context.stages.by_hand import ARCHIVED, IN_FILE, NO_GAIN, NO_RESULT, UNREAD
+from tui_app.context.stages.relief import Relief, Surroundings
+from tui_app.conversation.by_hand import ByHand
+from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.work import Compact, Pin, Relieve, Restore
+from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.store import Store
+from tui_app.session.workspace import SessionFolder
+
+from pydantic_ai import Agent  # isort: skip
+
+
+def by_hand(history: SessionHistory) -> ByHand:
+    compactor = Compactor(history, PLIMSOLL, lambda _trigger: ())
+    runner = TurnRunner(Agent(None, output_type=str), Recorder(history))
+    return ByHand(history, Compactions(history, compactor, runner))
+
+
+def talk(history: SessionHistory) -> list[int]:
+    """A prompt, two read results and an answer; numbers of the results."""
+    say(history, "Look twice.")
+    for call in ("c1", "c2"):
+        answer(history, "", call=call)
+        result(history, call, f"{call}\n" + LINES[:6_000])
+    answer(history, "Seen.")
+    return [item.key for item in history.items() if "tool-return" in str(item.message.parts[0].part_kind)]
+
+
+def notices(records: list[Record]) -> list[str]:
+    return [each.text for each in of(records, Notice) if isinstance(each, Notice)]
+
+
+def test_a_result_is_archived_alone_and_taken_back(history: SessionHistory, records: list[Record]) -> None:
+    hand, (first, second) = by_hand(history), talk(history)
+    before, promised = history.usage().total, hand.outlook(first).archive.after
+    assert hand.relieve(first, "archive")
+    [event] = of(records, ToolArchived)
+    assert isinstance(event, ToolArchived)
+    assert [change.seq for change in event.changes] == [first]
+    assert event.policy == "", "no policy wanted it"
+    assert history.usage().total == promised < before, "the preview says what comes"
+    assert not hand.relieve(first, "archive")
+    assert notices(records) == [ARCHIVED]
+    assert hand.outlook(first).restore.after == before
+    hand.compactions.restore(history.view.rewrites[-1])
+    assert history.usage().total == before
+    assert hand.outlook(second).restore.refused
+
+
+def test_a_result_goes_to_a_file_whole_although_it_was_trimmed(
+    history: SessionHistory, records: list[Record]
+) -> None:
+    hand = by_hand(history)
+    say(history, "Look.")
+    answer(history, "", call="c1")
+    result(history, "c1", LINES[:60_000])
+    Relief(policy=PLIMSOLL, history=history, count=history.counter.text, around=Surroundings()).arrivals()
+    answer(history, "Seen.")
+    key = history.items()[2].key
+    promised = hand.outlook(key).offload.after
+    assert hand.relieve(key, "offload")
+    [event] = of(records, ToolOffloaded)
+    assert isinstance(event, ToolOffloaded)
+    assert (
+        history.archive.folder.tool_outputs.joinpath(event.changes[0].note.split("/")[1]).read_text()
+        == (LINES[:60_000])
+    )
+    assert history.usage().total == promised
+    assert hand.outlook(key).offload.refused == IN_FILE
+
+
+@pytest.mark.parametrize("stage", ["archive", "offload"])
+def test_what_makes_no_sense_is_refused_with_a_sentence(
+    history: SessionHistory, records: list[Record], stage: str
+) -> None:
+    hand = by_hand(history)
+    talk(history)
+    answer(history, "", call="c3")
+    result(history, "c3", "short")
+    prompt, newest = history.items()[0].key, history.items()[-1].key
+    version = history.version
+    for key in (prompt, newest, 99):
+        assert not hand.relieve(key, stage)  # type: ignore[arg-type]
+    said = [NO_RESULT, UNREAD if stage == "archive" else NO_GAIN, "#99 is not part of the next request."]
+    assert notices(records) == said
+    assert history.version == version
+
+
+def test_what_is_pinned_is_left_alone_by_stages_and_hands(
+    history: SessionHistory, records: list[Record], store: Store
+) -> None:
+    hand, (first, second) = by_hand(history), talk(history)
+    hand.compactions.compactor.policy = PLIMSOLL
+    assert hand.pin(first, pinned=True)
+    assert not hand.relieve(first, "archive")
+    assert hand.relieve(second, "archive")
+    assert not hand.pin(first, pinned=True)
+    digest = history.view.rewrites[-1]
+    assert not hand.pin(digest, pinned=True), "what stands for others cannot be pinned"
+    assert history.exempt("trim") == {first}
+    outlook = hand.outlook(first)
+    assert 0 < outlook.pinned <= outlook.pin_budget
+    assert hand.pin(first, pinned=False)
+    assert not hand.pin(first, pinned=False)
+    assert [event.pinned for event in of(records, MessagePinned) if isinstance(event, MessagePinned)] == [
+        True,
+        False,
+    ]
+    assert fold_agent_view(store.heads(history.session)) == history.view
+
+
+def test_pins_have_a_budget(history: SessionHistory, records: list[Record]) -> None:
+    hand = by_hand(history)
+    say(history, "word " * 3_000)
+    answer(history, "Long.")
+    assert not hand.pin(history.items()[0].key, pinned=True)
+    assert notices(records)[0].startswith("Pinned messages may take 1,600 tokens and would take")
+
+
+def test_a_full_disk_leaves_the_message(
+    history: SessionHistory, records: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_args: object, **_more: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    hand, (first, _) = by_hand(history), talk(history)
+    monkeypatch.setattr(SessionFolder, "write_tool_output", full)
+    assert not hand.relieve(first, "offload")
+    assert notices(records) == [f"#{first} stays: its file could not be written (No space left on device)."]
+    assert history.view.rewrites == []
+
+
+async def read(desk: Desk, server: FakeOpenAI, session: OpenSession, times: int) -> None:
+    (desk.cwd / "log.txt").write_text(LINES[:9_000])
+    for number in range(times):
+        server.add(tool("read_file", path="log.txt", start=1 + number), Text(f"Read {number}.", usage=(0, 0)))
+        await turn(session.conversation, f"Read from line {1 + number}.")
+
+
+async def test_a_pin_outlives_compactions_and_the_session(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=40_000)
+    async with desk.session() as session:
+        await read(desk, fake_openai, session, 6)
+        conversation = session.conversation
+        items = conversation.history.items()
+        key, kept = items[2].key, items[2].message.parts
+        free = conversation.outlook(0).floor
+        await done(conversation, Pin(key))
+        assert conversation.outlook(key).floor > free
+        fake_openai.add(Text("Title: Log\nThe log was read.", usage=(0, 0)))
+        await done(conversation, Compact())
+        assert conversation.history.view.compactions
+        assert kept in [item.message.parts for item in conversation.history.items()]
+        assert_valid(conversation)
+        name, before = conversation.session, view(session)
+    async with desk.session(session=name) as session:
+        assert view(session) == before
+        assert session.conversation.history.pinned() == {key}
+        fake_openai.add(Text("Title: Log\nThe log was read.", usage=(0, 0)))
+        await done(session.conversation, Pin(key, pinned=False), Compact())
+        assert kept not in [item.message.parts for item in session.conversation.history.items()]
+
+
+async def test_work_that_was_asked_for_is_one_event_each(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=40_000)
+    async with desk.session() as session:
+        await read(desk, fake_openai, session, 2)
+        conversation, before = session.conversation, view(session)
+        keys = [item.key for item in conversation.history.items()]
+        await done(conversation, Relieve(keys[2], "archive"), Relieve(keys[6], "offload"))
+        assert len(stored(session, ToolArchived)) == len(stored(session, ToolOffloaded)) == 1
+        assert_valid(conversation)
+        await done(conversation, *map(Restore, conversation.history.view.rewrites))
+        assert view(session) == before
+
+
+def test_a_pin_is_read_from_the_log(history: SessionHistory, store: Store, tmp_path: object) -> None:
+    hand, (first, _) = by_hand(history), talk(history)
+    hand.pin(first, pinned=True)
+    again = opened(store, history.session, [], tmp_path)  # type: ignore[arg-type]
+    assert again.pinned() == {first}
+
+
+async def test_a_new_pin_stops_a_job_that_was_planned_without_it(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    release = Signal()
+    async with with_job(desk, fake_openai, release) as session:
+        conversation = session.conversation
+        key = conversation.history.items()[0].key
+        await beside_the_job(conversation, Pin(key), MessagePinned)
+        assert conversation.compactor.state is State.IDLE
+        assert key in [item.key for item in conversation.history.items()]
+        release.set()

@@ -1,0 +1,105 @@
+"""The ledger of the next request: every item once, with its age and form, and how soon it is full."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.session.test_folds import STEPS, played
+from tests.session.test_form_folds import ARCHIVED, SAID, TRIMMED, heads
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionComplete,
+    MessagePinned,
+    SessionRewind,
+    SystemMessage,
+    ToolNormalised,
+    ToolOffloaded,
+    ToolPointers,
+    UserMessage,
+)
+from tui_app.context.events.base import Payload
+from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.ledger import LedgerRow, growths, ledger, together, turns_left
+
+
+def rows_of(*payloads: Payload) -> list[LedgerRow]:
+    return ledger(fold_agent_view(heads(*payloads)), {2: "ls"})
+
+
+def test_items_stand_as_they_are_sent_with_age_and_title() -> None:
+    rows = rows_of(SystemMessage(text="be brief"), *SAID)
+    assert [(row.seq, row.age, row.kind) for row in rows] == [
+        (1, 3, "system"), (2, 2, "user"), (3, 2, "tool_result"), (4, 2, "tool_result"), (5, 1, "user"),
+    ]  # fmt: skip
+    assert (rows[1].title, rows[4].title) == ("ls", "go on")
+    assert [row.state for row in rows] == ["stays", "visible", "visible", "visible", "latest"]
+
+
+def test_each_form_has_its_word() -> None:
+    kinds = (ToolNormalised, ToolOffloaded, ToolPointers)
+    states = [rows_of(*SAID, kind(changes=TRIMMED.changes))[1].state for kind in kinds]
+    assert states == ["cut", "offloaded", "pointer"]
+    assert rows_of(*SAID, TRIMMED)[1].state == "trimmed"
+    rows = rows_of(*SAID, TRIMMED, ARCHIVED)
+    assert [row.state for row in rows] == ["visible", "archived", "archived", "stand_in", "latest"]
+    assert [row.tokens for row in rows] == [2, 5, 6, 20, 3]
+    assert [together(rows, row) for row in rows] == [0, 2, 2, 0, 0]
+    assert rows[1].form == (6, 0)
+
+
+def test_pins_and_summaries() -> None:
+    done = CompactionComplete(
+        job="j", outcome="success", trigger="manual", removed=((1, 2),), tokens={"summary": 7}
+    )
+    rows = rows_of(*SAID, MessagePinned(seq=3), done)
+    assert [(row.seq, row.state, row.pinned) for row in rows] == [
+        (6, "stand_in", False), (3, "visible", True), (4, "latest", False),
+    ]  # fmt: skip
+    assert not any(
+        row.pinned for row in rows_of(*SAID, MessagePinned(seq=3), MessagePinned(seq=3, pinned=False))
+    )
+
+
+@given(STEPS)
+def test_the_ledger_is_what_is_sent(steps: list[tuple[str, int]]) -> None:
+    session = played(steps)
+    rows = ledger(session.agent, {})
+    assert [row.seq for row in rows] == session.visible
+    assert sum(row.tokens for row in rows) == sum(each.tokens.total for each in session.agent.weighed())
+    assert [row.seq for row in rows if row.pinned] == [
+        seq for seq in session.visible if seq in session.agent.pins
+    ]
+    ages = [row.age for row in rows]
+    assert ages == sorted(ages, reverse=True)
+
+
+def talk(*sizes: int) -> list[Payload]:
+    said: list[Payload] = []
+    for size in sizes:
+        said += [UserMessage(text="go", tokens={"user": 1})]
+        said += [AssistantMessage(text="done", tokens={"assistant": size - 1})] if size else []
+    return said
+
+
+def test_turns_without_an_answer_do_not_grow() -> None:
+    view = fold_agent_view(heads(*talk(10, 0, 30, 20), SessionRewind(to=6)))
+    assert growths(view) == [10, 30, 20], "what was rewound was said all the same"
+    assert growths(view, running=True) == [10, 30]
+    assert growths(fold_agent_view([])) == []
+
+
+def test_a_forecast_is_the_mean_of_the_last_turns() -> None:
+    assert turns_left([1_000, 10, 10, 10, 10, 10], 70, 100) == 3
+    assert turns_left([10, 10], 71, 100) == 3
+    assert turns_left([10, 10], 100, 100) == 0
+    assert turns_left([], 100, 100) == 0
+    assert turns_left([10], 70, 100) is None, "one turn says nothing"
+    assert turns_left([0, 0], 70, 100) is None
+    assert turns_left([10, 10], 70, 0) is None
+
+
+@given(st.lists(st.integers(0, 9_999), max_size=9), st.integers(0, 99_999), st.integers(1, 99_999))
+def test_a_forecast_never_falls_short_of_the_mark(grown: list[int], total: int, mark: int) -> None:
+    turns = turns_left(grown, total, mark)
+    if turns is not None and total < mark:
+        mean = sum(grown[-5:]) / len(grown[-5:])
+        assert total + turns * mean >= mark > total + (turns - 1) * mean

@@ -1,0 +1,95 @@
+"""The context screen on a real session: each key is one event of the log, and the screen follows it."""
+
+from tests.ui.app.story import Story
+from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
+from tui_app.context.events import MessagePinned, Payload, RewriteUndone, ToolArchived, ToolOffloaded
+from tui_app.session.agent_view import fold_agent_view
+from tui_app.ui.screens.context import ContextScreen
+from tui_app.ui.widgets.ledger_list import LedgerList
+
+TEXT = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(400))
+
+
+def story() -> Story:
+    return (
+        Story("tide")
+        .user("When is the tide?")
+        .tool("read_file", '{"path": "tide.txt"}', TEXT, tokens=6_000)
+        .answer("Twice a day.")
+        .user("Thank you.")
+        .answer("Welcome.")
+    )
+
+
+async def opened(deck: Deck) -> None:
+    await deck.ready()
+    await deck.press("f3")
+    await deck.until(lambda: isinstance(deck.app.screen, ContextScreen), "the context screen")
+
+
+def marked(deck: Deck) -> str:
+    """The state of the marked row in words."""
+    ledger = deck.app.screen.query_one(LedgerList)
+    rows = [row for row in deck.rows if f"#{ledger.marked.seq}" in row] if ledger.marked else []
+    return "".join(rows)
+
+
+def stored(desk: Desk, session: str, kind: type[Payload]) -> list[Payload]:
+    with desk.log() as log:
+        return [record.data for record, _ in log.records(session) if isinstance(record.data, kind)]
+
+
+async def test_pin_archive_offload_and_take_back_are_an_event_each(served: Desk) -> None:
+    session = served.store(story())
+    async with shown(served.app(session), WIDE) as deck:
+        await opened(deck)
+        await deck.says("after o: ")
+        await deck.press("p")
+        await deck.until(lambda: "pinned, visible" in marked(deck), "the pin")
+        await deck.says("pinned 6.")
+        await deck.until(lambda: "after" not in deck.text, "nothing to do with what is pinned")
+        await deck.press("a")
+        await deck.says("This message is pinned: it stays as it is until it is unpinned.")
+        await deck.press("p")
+        await deck.until(lambda: "pinned" not in marked(deck), "no pin")
+        await deck.says("after o: ")
+        await deck.press("o")
+        await deck.until(lambda: "in read_file" in marked(deck), "the file")
+        await deck.says("saved so far: offload")
+        await deck.says("u: ")
+        await deck.press("u")
+        await deck.until(lambda: " visible" in marked(deck), "the old form")
+        await deck.says("after o: ")
+        await deck.press("a")
+        await deck.until(lambda: "archived" in marked(deck), "the stub")
+        gauge = deck.gauge
+        assert gauge in deck.text
+        live = deck.app.chat.session.presenter.agent_view
+        with served.log() as log:
+            assert fold_agent_view(log.heads(session)) == live
+    pins = stored(served, session, MessagePinned)
+    assert [pin.pinned for pin in pins if isinstance(pin, MessagePinned)] == [True, False]
+    for kind in (ToolOffloaded, RewriteUndone, ToolArchived):
+        assert len(stored(served, session, kind)) == 1
+
+
+async def test_a_found_item_is_shown_in_the_chat(served: Desk) -> None:
+    session = served.store(story())
+    async with shown(served.app(session), USUAL) as deck:
+        await opened(deck)
+        await deck.press("slash", *"tool result", "enter")
+        await deck.says("1 of 6")
+        await deck.press("enter")
+        await deck.until(lambda: not isinstance(deck.app.screen, ContextScreen), "the chat")
+        entry = deck.transcript.cursor_entry
+        assert entry is not None
+        assert entry.kind == "tool"
+
+
+async def test_plain_signs_only(served: Desk) -> None:
+    session = served.change(plain=True).store(story())
+    async with shown(served.app(session), WIDE) as deck:
+        await opened(deck)
+        await deck.says("after o: ")
+        # The dot and the dots are words of the gauge and of every list.
+        assert "".join(sign for sign in deck.text if sign not in "·…").isascii()

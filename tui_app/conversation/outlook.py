@@ -1,0 +1,35 @@
+"""What may be done with one message of the next request, and what each would come to.
+
+Imports nothing heavy: the screen shows it.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One thing that may be done."""
+
+    after: int = 0
+    """Tokens of the next request then."""
+    refused: str = ""
+    """Why it makes no sense, as a sentence; empty when it does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What may be done with one message. All sizes in tokens of the estimate."""
+
+    seq: int = 0
+    """Log number of the message."""
+    pin: Move = field(default_factory=Move)
+    archive: Move = field(default_factory=Move)
+    offload: Move = field(default_factory=Move)
+    restore: Move = field(default_factory=Move)
+    """Taking the newest rewrite of it back, with all that it has rewritten."""
+    floor: int = 0
+    """What no compaction can remove from the view."""
+    pinned: int = 0
+    """What stays because of pins, calls and their results together."""
+    pin_budget: int = 0
+    """What may stay because of pins."""

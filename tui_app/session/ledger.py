@@ -1,0 +1,133 @@
+"""Every item of the next request: what it is, what it costs, how old it is and in what form it stands."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_app.context.events import (
+    AssistantMessage,
+    ToolArchived,
+    ToolNormalised,
+    ToolOffloaded,
+    ToolPointers,
+    ToolTrimmed,
+    UserMessage,
+)
+from tui_app.session.agent_view import AgentView, weighed
+from tui_app.session.visibility import MessageKind, Seen
+
+ItemState = Literal[
+    "visible", "latest", "stays", "stand_in", "archived", "offloaded", "trimmed", "cut", "pointer"
+]
+_FORMS: dict[str, ItemState] = {
+    ToolNormalised.TYPE: "cut",
+    ToolOffloaded.TYPE: "offloaded",
+    ToolArchived.TYPE: "archived",
+    ToolTrimmed.TYPE: "trimmed",
+    ToolPointers.TYPE: "pointer",
+}
+_STAND_INS: frozenset[MessageKind] = frozenset({"summary", "acknowledgement", "tool_summary"})
+_TURNS = 5
+"""Turns whose mean is taken for a forecast."""
+_FEWEST = 2
+"""Turns without which nothing is foretold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRow:
+    """One item of the next request."""
+
+    seq: int
+    """Log number."""
+    tokens: int
+    """Counted tokens in the form it has, without any factor."""
+    age: int
+    """Turns since it came, that turn included: 1 in the newest one."""
+    kind: MessageKind
+    title: str
+    state: ItemState = "visible"
+    pinned: bool = False
+    form: tuple[int, int] = (0, 0)
+    """Number of the rewrite that gave it its form and the place in it; zeros while it is as it was said."""
+
+
+def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
+    """List what the next request holds, in the order it is sent.
+
+    Args:
+        view: The agent view.
+        titles: What a person reads for a message, by log number, where that is not its own first line.
+    """
+    rows: list[LedgerRow] = []
+    age = 0
+    for item in reversed([each for each in view.seen() if each.agent]):
+        head = item.head
+        prompt = head.type == UserMessage.TYPE
+        rows.append(
+            LedgerRow(
+                seq=head.seq,
+                tokens=weighed(head).tokens.total,
+                age=age + 1,
+                kind=item.kind,
+                title=titles.get(head.seq, head.title),
+                state="latest" if prompt and not age else _state(item),
+                pinned=head.seq in view.pins,
+                form=head.form if item.stage else (0, 0),
+            )
+        )
+        age += prompt
+    return rows[::-1]
+
+
+def _state(item: Seen) -> ItemState:
+    if item.stage:
+        return _FORMS[item.stage]
+    if item.kind == "system":
+        return "stays"
+    return "stand_in" if item.kind in _STAND_INS else "visible"
+
+
+def together(rows: Collection[LedgerRow], row: LedgerRow) -> int:
+    """How many items came into their form with the same rewrite as one of them, itself included."""
+    return sum(each.form[0] == row.form[0] for each in rows) if row.form[0] else 0
+
+
+def growths(view: AgentView, *, running: bool = False) -> list[int]:
+    """Tokens that each answered turn has added, in the form its messages have now, oldest first.
+
+    Args:
+        view: The agent view.
+        running: Whether the newest turn is not over: then it is left out.
+    """
+    turns: list[int] = []
+    answered: list[bool] = []
+    for item in view.seen():
+        if item.head.type == UserMessage.TYPE:
+            turns.append(0)
+            answered.append(False)
+        if turns and item.user:
+            turns[-1] += weighed(item.head).tokens.total
+            answered[-1] |= item.head.type == AssistantMessage.TYPE
+    over = len(turns) - running
+    return [turn for turn, done in zip(turns[:over], answered, strict=False) if done]
+
+
+def turns_left(grown: Sequence[int], total: int, mark: int) -> int | None:
+    """Turns until a mark is reached if they go on as the newest did; 0 where it is reached.
+
+    Args:
+        grown: Tokens each turn has added, oldest first.
+        total: Tokens of the next request.
+        mark: Tokens of the mark; 0 where there is none.
+
+    Returns:
+        None where that cannot be said: too few turns, no mark, or turns that add nothing.
+    """
+    if mark <= 0:
+        return None
+    if total >= mark:
+        return 0
+    newest = grown[-_TURNS:]
+    mean = sum(newest) / len(newest) if len(newest) >= _FEWEST else 0.0
+    return math.ceil((mark - total) / mean) if mean > 0 else None

@@ -1,0 +1,87 @@
+"""What the context screen shows of a session, and what it asks of it."""
+
+import asyncio
+import sqlite3
+from typing import TYPE_CHECKING
+
+from tui_app.context.events import ViewRewrite
+from tui_app.conversation.outlook import Outlook
+from tui_app.conversation.work import Work
+from tui_app.session.ledger import growths, ledger, turns_left
+from tui_app.session.stats import SessionStats
+from tui_app.session.stats_reader import StatsReader
+from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.screens.context_text import ContextView
+from tui_app.ui.widgets.chat_pane import marks
+
+if TYPE_CHECKING:
+    from tui_app.conversation.opening import OpenSession
+
+
+class SessionContext:
+    """Reads one session for the context screen.
+
+    Args:
+        session: Which one.
+    """
+
+    def __init__(self, session: ChatSession) -> None:
+        self._session = session
+        self._stats = StatsReader(session.launch.paths.database, session.id)
+        self._notes: dict[int, tuple[str, ...]] = {}
+
+    @property
+    def version(self) -> object:
+        """The newest event shown, the gauge and the policy."""
+        state = self._session.state
+        return self._session.presenter.last, state.usage, state.policy, state.turn
+
+    async def read(self) -> ContextView:
+        """All that is shown, as it is now; the figures of the log are read in a thread."""
+        outlook, stats = await self.outlook(0), await self._figures()
+        session = self._session
+        state, view = session.state, session.presenter.agent_view
+        titles = {entry.result_seq or entry.seq: entry.title for entry in session.presenter.view.entries}
+        background, blocking = marks(session.launch.settings, state.usage, state.policy)
+        left = None
+        if state.usage is not None:
+            mark = int(state.usage.window.limit * background)
+            left = turns_left(growths(view, running=bool(state.turn)), state.usage.total, mark)
+        return ContextView(
+            usage=state.usage,
+            rows=tuple(ledger(view, titles)),
+            background=background,
+            blocking=blocking,
+            turns_left=left,
+            saved=stats.stages,
+            outlook=outlook,
+        )
+
+    async def _figures(self) -> SessionStats:
+        try:
+            return await asyncio.to_thread(self._stats.read)
+        except (sqlite3.Error, OSError):
+            return self._stats.known  # the next look may succeed
+
+    async def outlook(self, seq: int) -> Outlook:
+        """What may be done with an item; nothing where the session can only be looked at."""
+
+        async def look(opened: "OpenSession") -> Outlook:
+            return opened.conversation.outlook(seq)
+
+        return Outlook() if self._session.read_only else await self._session.link.ask(look)
+
+    def note(self, form: tuple[int, int]) -> str:
+        """What was done to an item; its event is read from the log once."""
+        rewrite, place = form
+        if rewrite and rewrite not in self._notes:
+            record = self._session.bodies.record(self._session.id, rewrite)
+            data = record.data if record is not None else None
+            changes = data.changes if isinstance(data, ViewRewrite) else ()
+            self._notes[rewrite] = tuple(change.note for change in changes)
+        notes = self._notes.get(rewrite, ())
+        return notes[place] if place < len(notes) else ""
+
+    def submit(self, work: Work) -> str:
+        """Ask for something; why it cannot be done, empty when it was asked for."""
+        return "" if self._session.submit(work) else self._session.read_only

@@ -1,0 +1,251 @@
+"""The words of the context screen: pure functions over what it shows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from textual.content import Content
+
+from tui_app.context.usage import CATEGORIES, Breakdown, ContextUsage
+from tui_app.conversation.outlook import Move, Outlook
+from tui_app.session.ledger import ItemState, LedgerRow
+from tui_app.session.stats import StageRow
+from tui_app.session.visibility import MessageKind
+from tui_app.ui.format import tokens
+from tui_app.ui.glyphs import Glyphs
+from tui_app.ui.safe_text import one_line
+from tui_app.ui.widgets.gauge_text import (
+    BACKGROUND,
+    BLOCKING,
+    gauge_text,
+    percent_text,
+    threshold_text,
+    unmarked_text,
+    window_text,
+)
+from tui_app.ui.widgets.row_list import Row
+
+NAMES: dict[str, str] = {
+    "system": "system prompt",
+    "tools": "tool definitions",
+    "memory": "memory",
+    "summary": "summaries",
+    "user": "you",
+    "assistant": "answers",
+    "thinking": "thinking",
+    "tool_calls": "tool calls",
+    "tool_results": "tool results",
+    "attachments": "attachments",
+}
+"""Categories as a person reads them."""
+UNMEASURED = "not measured"
+KINDS: dict[MessageKind, str] = {
+    "user": "you",
+    "assistant": "answer",
+    "tool_result": "tool result",
+    "tool_result_archived": "archived",
+    "system": "system",
+    "tool_summary": "tool digest",
+    "summary": "summary",
+    "acknowledgement": "for summary",
+}
+"""What a person reads for a kind of message."""
+STATES: dict[ItemState, str] = {
+    "visible": "visible",
+    "latest": "latest: stays",
+    "stays": "stays",
+    "stand_in": "stands for others",
+    "archived": "archived",
+    "offloaded": "in a file",
+    "trimmed": "trimmed",
+    "cut": "cut to size",
+    "pointer": "pointer",
+}
+"""What a person reads for the form an item stands in."""
+CALLS_ONLY = "(calls tools)"
+"""Stands for an answer without text."""
+SORTS: tuple["Sort", ...] = ("tokens", "age", "kind")
+_MANY = 99
+"""Turns beyond which a forecast is not given as a number."""
+
+Sort = Literal["tokens", "age", "kind"]
+"""What the items are ordered by: the largest, the oldest, or those of one kind first."""
+Note = Callable[[tuple[int, int]], str]
+"""What was done to an item, by the place of its form: the path of a file, a length."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextView:
+    """All that the screen shows of the next request."""
+
+    usage: ContextUsage | None = None
+    """The measured context; ``None`` while nothing is known."""
+    rows: tuple[LedgerRow, ...] = ()
+    background: float = BACKGROUND
+    """Share of the window at which compaction starts by itself; 0 for never."""
+    blocking: float = BLOCKING
+    """Share of the window at which sending waits for it; 0 for never."""
+    turns_left: int | None = None
+    """Turns until compaction; None where that cannot be said."""
+    saved: tuple[StageRow, ...] = ()
+    """What each stage has saved."""
+    outlook: Outlook = field(default_factory=Outlook)
+    """Floor and pins of the view; what may be done with a message is asked for one at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryRow:
+    """Tokens of one category."""
+
+    name: str
+    tokens: int
+
+
+def category_rows(usage: ContextUsage) -> list[CategoryRow]:
+    """Categories that hold anything; together with ``not measured`` they sum to the total."""
+    held = _by_category(usage.parts)
+    rows = [CategoryRow(NAMES[name], count) for name, count in held if count]
+    if usage.unmeasured:
+        rows.append(CategoryRow(UNMEASURED, usage.unmeasured))
+    return rows
+
+
+def _by_category(parts: Breakdown) -> list[tuple[str, int]]:
+    figures = (
+        parts.system, parts.tools, parts.memory, parts.summary, parts.user, parts.assistant, parts.thinking,
+        parts.tool_calls, parts.tool_results, parts.attachments,
+    )  # fmt: skip
+    return list(zip(CATEGORIES, figures, strict=True))
+
+
+def category_lines(usage: ContextUsage, bar_width: int, glyphs: Glyphs) -> Content:
+    """One row per category: name, exact tokens, share of the window, bar; then the total."""
+    rows = category_rows(usage)
+    limit = max(1, usage.window.limit)
+    biggest = max((row.tokens for row in rows), default=1)
+    lines = []
+    for row in rows:
+        cells = max(1, round(bar_width * row.tokens / max(1, biggest))) if row.tokens > 0 else 0
+        lines.append(
+            Content.assemble(
+                f"{row.name:<17}{row.tokens:>11,} {_share(row.tokens, limit):>5}  ",
+                (glyphs.gauge_full * cells, "$text-accent"),
+            )
+        )
+    total = f"{'total':<17}{usage.total:>11,} {_share(usage.total, limit):>5}"
+    return Content("\n").join([*lines, Content.styled(total, "bold")])
+
+
+def category_words(usage: ContextUsage) -> Content:
+    """The categories in one text, for a screen without room for a row each."""
+    return Content("  ").join(
+        Content.assemble((row.name, "$text-muted"), f"\u00a0{tokens(row.tokens)}")
+        for row in category_rows(usage)
+    )
+
+
+def _share(count: int, limit: int) -> str:
+    return percent_text(count, limit) if count >= 0 else ""
+
+
+def headline(view: ContextView) -> str:
+    """The first row: the gauge in words."""
+    return f"Context   {gauge_text(view.usage, background=view.background, blocking=view.blocking)}"
+
+
+def limits(view: ContextView, glyphs: Glyphs) -> str:
+    """What bounds the context: room for the answer, where compaction starts and when, pins, the floor."""
+    usage, outlook = view.usage, view.outlook
+    if usage is None:
+        return "Nothing is measured yet."
+    parts = [f"{usage.messages} messages"]
+    if usage.window.reserve:
+        parts.append(f"reserve {window_text(usage.window.reserve)}")
+    where = threshold_text(view.background) or unmarked_text(view.background, view.blocking)
+    when = forecast(view.turns_left)
+    parts.append(f"{where} ({when})" if when else where)
+    if outlook.pinned:
+        parts.append(f"pinned {tokens(outlook.pinned)} of {tokens(outlook.pin_budget)}")
+    if outlook.floor:
+        parts.append(f"floor {tokens(outlook.floor)}: cannot go lower")
+    return f" {glyphs.separator} ".join(parts)
+
+
+def forecast(turns: int | None) -> str:
+    """When compaction starts; empty where nothing can be said."""
+    if turns is None:
+        return ""
+    if turns == 0:
+        return "with the next request"
+    if turns > _MANY:
+        return f"in more than {_MANY} turns"
+    return f"in about {turns} turn{'' if turns == 1 else 's'}"
+
+
+def saved_text(saved: Sequence[StageRow], glyphs: Glyphs) -> str:
+    """What each stage has saved, ``saved so far: offload 44k · archive 12k``; empty when nothing was."""
+    parts = [f"{row.stage} {tokens(row.tokens_removed)}" for row in saved if row.tokens_removed > 0]
+    return f"saved so far: {f' {glyphs.separator} '.join(parts)}" if parts else ""
+
+
+def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, glyphs: Glyphs) -> str:
+    """What the gauge would say after each thing that may be done with the marked item; empty for none.
+
+    Args:
+        usage: The context as it is.
+        outlook: What may be done.
+        together: How many items come back when the marked one is taken back.
+        glyphs: Signs to draw with.
+    """
+    if usage is None or not outlook.seq:
+        return ""
+    back = f", all {together} items of that step" if together > 1 else ""
+    moves = (
+        ("o", outlook.offload, ""), ("a", outlook.archive, ""), ("u", outlook.restore, back),
+    )  # fmt: skip
+    parts = [f"{key}: {_after(usage, move)}{more}" for key, move, more in moves if not move.refused]
+    return f"after {f' {glyphs.separator} '.join(parts)}" if parts else ""
+
+
+def _after(usage: ContextUsage, move: Move) -> str:
+    change = move.after - usage.total
+    limit = usage.window.limit
+    sign = "+" if change > 0 else ""
+    return f"{percent_text(move.after, limit)} of {window_text(limit)} ({sign}{tokens(change)})"
+
+
+def head_text(sort: Sort, wanted: str, shown: int, count: int) -> str:
+    """Names of the columns, what they are ordered by, and how many of them a search has left."""
+    columns = f"{'tok':>7}  {'age':>4}  {'kind':<12}  what"
+    found = f"   {shown} of {count} with {one_line(wanted, 30)!r}" if wanted.strip() else ""
+    return f"{columns}   by {sort}{found}"
+
+
+def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerRow]:
+    """The items that hold every word that was typed, in an order."""
+    words = wanted.casefold().split()
+    found = [row for row in rows if all(word in _searched(row) for word in words)] if words else list(rows)
+    match sort:
+        case "tokens":
+            return sorted(found, key=lambda row: -row.tokens)
+        case "age":
+            return found
+        case "kind":
+            return sorted(found, key=lambda row: (KINDS[row.kind], -row.tokens))
+
+
+def _searched(row: LedgerRow) -> str:
+    pinned = "pinned" if row.pinned else ""
+    return f"{KINDS[row.kind]} {row.title or CALLS_ONLY} {STATES[row.state]} {pinned} #{row.seq}".casefold()
+
+
+def ledger_row(row: LedgerRow, note: str, room: int) -> Row:
+    """One item as it is painted; ``room`` is how many cells its state may take."""
+    figures = f"{tokens(row.tokens):>7}  {row.age:>4}  {one_line(KINDS[row.kind], 12):<12}  "
+    # A path says where it is by its end: its folder is known.
+    state = note.rpartition("/")[2] if row.state == "offloaded" and note else STATES[row.state]
+    state = f"in {state}" if row.state == "offloaded" and note else state
+    state = f"pinned, {state}" if row.pinned else state
+    return Row(
+        f"{figures}{one_line(row.title, 200) or CALLS_ONLY}", f"{one_line(state, max(8, room))}  #{row.seq}"
+    )

@@ -1,0 +1,133 @@
+"""The items of the next request as a list that can be ordered and searched; only visible rows are painted."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from tui_app.session.ledger import LedgerRow
+from tui_app.ui.screens.context_text import SORTS, Note, Sort, arranged, head_text, ledger_row
+from tui_app.ui.widgets.row_list import Row, RowList
+
+_STATE_SHARE = 3
+"""A state takes at most one of so many parts of a row."""
+
+
+class LedgerList(Vertical):
+    """Column names, a search box where it is wanted, and the rows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "s", "sort", "Order", show=False, id="context.sort", tooltip="By tokens, by age, by kind of item."
+        ),
+        Binding(
+            "slash", "search", "Search", show=False, id="context.search", tooltip="Show the items with words."
+        ),
+    ]
+
+    class Marked(Message):
+        """Another row is marked, or the marked one has changed."""
+
+    class Rows(RowList):
+        """Says which row is marked."""
+
+        def watch_cursor(self, cursor: int | None) -> None:
+            """Bring the row into view and say so."""
+            super().watch_cursor(cursor)
+            self.post_message(LedgerList.Marked())
+
+    def __init__(self, rows: Sequence[LedgerRow], note: Note) -> None:
+        """Make a list.
+
+        Args:
+            rows: The items in the order they are sent.
+            note: Says what was done to an item; asked for visible rows only.
+        """
+        super().__init__(id="context-ledger")
+        self._all, self._note = rows, note
+        self._sort: Sort = "tokens"
+        self._wanted = ""
+        self._shown = arranged(rows, self._sort, "")
+
+    def compose(self) -> ComposeResult:
+        """Column names, search box, rows."""
+        yield Static(self._head(), id="context-head", markup=False)
+        search = Input(placeholder="words to look for", id="context-search", compact=True)
+        search.display = False
+        yield search
+        yield self.Rows(self._row, follows=False, id="context-items")
+
+    def on_mount(self) -> None:
+        """The rows have the focus, the first one is marked."""
+        self.rows.set_count(len(self._shown))
+        self.rows.cursor = 0 if self._shown else None
+        self.rows.focus()
+
+    @property
+    def rows(self) -> RowList:
+        """The rows."""
+        return self.query_one(self.Rows)
+
+    @property
+    def marked(self) -> LedgerRow | None:
+        """The marked item."""
+        cursor = self.rows.cursor
+        return self._shown[cursor] if cursor is not None and cursor < len(self._shown) else None
+
+    def show(self, rows: Sequence[LedgerRow]) -> None:
+        """Show other items; the mark stays on the item it is on."""
+        self._all = rows
+        self._arrange()
+
+    def _arrange(self) -> None:
+        seq = self.marked.seq if self.marked is not None else 0
+        self._shown = arranged(self._all, self._sort, self._wanted)
+        places = [place for place, row in enumerate(self._shown) if row.seq == seq]
+        self.rows.set_count(len(self._shown))
+        self.rows.cursor = next(iter(places), 0) if self._shown else None
+        self.rows.refresh()
+        self.query_one("#context-head", Static).update(self._head())
+        self.post_message(self.Marked())
+
+    def _head(self) -> Content:
+        return Content(head_text(self._sort, self._wanted, len(self._shown), len(self._all)))
+
+    def _row(self, index: int) -> Row:
+        row = self._shown[index]
+        return ledger_row(row, self._note(row.form), self.size.width // _STATE_SHARE)
+
+    def action_sort(self) -> None:
+        """Order the rows by the next thing."""
+        self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
+        self._arrange()
+
+    def action_search(self) -> None:
+        """Type the words that items must hold."""
+        search = self.query_one(Input)
+        search.display = True
+        search.focus()
+
+    def end_search(self) -> bool:
+        """Show everything again; whether anything was searched for."""
+        search = self.query_one(Input)
+        searched = bool(search.display)
+        search.value, search.display = "", False
+        self.rows.focus()
+        return searched
+
+    @on(Input.Changed)
+    def _searched(self, event: Input.Changed) -> None:
+        event.stop()
+        self._wanted = event.value
+        self._arrange()
+
+    @on(Input.Submitted)
+    def _found(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.rows.focus()
