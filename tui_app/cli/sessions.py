@@ -169,7 +169,7 @@ def _confirmed(info: SessionInfo, title: str) -> bool:
 
 COMMAND = Command(
     name="sessions",
-    usage="[list | show ID | fork ID [--at N] | delete ID]",
+    usage="[list | show ID | fork ID | delete ID]",
     summary="List, show, fork or delete sessions.",
     configure=configure,
     execute=execute,
