@@ -378,7 +378,7 @@ class TestPolicies:
         }  # fmt: skip
         stages = {"normalise", "offload", "archive", "trim", "pointers"}
         for key in set(POLICY_KEYS) - {"base"}:
-            value = False if key in stages else other.get(key, 0.5 if "share" in key or "thres" in key else 7)
+            value = False if key in stages else other.get(key, 0.4 if "share" in key or "thres" in key else 7)
             changes = {"base": "plimsoll", key: POLICY_KEYS[key].check(value)}
             changed = derive("plimsoll", changes)
             assert dataclasses.replace(changed, about=PLIMSOLL.about) != PLIMSOLL, key

@@ -88,7 +88,7 @@ PRESETS: dict[str, Policy] = {
 _AS_THEY_ARE = (
     "automatic", "background_threshold", "blocking_threshold", "minimum_messages", "at_turn_end",
     "recent_share", "recent_tokens", "recent_messages", "keep_first_run", "user_share", "facts_share",
-    "plan_share", "summary_share", "summary_by", "fallback",
+    "pinned_share", "plan_share", "summary_share", "summary_by", "fallback",
 )  # fmt: skip
 """Keys that are fields of a policy."""
 _NORMALISE = {

@@ -14,8 +14,13 @@ from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.screens.filter_dialog import FilterDialog
 from tui_app.ui.screens.help import HelpRow, HelpScreen
+from tui_app.ui.screens.prompts import PromptsScreen
+from tui_app.ui.screens.queue import QueueScreen
+from tui_app.ui.screens.review import ReviewScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.settings import SettingsScreen
+from tui_app.ui.widgets.ledger_list import LedgerList
+from tui_app.ui.widgets.queue_view import QueueView
 from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
 
@@ -35,7 +40,12 @@ _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in settings", SettingsScreen),
     ("in help", HelpScreen),
     ("in details", DetailsScreen),
+    ("in earlier prompts", PromptsScreen),
+    ("on what waits", QueueView),
+    ("in the queue", QueueScreen),
     ("in the context", ContextScreen),
+    ("in the context's list", LedgerList),
+    ("in a review", ReviewScreen),
     ("in a compaction", CompactionDetail),
     ("in questions", ConfirmDialog),
 )
@@ -73,11 +83,12 @@ def help_rows(keymap: Mapping[str, str]) -> list[HelpRow]:
         )
         for key in in_force(keymap)
     ]
-    return [*chat, *SIGNS, *map(_command, COMMANDS), *fixed_rows()]
+    return [*chat, *map(_command, COMMANDS), *fixed_rows()]
 
 
 def fixed_rows() -> Iterator[HelpRow]:
-    """Keys that cannot be changed, place by place."""
+    """Signs and keys that cannot be changed, place by place."""
+    yield from SIGNS
     for where, owner in _PLACES:
         for binding in own_bindings(owner):
             label = key_labels(binding.key)

@@ -8,6 +8,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.context.events import CompactionComplete
+from tui_app.conversation.work import Prompt
 from tui_app.ui.chat_state import PROPOSED
 from tui_app.ui.screens.review import ReviewScreen
 from tui_app.ui.widgets import stray_keys
@@ -91,7 +92,7 @@ async def test_a_queued_prompt_goes_on_behind_the_question(
     async with shown(served.app(session)) as deck:
         await asked(deck, "/compact --review")
         assert deck.app.chat.session.state.status.text == PROPOSED
-        deck.app.chat.session.send("go on", deck.app.chat.pane)
+        deck.app.chat.session.send(Prompt("go on"), deck.app.chat.pane)
         await deck.until(lambda: deck.kinds.count("assistant") == 7, "the answer")
         assert isinstance(deck.app.screen, ReviewScreen)
         await deck.press("up", "enter")

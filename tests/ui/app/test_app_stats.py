@@ -7,6 +7,7 @@ from tests.servers.behaviours import HangBeforeHeaders
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Desk, shown
+from tui_app.conversation.work import Prompt
 from tui_app.ui.screens import stats
 from tui_app.ui.screens.stats import StatsScreen
 
@@ -38,7 +39,7 @@ async def test_they_grow_during_a_turn(served: Desk, fake_openai: FakeOpenAI) ->
         await deck.ready()
         await deck.send("/stats")
         await deck.says("1 turn, 0 requests")
-        deck.app.chat.session.send("go on", deck.app.chat.pane)
+        deck.app.chat.session.send(Prompt("go on"), deck.app.chat.pane)
         await (await fake_openai.request(1)).paused.wait()
         await deck.says("2 turns, 1 request")
         assert deck.app.chat.session.state.turn

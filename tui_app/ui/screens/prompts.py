@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
 from tui_app.session.past_prompts import SEARCHED_CHARS, PastPrompt
 from tui_app.ui.format import count_lines
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import Hint, fixed_key
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.filter_dialog import FilterDialog
 
@@ -32,7 +32,7 @@ class PromptsScreen(FilterDialog[PastPrompt]):
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/prompts.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+r", "move(1)", "Next", show=False, id="prompts.next"),
+        fixed_key("prompts.next", "ctrl+r", "move(1)", "Next", "Go on to the next prompt found."),
     ]
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("enter", "write it again", 0),

@@ -4,13 +4,13 @@ from typing import ClassVar, Protocol
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import Hint, fixed_key
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.widgets.queue_view import QueueView
@@ -33,9 +33,13 @@ class QueueScreen(Dialog[str]):
     """Follows the queue while it is open; dismisses with the text to edit, or ``None``."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("d,delete", "remove", "Remove", show=False, id="queue.remove"),
-        Binding("left_square_bracket", "shift(-1)", "Earlier", show=False, id="queue.earlier"),
-        Binding("right_square_bracket", "shift(1)", "Later", show=False, id="queue.later"),
+        fixed_key("queue.remove", "d,delete", "remove", "Remove", "Take the marked prompt out of the queue."),
+        fixed_key(
+            "queue.earlier", "left_square_bracket", "shift(-1)", "Earlier", "Send it before the one above."
+        ),
+        fixed_key(
+            "queue.later", "right_square_bracket", "shift(1)", "Later", "Send it behind the one below."
+        ),
     ]
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("enter", "edit", 0),

@@ -47,7 +47,15 @@ class ReviewScreen(Dialog[Reviewed]):
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/review.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "other", "Summary or ways", show=False, id="review.other", priority=True),
+        Binding(
+            "tab",
+            "other",
+            "Summary or ways",
+            show=False,
+            id="review.other",
+            priority=True,
+            tooltip="Go to the summary, or back to the ways.",
+        ),
     ]
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("up/down", "mark", 2),

@@ -41,7 +41,14 @@ class QueueView(Widget, can_focus=True):
     """Waiting prompts; takes no room while there are none. Attributes down, :class:`Opened` up."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Change the queue", show=False, id="queue.open"),
+        Binding(
+            "enter",
+            "open",
+            "Change the queue",
+            show=False,
+            id="queue.open",
+            tooltip="Edit, remove or move what waits.",
+        ),
     ]
     HELP = "What waits to be sent. Enter opens it: edit, remove, move."
     DEFAULT_CSS = """

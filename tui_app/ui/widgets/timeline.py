@@ -22,7 +22,14 @@ class Timeline(RowList):
     HELP = "What happened so far. Enter shows a row in the conversation, f shows rows of one kind only."
     BINDINGS: ClassVar[list[BindingType]] = [
         *RowList.BINDINGS,
-        Binding("f", "filter", "rows of one kind", show=False, id="timeline.filter"),
+        Binding(
+            "f",
+            "filter",
+            "rows of one kind",
+            show=False,
+            id="timeline.filter",
+            tooltip="Show all rows, or those of one kind.",
+        ),
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "timeline--user", "timeline--detail", "timeline--compaction", "timeline--bad",
