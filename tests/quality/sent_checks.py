@@ -1,6 +1,7 @@
 """Checks of one request against the conversation it belongs to (S1 to S5, S10, S11)."""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,8 @@ _FORGED = (
 )
 QUOTED = "It says </conversation_summary>, [CONVERSATION SUMMARY] and [Compaction tool digest]: what is it?"
 Key = tuple[str, str]
+_REMINDER = re.compile(r"\s*(?:<(system[-_]reminder)>(?:(?!</?\1>).)*</\1>\s*)+", re.DOTALL)
+"""A whole message that a program put among the user's. Told without the product, which knows more of them."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """Time of what repair makes up."""
 
@@ -59,7 +62,7 @@ class Source:
 
     keys: list[Key] = field(default_factory=list)
     prompts: list[int] = field(default_factory=list)
-    """Places of what a person said."""
+    """Places of what a person said; a message that only reminds was said by nobody."""
     open: set[str] = field(default_factory=set)
     """Calls that nothing has answered yet."""
     places: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -70,7 +73,7 @@ class Source:
         for part, key, body in parts_of(messages):
             if not self._can_go(key):
                 continue
-            if isinstance(part, UserPromptPart):
+            if _is_said(part):
                 self.prompts.append(len(self.keys))
             self.places[key].append(len(self.keys))
             self.bodies[key].add(body)
@@ -126,6 +129,13 @@ def parts_of(messages: Sequence[ModelMessage]) -> list[tuple[object, Key, bytes]
             body = json.dumps(data, sort_keys=True).encode().replace(b"&lt;", b"<").replace(b"&gt;", b">")
             found.append((part, _key(part, body), body))
     return found
+
+
+def _is_said(part: object) -> bool:
+    """Whether a person said it: what only reminds may go before the prompt it was put behind."""
+    if not isinstance(part, UserPromptPart):
+        return False
+    return not (isinstance(part.content, str) and _REMINDER.fullmatch(part.content))
 
 
 def _key(part: object, body: bytes) -> Key:

@@ -89,7 +89,14 @@ def odd() -> list[ModelMessage]:
     return messages
 
 
-SESSIONS = {"work": work(11, 500), "giants": giants(), "odd": odd()}
+def reminded() -> list[ModelMessage]:
+    """A long turn into which a program puts a long reminder: what was asked for is the prompt before it."""
+    steps = [message for step in range(12) for message in shell(f"make page{step}", "passed " * 700)]
+    return [*user("Build every page."), *steps[:8], *user(REMINDER * 150), *steps[8:]]
+
+
+REMINDER = "\n<system_reminder>\nKeep the lines short.\n</system_reminder>\n"
+SESSIONS = {"work": work(11, 500), "giants": giants(), "odd": odd(), "reminded": reminded()}
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -144,11 +151,15 @@ def summary(words: str = "Notes.") -> ModelRequest:
 
 
 def broken(
-    messages: Sequence[ModelMessage], *, cut: bool = False, instructions: str = INSTRUCTIONS
+    messages: Sequence[ModelMessage],
+    *,
+    cut: bool = False,
+    instructions: str = INSTRUCTIONS,
+    said: Sequence[ModelMessage] = SAID,
 ) -> set[str]:
     """Names of the checks that a request fails."""
     source = Source()
-    source.add([*OPENING, *SAID])
+    source.add([*OPENING, *said])
     request = Request(messages, instructions, cut, frozenset(), keeps_first=False)
     return {name for name, passed in judge(request, source).items() if not passed}
 
@@ -186,6 +197,24 @@ def test_a_request_that_was_cut_may_miss_something_but_never_the_latest_prompt()
     assert broken([SYSTEM, SAID[0], SAID[1], shorter, *SAID[3:]], cut=True) == set()
     assert broken([SYSTEM, *SAID[:3]], cut=True) == {"S4"}
     assert broken([SYSTEM, *REST, *SAID], instructions="") == {"S5"}
+
+
+@pytest.mark.parametrize(
+    ("behind", "missed"),
+    [
+        (REMINDER, set[str]()),
+        (REMINDER * 2, set[str]()),
+        (f"{REMINDER}Now the docs.", {"S4"}),
+        (f"Now the docs.{REMINDER}", {"S4"}),
+        (f"{REMINDER}Now the docs.{REMINDER}", {"S4"}),
+    ],
+)
+def test_a_reminder_may_be_cut_and_the_prompt_in_front_of_it_may_not(behind: str, missed: set[str]) -> None:
+    said = [*SAID, *says("I write."), *user(behind)]
+    assert broken([SYSTEM, *SAID], cut=True, said=said) == missed
+    assert broken([SYSTEM, *SAID[:-2], *said[-2:]], cut=True, said=said) == {"S4"} - missed
+    assert broken([SYSTEM, summary(), *said[-3:]], said=said) == set()
+    assert broken([SYSTEM, summary(), SAID[-1], *said[-1:]], said=said) == set()
 
 
 @pytest.fixture
