@@ -92,11 +92,13 @@ class OwnPolicy:
         return self.check(self.keys.read(text))
 
 
+_TAKEN = (*POLICIES, "all")
+"""Names that have a meaning already."""
 OWN_POLICIES = Table(
     OwnPolicy(Group(POLICY_KEYS, required=("base",))),
     Text(
-        rf"(?!(?:{'|'.join(map(re.escape, POLICIES))})$){_NAME}",
-        f"a letter, then letters, digits, dot, dash or underscore, but none of {', '.join(POLICIES)}",
+        rf"(?!(?:{'|'.join(map(re.escape, _TAKEN))})$){_NAME}",
+        f"a letter, then letters, digits, dot, dash or underscore, but none of {', '.join(_TAKEN)}",
     ),
 )
 

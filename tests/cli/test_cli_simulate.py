@@ -227,7 +227,7 @@ def test_wrong_usage(plimsoll: Plimsoll, chat: Path, arguments: tuple[str, ...],
 
 def test_an_unknown_policy(plimsoll: Plimsoll, chat: Path) -> None:
     result = plimsoll("simulate", chat, "--window", WINDOW, "--policy", "nobodys")
-    assert (result.code, result.out) == (1, "")
+    assert (result.code, result.out) == (2, "")
     assert "policy is 'nobodys'; allowed: plimsoll" in result.err
 
 
@@ -241,6 +241,18 @@ def test_a_drawing_that_cannot_be_written_is_refused_before_the_work(
         assert said in result.err
         assert len(result.err.splitlines()) == 1
     assert not (tmp_path / "no").exists()
+
+
+def test_no_file_but_a_drawing_is_drawn_over(plimsoll: Plimsoll, chat: Path, tmp_path: Path) -> None:
+    asked = ("simulate", chat, "--window", WINDOW, "--policy", "off", "--plot")
+    before = chat.read_bytes()
+    result = plimsoll(*asked, chat)
+    assert (result.code, result.out) == (1, "")
+    assert "exists and is no drawing: it stays as it is" in result.err
+    assert chat.read_bytes() == before
+    drawing = tmp_path / "drawn.svg"
+    assert plimsoll(*asked, drawing).code == 0
+    assert plimsoll(*asked, drawing).code == 0, "a drawing may be drawn again"
 
 
 def test_ctrl_c(start: Callable[..., "Popen[str]"], tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tui_app.cli.command import Command, Program, add_json, add_model, setting
-from tui_app.cli.exits import CommandFailed
+from tui_app.cli.exits import CommandFailed, WrongUsage
 from tui_app.settings_policies import POLICIES
 
 ALL = "all"
@@ -46,7 +46,10 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     from tui_app.cli.simulating import Asked, replay_all
     from tui_app.conversation.policies import choose_policy, policy_names
 
-    names = _chosen(args.policy, policy_names(settings))
+    known = policy_names(settings)
+    if unknown := sorted(set(args.policy) - {ALL, *known}):
+        raise WrongUsage(f"--policy is {unknown[0]!r}; allowed: {', '.join(known)}, or {ALL}.")
+    names = _chosen(args.policy, known)
     asked = Asked(
         sources=tuple(dict.fromkeys(args.sources)),
         windows=tuple(dict.fromkeys(args.window)),
@@ -61,19 +64,31 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
 def _chosen(wanted: Sequence[str], known: Sequence[str]) -> Sequence[str]:
     """Names of the policies; all of them where none, or ``all``, was asked for."""
-    if not wanted or (ALL in wanted and ALL not in known):
+    if not wanted or ALL in wanted:
         return known
     return list(dict.fromkeys(wanted))
 
 
 def _drawable(path: Path) -> Path:
-    """Refuse at once what could not be written after minutes of work."""
+    """Refuse at once what could not be written after minutes of work, or would destroy another file."""
     target = path.expanduser().resolve()
     if not target.parent.is_dir():
         raise CommandFailed(f"{path}: there is no folder {target.parent}.")
     if target.exists() and not target.is_file():
         raise CommandFailed(f"{path} is no file that a drawing could be written to.")
+    if target.exists() and not _is_drawing(target):
+        raise CommandFailed(f"{path} exists and is no drawing: it stays as it is. Give --plot another name.")
     return target
+
+
+def _is_drawing(path: Path) -> bool:
+    """Whether a file is empty, or an SVG that may be drawn anew."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(512).lstrip()
+    except OSError:
+        return False
+    return not start or start.startswith(b"<svg") or (start.startswith(b"<?xml") and b"<svg" in start)
 
 
 COMMAND = Command(

@@ -57,7 +57,9 @@ def test_an_environment_without_keys() -> None:
     keys = {
         "OPENAI_API_KEY": KEY, "HF_TOKEN": "hf-0123456789", "GOOGLE_API_KEY": "", "MY_SECRET": "hidden-one",
         "AWS_ACCESS_KEY_ID": "AKIA0123456789", "harbour": "named-in-settings", "db_password": "hunter2!",
-        "COPY_OF_IT": KEY,
+        "COPY_OF_IT": KEY, "WRAPPED": f"Bearer {KEY}", "OPENAI_KEY_2": "second-0123456789",
+        "GH_PAT": "pat-0123",
+        "DATABASE_URL": "postgres://pilot:p4ssw0rd-of-it@harbour/ferries",
     }  # fmt: skip
     env = {**kept, **keys}
     assert without_keys(env, ["harbour"]) == kept

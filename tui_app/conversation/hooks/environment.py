@@ -4,17 +4,18 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tui_app.agent.key_names import key_variables
-from tui_app.context.masking import MASK
+from tui_app.context.masking import MASK, mask_secrets
 
 _SECRET_NAME = re.compile(
-    r"(?i)(?:^|_)(?:api_?key|key(?:_id)?|token|secret|pass(?:word|wd|phrase)|credentials?)$"
+    r"(?i)(?:^|_)(?:api_?key|key(?:_id)?|token|pat|secret|pass(?:word|wd|phrase)|credentials?)"
+    r"(?:_?\d+)?$"
 )
 _SHORTEST = 8
 """A shorter value is no key, and stands in too many texts by chance."""
 
 
 def without_keys(env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
-    """The environment without keys: known variables, telling names, and copies of either.
+    """The environment without keys: known variables, telling names, texts that hold one of them or look so.
 
     Args:
         env: The environment.
@@ -23,7 +24,12 @@ def without_keys(env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str,
     secret = {*key_variables(), *named}
     secret |= {name for name in env if _SECRET_NAME.search(name)}
     values = {env[name] for name in secret if len(env.get(name, "")) >= _SHORTEST}
-    return {name: value for name, value in env.items() if name not in secret and value not in values}
+    kept = {name: value for name, value in env.items() if name not in secret}
+    return {
+        name: value
+        for name, value in kept.items()
+        if not any(key in value for key in values) and mask_secrets(value) == value
+    }
 
 
 def keys_in(env: Mapping[str, str], named: Iterable[str] = ()) -> frozenset[str]:
