@@ -75,7 +75,7 @@ async def test_rewinding_past_a_compaction_takes_it_back_and_discards_the_job_be
         rows = fold_user_view(opened.store.heads(conversation.session)).entries
         said = {row.title[:10]: row.state for row in rows if row.kind == "user"}
         assert (said["Question 2"], said["Question 3"], said["Again?"]) == ("ok", "undone", "undone")
-        assert [row.state for row in rows if row.kind == "compaction"] == ["undone", "cancelled"]
+        assert [row.state for row in rows if row.kind == "compaction"] == ["undone", "discarded"]
         await reopened(desk, opened)
         session = conversation.session
     async with desk.session(session=session) as opened:
