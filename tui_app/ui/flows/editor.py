@@ -5,7 +5,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,22 +109,42 @@ def edited(command: list[str], text: str, env: Mapping[str, str], cwd: Path) -> 
 
 
 def _run(command: list[str], env: Mapping[str, str], cwd: Path) -> int:
-    process = subprocess.Popen(command, env=dict(env), cwd=cwd)
-    with _its_own_signals(process):
-        return process.wait()
+    """Run the editor; whoever ends the program meanwhile ends both."""
+    process: subprocess.Popen[bytes] | None = None
+    wanted_to_end = False
+
+    def end(*_: object) -> None:
+        nonlocal wanted_to_end
+        wanted_to_end = True
+        if process is not None:
+            process.terminate()
+
+    # Before it starts: it may be quick to ask for a key, and the person quick to press it.
+    with _handled({signal.SIGINT: _the_editors, signal.SIGQUIT: _the_editors, signal.SIGTERM: end}):
+        process = subprocess.Popen(command, env=dict(env), cwd=cwd)
+        if wanted_to_end:
+            process.terminate()
+        code = process.wait()
+    if wanted_to_end:
+        signal.raise_signal(signal.SIGTERM)
+    return code
 
 
 @contextmanager
-def _its_own_signals(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Keys that the terminal turns into signals mean the editor; whoever ends the program ends both."""
+def _handled(handlers: Mapping[signal.Signals, Callable[..., None]]) -> Iterator[None]:
+    """Have other handlers for some signals, of which the screen's loop hears nothing meanwhile.
 
-    def end(*_: object) -> None:
-        process.terminate()
-
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
-    before[signal.SIGTERM] = signal.signal(signal.SIGTERM, end)
+    They are not ignored, because what is started would inherit that.
+    """
+    wakeup = signal.set_wakeup_fd(-1)
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(wakeup)
+
+
+def _the_editors(*_: object) -> None:
+    """Keys that the terminal turns into signals mean the editor."""
