@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,11 +14,11 @@ from pydantic_ai.messages import ModelMessage
 from tests.context.validity import complaints
 from tests.conversation.simulating_kit import Live, prompt, replay, session, transcript, words
 from tui_app.context.events import SessionRewind, SessionStart, UserMessage
+from tui_app.context.parts import to_json_text
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.presets import OFF, PRESETS
 from tui_app.conversation.importing import import_session
 from tui_app.conversation.simulating.outcome import STAGES, Outcome, Request, work_of
-from tui_app.conversation.simulating.prefix import wire_text
 from tui_app.conversation.simulating.replay import Replay
 from tui_app.conversation.simulating.simulate import CannotSimulate, simulate
 from tui_app.conversation.simulating.source import read_session, read_transcript
@@ -28,6 +28,16 @@ from tui_app.session.store import Store
 SIZES = [(300, 200, 400), (250, 150), (), (500, 300), (60,)]
 LONG = session([*SIZES, (350, 350, 350)] * 4)
 SMALL, LARGE = 6_000, 200_000
+UNSENT = {"timestamp", "metadata"}
+
+
+def wire_text(message: ModelMessage) -> str:
+    """What a message says: the same whenever a provider is sent the same bytes."""
+    parts = [
+        {each.name: getattr(part, each.name) for each in fields(part) if each.name not in UNSENT}
+        for part in message.parts
+    ]
+    return to_json_text([message.kind, parts])
 
 
 def told(view: Sequence[ModelMessage]) -> list[str]:

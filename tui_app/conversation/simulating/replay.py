@@ -14,20 +14,20 @@ from pydantic_ai.usage import RunUsage
 
 from tui_app.context.compactor import Compactor
 from tui_app.context.encodings import TextCounter
-from tui_app.context.events import Payload
+from tui_app.context.events import Payload, UsageInfo
 from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.items import is_prompt, to_messages
 from tui_app.context.learnt import LearntModels
 from tui_app.context.limits import ContextTooLarge, Limits
 from tui_app.context.pipeline import Pipeline
 from tui_app.context.policy import Policy
+from tui_app.context.running import RunningCount
 from tui_app.context.stages.relief import Surroundings
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.turn_end import compact_at_turn_end
 from tui_app.context.usage import ContextWindow
 from tui_app.conversation.simulating.history import ReplayHistory
 from tui_app.conversation.simulating.outcome import Request, Work, work_of
-from tui_app.conversation.simulating.prefix import Sent, follow
 
 _THEN = datetime(2000, 1, 1, tzinfo=UTC)
 """Time in the names of files: the same replay gives the same bytes."""
@@ -56,9 +56,12 @@ class Replay:
     _request: ModelRequestContext = field(init=False)
     seen: int = field(default=0, init=False)
     """How many events belong to the requests so far; what comes later belongs to the next one."""
-    _sent: Sent = field(default_factory=Sent, init=False)
+    _count: RunningCount = field(init=False)
+    _sent: int = field(default=0, init=False)
+    """Tokens of the newest request that was sent."""
 
     def __post_init__(self) -> None:
+        self._count = RunningCount(self.counter)
         self.history = ReplayHistory(self.counter, self.events.append)
         writer = ExtractiveSummariser(self.text.count)
         self._compactor = Compactor(self.history, self.policy, lambda _trigger: (writer,), fallback=writer)
@@ -135,15 +138,16 @@ class Replay:
 
     def _measured(self, messages: Sequence[ModelMessage], answer: ModelResponse) -> Request:
         """The row of a request that was sent."""
-        previous = self._sent
-        self._sent, prefix = follow(previous, messages, self._size)
-        tokens, written, whole = self._sent.tokens, self._size(answer), self.history.usage().total
+        previous, self._sent = self._sent, self._count.of(messages)
+        kept = next(each for each in reversed(self.events) if isinstance(each, UsageInfo)).prefix_kept or 0.0
+        tokens, prefix = self._sent, round(kept * previous)
+        written, whole = self._size(answer), self.history.usage().total
         return Request(
             number=0,
             tokens=tokens,
             messages=len(messages),
             prefix_tokens=prefix,
-            previous_tokens=previous.tokens,
+            previous_tokens=previous,
             output_tokens=written,
             cost_usd=self.price(tokens, prefix, written),
             # Where nothing compacts by itself, cutting is all that stands between it and a refusal.
