@@ -94,6 +94,8 @@ class Settings:
     """Commands that run when something happens: the event to its hooks, in order."""
     review_compactions: bool = False
     """Whether the summary of a compaction by hand is shown, to be edited, before it is applied."""
+    retries: int = 4
+    """How often a request that failed for a reason that passes is sent again by itself; 0 never."""
     summary_timeout_s: float = 120.0
     """Seconds a summary request may take before the compaction fails."""
     memory_limit_mb: int = 1024
