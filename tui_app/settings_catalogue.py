@@ -54,6 +54,7 @@ ABOUT: Mapping[str, About] = {
     "hooks": About("Commands of your own that run when something happens.", allowed=_TABLE),
     "review_compactions": About("Show the summary of a compaction of yours, to be edited, before it counts."),
     "retries": About("How often a request is sent again by itself while a provider cannot answer."),
+    "fallback_models": About("Models that go on, in this order, when the session's own cannot answer."),
     "summary_timeout_s": About("Seconds a model may take for each part of a summary it writes."),
     "memory_limit_mb": About("Megabytes the process may hold before memory is made; 0 is no limit."),
     "provider_compaction": About("Whether a provider that can compacts conversations instead of Plimsoll."),

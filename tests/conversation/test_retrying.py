@@ -1,6 +1,7 @@
 """A provider that cannot answer for a moment is asked again: seen, bounded, stopped with one key."""
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 
@@ -8,7 +9,15 @@ from tests.conversation.driving import Desk, assert_valid, of, turn, until
 from tests.servers.behaviours import CutStream, Failure, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.retry import RetryRules
-from tui_app.context.events import AssistantMessage, Error, ToolResult, TurnEnd, TurnRetry
+from tui_app.context.events import (
+    AssistantMessage,
+    Error,
+    ModelChange,
+    Notice,
+    ToolResult,
+    TurnEnd,
+    TurnRetry,
+)
 from tui_app.conversation.opening import OpenSession
 
 SOON = RetryRules(retries=3, first_s=0.01)
@@ -160,3 +169,70 @@ async def test_a_resumed_session_goes_on_after_an_answer_that_broke_off(
         assert_valid(again.conversation)
     said = [message["content"] for message in server.journal[-1]["messages"][1:]]
     assert said == ["Say it.", "The whole answer.", "And?"]
+
+
+@pytest.fixture
+def other() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as server:
+        yield server
+
+
+async def test_the_next_model_of_the_chain_goes_on_in_the_same_turn(
+    desk: Desk, server: FakeOpenAI, other: FakeOpenAI
+) -> None:
+    (desk.cwd / "notes.txt").write_text("low tide at four\n")
+    desk.server("spare", other.base_url, window=32_000)
+    server.add(tool("read_file", path="notes.txt"), *[BUSY] * 9)
+    other.add(Text("At four."), Text("Still here."))
+    async with desk.session(fallback_models="nowhere:model, spare:scripted") as opened:
+        conversation = impatient(opened).conversation
+        happened = await turn(conversation, "When is low tide?")
+        assert of(happened, TurnEnd)[-1].outcome == "done"
+        assert len(of(happened, ToolResult)) == 1
+        [change] = of(happened, ModelChange)
+        assert (change.old, change.new) == ("local:scripted", "spare:scripted")
+        absent, why = (notice.text for notice in of(happened, Notice))
+        assert "nowhere:model cannot take over" in absent
+        assert "overloaded" in why
+        assert "/model local:scripted goes back" in why
+        assert [each.model for each in of(happened, AssistantMessage)] == ["local:scripted", "spare:scripted"]
+        assert of(await turn(conversation, "And now?"), AssistantMessage)[-1].text == "Still here."
+        assert_valid(conversation)
+
+
+async def test_a_model_the_conversation_does_not_fit_is_passed_over(
+    desk: Desk, server: FakeOpenAI, other: FakeOpenAI
+) -> None:
+    desk.server("tiny", other.base_url, window=2_000)
+    server.add(Text("word " * 3_000, usage=(0, 0)), *[BUSY] * 9)
+    async with desk.session(fallback_models="tiny:scripted") as opened:
+        conversation = impatient(opened).conversation
+        await turn(conversation, "Say a lot.")
+        happened = await turn(conversation, "And now?")
+        assert of(happened, TurnEnd)[-1].outcome == "failed"
+        assert "2,000 of window" in of(happened, Notice)[0].text
+        assert conversation.model == "local:scripted"
+        assert other.journal == []
+
+
+async def test_two_models_that_both_fail_end_the_turn(
+    desk: Desk, server: FakeOpenAI, other: FakeOpenAI
+) -> None:
+    desk.server("spare", other.base_url, window=32_000)
+    server.add(*[BUSY] * 9)
+    other.add(*[BUSY] * 9)
+    async with desk.session(fallback_models="spare:scripted,local:scripted") as opened:
+        happened = await turn(impatient(opened).conversation, "Hello?")
+        assert of(happened, TurnEnd)[-1].outcome == "failed"
+        assert (len(server.journal), len(other.journal)) == (4, 4)
+
+
+async def test_a_wrong_key_does_not_change_the_model(
+    desk: Desk, server: FakeOpenAI, other: FakeOpenAI
+) -> None:
+    desk.server("spare", other.base_url, window=32_000)
+    server.add(error(401, "Incorrect API key provided"))
+    async with desk.session(fallback_models="spare:scripted") as opened:
+        happened = await turn(impatient(opened).conversation, "Hello?")
+        assert of(happened, ModelChange) == []
+        assert of(happened, Error)[0].kind == "auth"

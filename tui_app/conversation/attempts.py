@@ -10,9 +10,12 @@ from pydantic_ai.models import Model
 from tui_app.agent.errors import describe_error
 from tui_app.agent.retry import RetryRules, pause_before
 from tui_app.agent.turn import TurnResult, TurnRunner
-from tui_app.context.events import SessionRewind, TurnRetry
+from tui_app.context.events import Error, SessionRewind, TurnRetry
 from tui_app.context.items import to_messages
+from tui_app.conversation.fallback import Fallback
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.switching import ModelSwitch
+from tui_app.settings import Settings
 
 
 @dataclass(slots=True)
@@ -21,6 +24,7 @@ class Attempts:
 
     history: SessionHistory
     runner: TurnRunner
+    fallback: Fallback
     rules: RetryRules = field(default_factory=RetryRules)
     _pause: "asyncio.Task[None] | None" = None
 
@@ -40,7 +44,7 @@ class Attempts:
 
         Each try goes on from what the log holds by then: tools that have run are not run again.
         """
-        failed = 0
+        failed, tried = 0, set[str]()
         while True:
             before = max((item.key for item in self.history.items()), default=0)
             result = await self.runner.run(to_messages(self.history.items()), model)
@@ -48,20 +52,22 @@ class Attempts:
                 return result
             # Something was answered since: the provider is well enough to start counting anew.
             failed = 1 if self._answered(before) else failed + 1
-            pause = self._pause_before(result.error, failed)
+            told = describe_error(result.error, model=self.history.model)
+            pause = pause_before(result.error, told, attempt=failed, rules=self.rules, jitter=random.random())
             if pause is None:
-                return result
+                other = await self.fallback.next(told, tried)
+                if other is None:
+                    return result
+                model, failed = other, 0
+                self._take_partial()
+                continue
             self._take_partial()
-            if not await self._waited(result.error, failed, pause):
+            if not await self._waited(told, failed, pause):
                 return TurnResult(cancelled=True)
 
     def _answered(self, before: int) -> bool:
         later = (item.message for item in self.history.items() if item.key > before)
         return any(isinstance(message, ModelResponse) and not _is_partial(message) for message in later)
-
-    def _pause_before(self, error: Exception, failed: int) -> float | None:
-        told = describe_error(error, model=self.history.model)
-        return pause_before(error, told, attempt=failed, rules=self.rules, jitter=random.random())
 
     def _take_partial(self) -> None:
         """Leave out an answer that broke off: the next try writes it anew. The log and the chat keep it."""
@@ -69,9 +75,8 @@ class Attempts:
         if _is_partial(newest.message):
             self.history.append(SessionRewind(to=newest.key, failed=True))
 
-    async def _waited(self, error: Exception, failed: int, pause: float) -> bool:
+    async def _waited(self, told: Error, failed: int, pause: float) -> bool:
         """Whether the pause was waited for, and not given up by the person."""
-        told = describe_error(error, model=self.history.model)
         self.history.append(
             TurnRetry(
                 attempt=failed + 1,
@@ -92,3 +97,10 @@ class Attempts:
 
 def _is_partial(message: ModelMessage) -> bool:
     return isinstance(message, ModelResponse) and message.state != "complete"
+
+
+def attempts(settings: Settings, runner: TurnRunner, models: ModelSwitch) -> Attempts:
+    """The turns of a conversation, with the patience and the other models that the settings give them."""
+    names = [name.strip() for name in settings.fallback_models.split(",") if name.strip()]
+    fallback = Fallback(models.history, models, names)
+    return Attempts(models.history, runner, fallback, RetryRules(retries=settings.retries))

@@ -14,7 +14,6 @@ from pydantic_ai.capabilities import AbstractCapability
 from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions import system_instructions
 from tui_app.agent.recorder import Recorder
-from tui_app.agent.retry import RetryRules
 from tui_app.agent.shelf import ModelShelf
 from tui_app.agent.tools.toolset import build_toolset
 from tui_app.agent.tools.workspace import Workspace
@@ -29,7 +28,7 @@ from tui_app.context.policy import Policy
 from tui_app.context.stages.relief import Surroundings
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.tokens import TokenCounter
-from tui_app.conversation.attempts import Attempts
+from tui_app.conversation.attempts import attempts
 from tui_app.conversation.bus import EventBus
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.compactions import Compactions
@@ -193,16 +192,16 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     compactor = _compactor(opening, policy, place, writers, hooks)
     around = [ToolHooks(hooks), *telemetry.capabilities()]
     runner, carried = _runner(opening, place, compactor, limits, writers, around)
-    rules = RetryRules(retries=opening.settings.retries)
-    turns = Turns(history, Attempts(history, runner, rules), Workspace(opening.cwd))
     # A killed process may have left an index that counts a checkpoint never applied.
     history.sync_files()
     compactions = Compactions(history, compactor, runner)
+    models = ModelSwitch(history, shelf, text, compactions, carried, place.recorded)
+    turns = Turns(history, attempts(opening.settings, runner, models), Workspace(opening.cwd))
     conversation = Conversation(
         history=history,
         turns=turns,
         compactions=compactions,
-        models=ModelSwitch(history, shelf, text, compactions, carried, place.recorded),
+        models=models,
         policies=PolicySwitch(history, compactions, opening.settings),
         hooks=hooks,
         bus=bus,
