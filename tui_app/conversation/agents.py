@@ -50,9 +50,7 @@ class Governed:
             compactor=compactor,
             counter=history.counter,
             limits=self.limits,
-            surroundings=Surroundings(
-                checksum=files.checksum, contains=files.contains, digest=self.writers.digest
-            ),
+            surroundings=around,
         )
         provider = ProviderCompaction(history, compactor, wanted=self.provider_compaction)
         return [provider, CarriedWatch(carried), governor, recorder, *self.around]

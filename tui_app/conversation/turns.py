@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai.messages import ModelRequest, UserContent, UserPromptPart
 from pydantic_ai.models import Model
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import open_calls
-from tui_app.context.attachments import file_content
+from tui_app.context.attachments import file_content, picture_content
 from tui_app.context.events import Error, Notice, SessionRewind, TurnEnd, UserMessage
 from tui_app.context.items import Item
 from tui_app.context.limits import most
@@ -97,9 +97,13 @@ class Turns:
 def _request(text: str, files: Sequence[Attached]) -> ModelRequest:
     if not files:
         return ModelRequest(parts=[UserPromptPart(text)])
-    return ModelRequest(
-        parts=[UserPromptPart([text, *(file_content(file.path, file.text) for file in files)])]
-    )
+    return ModelRequest(parts=[UserPromptPart([text, *(piece for file in files for piece in _pieces(file))])])
+
+
+def _pieces(file: Attached) -> Sequence[UserContent]:
+    if file.picture:
+        return picture_content(file.path, file.picture, file.media_type)
+    return [file_content(file.path, file.text)]
 
 
 def too_large(window: ContextWindow, requested: int) -> Error:
