@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai import CancellationToken, RunContext
 from pydantic_ai.agent import AbstractAgent
@@ -10,6 +10,7 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings, ThinkingLevel
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
@@ -48,6 +49,8 @@ class TurnRunner:
     conversation_id: str = ""
     """Id under which all turns belong together in spans."""
     added: Additions = field(default_factory=Additions)
+    thinking: str = "default"
+    """How much the model thinks, as the setting ``thinking`` has it."""
     _token: CancellationToken | None = None
 
     @property
@@ -79,6 +82,7 @@ class TurnRunner:
                 conversation_id=self.conversation_id or None,
                 cancellation_token=token,
                 usage_limits=UsageLimits(request_limit=MAX_REQUESTS),
+                model_settings=_thinking(self.thinking),
                 deps=self.added.deps,
                 instructions=self.added.instructions or None,
                 toolsets=self.added.toolsets or None,
@@ -117,6 +121,12 @@ class TurnRunner:
                     outcome="interrupted",
                 )
             )
+
+
+def _thinking(level: str) -> ModelSettings | None:
+    if level == "default":
+        return None
+    return ModelSettings(thinking=False if level == "off" else cast("ThinkingLevel", level))
 
 
 def open_calls(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:

@@ -185,6 +185,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         around=[ToolHooks(hooks), *telemetry.capabilities()],
     )
     runner, carried = build_runner(governed, opening.cwd, place.own)
+    runner.thinking = opening.settings.thinking
     # A killed process may have left an index that counts a checkpoint never applied.
     history.sync_files()
     compactions = Compactions(history, compactor, runner)
