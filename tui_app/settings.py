@@ -96,6 +96,8 @@ class Settings:
     """Whether the summary of a compaction by hand is shown, to be edited, before it is applied."""
     thinking: str = "default"
     """How much models think before they answer; ``default`` leaves it to them."""
+    max_steps: int = 200
+    """Model requests that one turn may take."""
     retries: int = 4
     """How often a request that failed for a reason that passes is sent again by itself; 0 never."""
     fallback_models: str = ""

@@ -54,6 +54,7 @@ ABOUT: Mapping[str, About] = {
     "hooks": About("Commands of your own that run when something happens.", allowed=_TABLE),
     "review_compactions": About("Show the summary of a compaction of yours, to be edited, before it counts."),
     "thinking": About("How much models that can think do so before they answer."),
+    "max_steps": About("Model requests that one turn may take before it is stopped."),
     "retries": About("How often a request is sent again by itself while a provider cannot answer."),
     "fallback_models": About("Models that go on, in this order, when the session's own cannot answer."),
     "summary_timeout_s": About("Seconds a model may take for each part of a summary it writes."),

@@ -63,6 +63,7 @@ RULES: Mapping[str, Rule] = {
     "hooks": HOOKS,
     "review_compactions": Flag(),
     "thinking": Choice(("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")),
+    "max_steps": Number(1, 10_000, "a whole number of requests, at least 1", whole=True),
     "retries": Number(0, 20, "a whole number of tries, or 0 for none", whole=True),
     "fallback_models": Text(
         r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?",

@@ -37,7 +37,10 @@ async def test_the_port_is_closed_to_others_and_gone_with_the_model(file: Path) 
         assert b" 401 " in stranger.recv(100)
     del model
     gc.collect()
-    with pytest.raises(ConnectionRefusedError), socket.create_connection((address.hostname, address.port or 0), timeout=5):
+    with (
+        pytest.raises(ConnectionRefusedError),
+        socket.create_connection((address.hostname, address.port or 0), timeout=5),
+    ):
         pass
 
 

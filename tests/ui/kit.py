@@ -21,7 +21,7 @@ from tui_app.ui.launch import Launch
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.prompt import PromptEditor
-from tui_app.ui.widgets.queue_view import QueueView
+from tui_app.ui.widgets.queue_view import LET_IN, QueueView
 from tui_app.ui.widgets.status import StatusRow
 from tui_app.ui.widgets.transcript import Transcript
 
@@ -127,7 +127,8 @@ class Deck:
 
     @property
     def queue(self) -> list[str]:
-        return self.widget(QueueView).splitlines()
+        """What waits, without the row that says how it may go on at once."""
+        return [row for row in self.widget(QueueView).splitlines() if row != LET_IN]
 
     @property
     def transcript(self) -> Transcript:

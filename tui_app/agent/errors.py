@@ -25,6 +25,7 @@ from pydantic_ai.exceptions import (
 
 from tui_app.agent import error_wording as say
 from tui_app.agent.models import ModelNotReady, UnknownModel
+from tui_app.agent.steps import GoesInCircles
 from tui_app.context.error_text import chain, full_text, status_of
 from tui_app.context.events import Error
 from tui_app.context.limits import ContextTooLarge
@@ -146,6 +147,14 @@ def _not_installed(error: BaseException, model: str) -> Error:
     )
 
 
+def _circles(error: BaseException, model: str) -> Error:
+    return Error(
+        kind="tool",
+        message=f"{model} kept calling {say.plain(str(error))} with the same arguments and the same result.",
+        hint=f"The turn was stopped, nothing is lost. Say what to do instead, or {say.OTHER_MODEL}.",
+    )
+
+
 def _limit_reached(error: BaseException, _model: str) -> Error:
     limit = _LIMIT.search(str(error))
     which = f" of {limit[2]} ({limit[1].replace('_', ' ')})" if limit else ""
@@ -197,6 +206,7 @@ _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Word
     (ModelRequestRejectedError, _refused),
     ((ModelTimeoutError, ModelRequestTimeout), say.timed_out),
     (ModelConnectionError, say.unreachable),
+    (GoesInCircles, _circles),
     (UsageLimitExceeded, _limit_reached),
     (ContentFilterError, _filtered),
     (UnexpectedModelBehavior, _bad_answer),

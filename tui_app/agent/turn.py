@@ -15,11 +15,9 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
 from tui_app.agent.recorder import Recorder
+from tui_app.agent.steps import Steered, StepWatch
 from tui_app.context.items import answers_of
 from tui_app.context.repair import INTERRUPTED
-
-MAX_REQUESTS = 200
-"""Model requests of one turn; a loop that never ends is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,16 @@ class Additions:
     capabilities: Sequence[AbstractCapability[Any]] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How turns are run, as far as a person has a say."""
+
+    thinking: str = "default"
+    """How much the model thinks; ``default`` leaves it to the model."""
+    max_steps: int = 200
+    """Model requests of one turn at most."""
+
+
 @dataclass(slots=True)
 class TurnRunner:
     """Drives an agent through the turns of one conversation, one at a time."""
@@ -49,8 +57,9 @@ class TurnRunner:
     conversation_id: str = ""
     """Id under which all turns belong together in spans."""
     added: Additions = field(default_factory=Additions)
-    thinking: str = "default"
-    """How much the model thinks, as the setting ``thinking`` has it."""
+    steps: StepWatch = field(default_factory=StepWatch)
+    """The one among the capabilities of the agent."""
+    manner: Manner = field(default_factory=Manner)
     _token: CancellationToken | None = None
 
     @property
@@ -63,6 +72,10 @@ class TurnRunner:
         if self._token is not None:
             self._token.cancel()
 
+    def steer(self) -> None:
+        """End the turn as soon as the step under way is done; all of it counts."""
+        self.steps.stop_at_next_step()
+
     async def run(self, history: Sequence[ModelMessage], model: Model) -> TurnResult:
         """Run a turn whose prompt is the last message of ``history``.
 
@@ -74,6 +87,7 @@ class TurnRunner:
             How it ended; errors are returned, not raised, because what was done until then counts.
         """
         token = self._token = CancellationToken()
+        self.steps.begin()
         try:
             events = self.agent.run_stream_events(
                 None,
@@ -81,8 +95,8 @@ class TurnRunner:
                 model=model,
                 conversation_id=self.conversation_id or None,
                 cancellation_token=token,
-                usage_limits=UsageLimits(request_limit=MAX_REQUESTS),
-                model_settings=_thinking(self.thinking),
+                usage_limits=UsageLimits(request_limit=self.manner.max_steps),
+                model_settings=_thinking(self.manner.thinking),
                 deps=self.added.deps,
                 instructions=self.added.instructions or None,
                 toolsets=self.added.toolsets or None,
@@ -94,6 +108,8 @@ class TurnRunner:
         except RunCancelled as cancelled:
             self._keep_partial(history, cancelled.all_messages())
             return TurnResult(cancelled=True)
+        except Steered:
+            return TurnResult()
         except Exception as error:  # every failure of a turn becomes an error a person reads
             self.recorder.broken_off()
             return TurnResult(error=error)

@@ -13,6 +13,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from tui_app.agent.instructions import MEMORY, system_instructions
 from tui_app.agent.own_agent import OwnAgent
 from tui_app.agent.recorder import Recorder
+from tui_app.agent.steps import StepWatch
 from tui_app.agent.tools.toolset import build_toolset, recall_toolset
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import Additions, TurnRunner
@@ -39,7 +40,7 @@ class Governed:
     """What else follows a run: hooks, telemetry."""
 
     def capabilities(
-        self, recorder: Recorder, carried: Carried, files: FilesOnDisk
+        self, recorder: Recorder, carried: Carried, steps: StepWatch, files: FilesOnDisk
     ) -> list[AbstractCapability[Any]]:
         """In the order in which they see a request."""
         history, compactor = self.writers.history, self.compactor
@@ -53,7 +54,7 @@ class Governed:
             surroundings=around,
         )
         provider = ProviderCompaction(history, compactor, wanted=self.provider_compaction)
-        return [provider, CarriedWatch(carried), governor, recorder, *self.around]
+        return [provider, steps, CarriedWatch(carried), governor, recorder, *self.around]
 
 
 def build_runner(governed: Governed, cwd: Path, own: OwnAgent | None) -> tuple[TurnRunner, Carried]:
@@ -69,11 +70,11 @@ def build_runner(governed: Governed, cwd: Path, own: OwnAgent | None) -> tuple[T
     extra = (folder.tool_outputs, folder.conversation_history)
     workspace = Workspace(cwd, extra=extra)
     search = SessionSearch(history.store, history.session)
-    recorder, carried = Recorder(history), Carried()
-    capabilities = governed.capabilities(recorder, carried, FilesOnDisk(workspace))
+    recorder, carried, steps = Recorder(history), Carried(), StepWatch()
+    capabilities = governed.capabilities(recorder, carried, steps, FilesOnDisk(workspace))
     if own is not None:
         added = _added(own, recall_toolset(search), capabilities)
-        return TurnRunner(own.agent, recorder, history.session, added), carried
+        return TurnRunner(own.agent, recorder, history.session, added, steps), carried
     carried.instructions = system_instructions(cwd, *extra)
     tools = build_toolset(workspace, search)
     carried.tools = [tool.tool_def for tool in tools.tools.values()]
@@ -85,7 +86,7 @@ def build_runner(governed: Governed, cwd: Path, own: OwnAgent | None) -> tuple[T
         capabilities=capabilities,
         retries=2,
     )
-    return TurnRunner(agent, recorder, history.session), carried
+    return TurnRunner(agent, recorder, history.session, steps=steps), carried
 
 
 def _added(

@@ -27,6 +27,7 @@ class Attempts:
     fallback: Fallback
     rules: RetryRules = field(default_factory=RetryRules)
     _pause: "asyncio.Task[None] | None" = None
+    _steered: bool = False
 
     @property
     def running(self) -> bool:
@@ -39,12 +40,19 @@ class Attempts:
         if self._pause is not None:
             self._pause.cancel()
 
+    def steer(self) -> None:
+        """End the turn as soon as the step under way is done, or now if it waits for another try."""
+        self.runner.steer()
+        if self._pause is not None:
+            self._steered = True
+            self._pause.cancel()
+
     async def run(self, model: Model) -> TurnResult:
         """Run a turn whose prompt ends the agent view, to its end or its last failure.
 
         Each try goes on from what the log holds by then: tools that have run are not run again.
         """
-        failed, tried = 0, set[str]()
+        failed, tried, self._steered = 0, set[str](), False
         while True:
             before = max((item.key for item in self.history.items()), default=0)
             result = await self.runner.run(to_messages(self.history.items()), model)
@@ -63,7 +71,7 @@ class Attempts:
                 continue
             self._take_partial()
             if not await self._waited(told, failed, pause):
-                return TurnResult(cancelled=True)
+                return TurnResult(cancelled=not self._steered)
 
     def _answered(self, before: int) -> bool:
         later = (item.message for item in self.history.items() if item.key > before)

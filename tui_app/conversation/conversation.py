@@ -138,6 +138,13 @@ class Conversation:
             self._driver = asyncio.create_task(self._drive(), name="conversation")
         self._show_queue()
 
+    def steer(self) -> None:
+        """Let what waits go on as soon as the step under way is done, or at once if nothing is under way."""
+        if self._turns.attempts.running and not self._queue.paused and self._queue.labels:
+            self._turns.attempts.steer()
+        else:
+            self.resume_queue()
+
     def take_back(self) -> str:
         """Take the newest waiting prompt or command out of the queue and return its text."""
         work = self._queue.take_last()

@@ -12,6 +12,7 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
 from tui_app.agent.shelf import ModelShelf
 from tui_app.agent.tools.workspace import Workspace
+from tui_app.agent.turn import Manner
 from tui_app.context.compactor import Compactor
 from tui_app.context.encodings import TextCounter, encoding_name
 from tui_app.context.events import SessionStart
@@ -185,7 +186,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         around=[ToolHooks(hooks), *telemetry.capabilities()],
     )
     runner, carried = build_runner(governed, opening.cwd, place.own)
-    runner.thinking = opening.settings.thinking
+    runner.manner = Manner(thinking=opening.settings.thinking, max_steps=opening.settings.max_steps)
     # A killed process may have left an index that counts a checkpoint never applied.
     history.sync_files()
     compactions = Compactions(history, compactor, runner)

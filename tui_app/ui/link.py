@@ -135,7 +135,7 @@ class Link:
     def resume_queue(self) -> None:
         """Go on with what waits after a cancelled turn."""
         if self._ready:
-            self._engine.tell(lambda opened: opened.conversation.resume_queue())
+            self._engine.tell(lambda opened: opened.conversation.steer())
 
     def take_back_early(self) -> str:
         """Take back the newest of what waits for the agent side; empty when nothing does."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text
+from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
@@ -10,6 +10,7 @@ from tests.ui.kit import Deck, Desk, shown
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.help import HelpScreen
+from tui_app.ui.widgets.queue_view import LET_IN
 
 
 def asked(server: FakeOpenAI) -> list[str]:
@@ -159,3 +160,22 @@ async def test_pressing_escape_quickly_loses_no_waiting_prompt(served: Desk, fak
             lambda: {*editor.text.split(), *session.state.queue} == {"second", "third"}, "nothing lost"
         )
         await deck.until(lambda: "third" in editor.text, "the newest back in the editor")
+
+
+async def test_enter_on_an_empty_prompt_lets_what_waits_in_after_the_present_step(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    hold = Signal()
+    fake_openai.add(Tool(calls=(("ls", {"path": "."}),), hold=hold), Text("The second answer."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("first")
+        await deck.until(lambda: "Connecting" in deck.text or "Answering" in deck.text, "the first turn")
+        await deck.send("second")
+        await deck.until(lambda: LET_IN in deck.text, "how to let it in")
+        await deck.press("enter")
+        hold.set()
+        await deck.answered(1)
+        assert LET_IN not in deck.text
+        assert [each["role"] for each in fake_openai.journal[-1]["messages"]][-2:] == ["tool", "user"]
+        assert len(fake_openai.journal) == 2

@@ -20,7 +20,7 @@ from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
 from tui_app.context.events import CompactionComplete, Error, Fact, SessionRewind, ToolTrimmed
-from tui_app.conversation import opening
+from tui_app.conversation import agents
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen
@@ -113,7 +113,7 @@ def _fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same session ids, models and instructions in every run."""
     numbers = count(0x885C8680)
     # They name folders of this run, and the gauge counts them.
-    monkeypatch.setattr(opening, "system_instructions", lambda *_: "Answer questions about these files.")
+    monkeypatch.setattr(agents, "system_instructions", lambda *_: "Answer questions about these files.")
     monkeypatch.setattr(secrets, "token_hex", lambda _size: f"{next(numbers):08x}")
 
     async def list_models(**_: object) -> list[ModelChoice]:

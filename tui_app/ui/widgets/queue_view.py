@@ -14,10 +14,18 @@ from tui_app.ui.safe_text import one_line
 
 MAX_ROWS = 3
 """Prompts shown in full rows; the rest is counted."""
+LET_IN = "Enter on an empty prompt lets it in after the present step"
 
 
-def queue_lines(prompts: tuple[str, ...], paused: bool, width: int) -> list[str]:
-    """Rows for the waiting prompts, oldest first, never wider than ``width`` cells."""
+def queue_lines(prompts: tuple[str, ...], paused: bool, width: int, *, steerable: bool = False) -> list[str]:
+    """Rows for the waiting prompts, oldest first, never wider than ``width`` cells.
+
+    Args:
+        prompts: What waits.
+        paused: Whether it waits for the person.
+        width: Cells.
+        steerable: Whether a turn is under way that the next one may cut short.
+    """
     total = len(prompts)
     rows = [
         one_line(f"Queued {at} of {total}: {prompt}{_when(prompt)}", width)
@@ -27,6 +35,8 @@ def queue_lines(prompts: tuple[str, ...], paused: bool, width: int) -> list[str]
         rows.append(f"and {total - MAX_ROWS} more")
     if paused and total:
         rows.append(f"{total} queued · Enter sends next")
+    elif steerable and total:
+        rows.append(one_line(LET_IN, width))
     return rows
 
 
@@ -61,6 +71,9 @@ class QueueView(Widget, can_focus=True):
     paused: reactive[bool] = reactive(False, layout=True)
     """Whether the queue waits for the person (after a cancelled turn)."""
 
+    steerable: reactive[bool] = reactive(False, layout=True)
+    """Whether a turn is under way."""
+
     class Opened(Message):
         """The person wants to change the queue."""
 
@@ -79,8 +92,11 @@ class QueueView(Widget, can_focus=True):
 
     def render(self) -> Content:
         """The rows."""
-        return Content("\n".join(queue_lines(self.prompts, self.paused, max(1, self.size.width))))
+        return Content("\n".join(self._lines(max(1, self.size.width))))
 
     def get_content_height(self, *_: object) -> int:
         """As many rows as there are lines."""
-        return len(queue_lines(self.prompts, self.paused, 80))
+        return len(self._lines(80))
+
+    def _lines(self, width: int) -> list[str]:
+        return queue_lines(self.prompts, self.paused, width, steerable=self.steerable)
