@@ -94,7 +94,7 @@ def begin(
     return Job(blank=blank, started=monotonic(), replaces=replaces, task=task, written=written, ledger=ledger)
 
 
-def announced(blank: CompactionComplete) -> CompactionStart:
+def announced(blank: CompactionComplete, *, reviewed: bool = False) -> CompactionStart:
     """How a job is announced."""
     return CompactionStart(
         job=blank.job,
@@ -104,4 +104,7 @@ def announced(blank: CompactionComplete) -> CompactionStart:
         model=blank.model,
         policy=blank.policy,
         focus=blank.focus,
+        from_message=blank.from_message,
+        up_to_message=blank.up_to_message,
+        reviewed=reviewed,
     )

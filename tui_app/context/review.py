@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Protocol
 
 from tui_app.context.before import Veto
-from tui_app.context.events import CompactionComplete
+from tui_app.context.events import CompactionComplete, Trigger
 from tui_app.context.guards import refuse_gain
 from tui_app.context.history import Proposal
 from tui_app.context.policy import Policy
@@ -32,6 +32,11 @@ class Reviewer(Protocol):
             The summary as it is to be, the same or edited; None to discard it.
         """
         ...
+
+
+def unreviewed(_trigger: Trigger) -> Reviewer | None:
+    """Nobody is asked: a summary is applied as it is written."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,16 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
-from tui_app.context.events import CompactionProposed, Payload
+from tui_app.context.events import CompactionProposed, Payload, Trigger
 from tui_app.context.history import Proposal
+
+ReviewMode = Literal["always", "manual", "never"]
+_BY_A_PERSON: frozenset[Trigger] = frozenset({"manual", "model_switch"})
+"""Compactions that a person has just asked for."""
+_UNASKED: frozenset[Trigger] = frozenset({"headless", "memory_pressure"})
+"""Compactions that never wait for anybody: nobody is there, or there is no memory to wait with."""
 
 
 @dataclass(slots=True)
@@ -14,7 +21,15 @@ class Reviews:
 
     report: Callable[[Payload], object]
     """Shows an event."""
+    mode: ReviewMode = "never"
+    """Which compactions wait for a decision. Stays so where nobody is there to decide."""
     _asked: dict[str, "asyncio.Future[str | None]"] = field(default_factory=dict)
+
+    def of(self, trigger: Trigger) -> "Reviews | None":
+        """Whoever decides on a summary of that trigger; None applies it as it is written."""
+        if self.mode == "never" or trigger in _UNASKED:
+            return None
+        return self if self.mode == "always" or trigger in _BY_A_PERSON else None
 
     async def __call__(self, proposal: Proposal, problem: str = "") -> str | None:
         """Show a summary and wait for the decision; see ``Reviewer``."""

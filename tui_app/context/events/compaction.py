@@ -56,6 +56,12 @@ class CompactionStart(Payload):
     model: str
     policy: str = "plimsoll"
     focus: str = ""
+    from_message: int = 0
+    """Log number of the message a person wants replaced first; 0 where they named none."""
+    up_to_message: int = 0
+    """Log number of the message a person wants replaced last; 0 where they named none."""
+    reviewed: bool = False
+    """Whether a person decides on the summary before it is applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +139,10 @@ class CompactionComplete(Payload):
     reason: str = ""
     """Why it failed, in one sentence; empty on success."""
     focus: str = ""
+    from_message: int = 0
+    """Log number of the message a person wanted replaced first; 0 where they named none."""
+    up_to_message: int = 0
+    """Log number of the message a person wanted replaced last; 0 where they named none."""
     instructions: str = ""
     """What the person's own hooks asked of the summary."""
     title: str = ""
@@ -194,3 +204,26 @@ class CompactionRedone(Payload):
     compaction: int
     tokens_before: int = 0
     tokens_after: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionEdited(Payload):
+    """A summary was given other words, or a fact it lacked; ``tool.restored`` takes that back.
+
+    It carries the whole replacement as it is from now on, also once the compaction is undone and redone.
+    """
+
+    TYPE: ClassVar[str] = "session.compaction_edited"
+    compaction: int
+    """Log number of the compaction whose summary it is."""
+    summary: str
+    """The notes as they are now."""
+    fact: str = ""
+    """What was brought back, word for word; empty where a person has edited the notes."""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens of the summary message, by category."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    retention: float | None = None
+    facts: tuple[Fact, ...] = ()
+    """The compaction's facts, and what became of them."""

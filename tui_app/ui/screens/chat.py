@@ -128,6 +128,7 @@ class ChatScreen(Screen[None]):
     @on(ContextGauge.Clicked)
     @on(QueueView.Opened)
     @on(Transcript.UndoRequested)
+    @on(Transcript.CompactRequested)
     @on(ChatPane.ReviewWanted)
     @on(ChatPane.ReviewOver)
     def obey(self, event: Message) -> None:
@@ -147,6 +148,8 @@ class ChatScreen(Screen[None]):
                 self.run(CommandId.QUIT)
             case Transcript.UndoRequested(entry=entry):
                 self.session.undo(entry)
+            case Transcript.CompactRequested(entry=entry, up_to=up_to):
+                self.session.compact_part(entry, up_to=up_to)
             case ChatPane.ReviewWanted(proposed=proposed):
                 self.work(review_summary(self.app, self.session, proposed), group="review")
             case ChatPane.ReviewOver(job=job):
