@@ -34,6 +34,7 @@ _ENDPOINT = Group(
     },
     required=("base_url",),
 )
+REVIEW_MODES = ("always", "manual", "never")
 
 RULES: Mapping[str, Rule] = {
     "model": _MODEL,
@@ -61,9 +62,13 @@ RULES: Mapping[str, Rule] = {
         ),
     ),
     "hooks": HOOKS,
-    "review_compactions": Flag(),
+    "review": Choice(REVIEW_MODES),
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
     "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "provider_compaction": Flag(),
     "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
 }
+OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {
+    "review_compactions": ("review", Flag(), {True: "manual", False: "never"}),
+}
+"""Names that still count: today's name, what the setting could be, and what that means now."""

@@ -15,11 +15,11 @@ from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.outlook import Outlook
 from tui_app.conversation.policy_change import PolicySwitch
-from tui_app.conversation.reviews import ReviewMode
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.switching import LoadingCancelled, ModelSwitch, SwitchForecast
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import ChangePolicy, Compact, Prompt, Switch, Work, WorkQueue
+from tui_app.settings import ReviewMode
 
 _log = logging.getLogger(__name__)
 

@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from tui_app.context.events import CompactionProposed, Payload, Trigger
 from tui_app.context.history import Proposal
+from tui_app.settings import ReviewMode
 
-ReviewMode = Literal["always", "manual", "never"]
 _BY_A_PERSON: frozenset[Trigger] = frozenset({"manual", "model_switch"})
 """Compactions that a person has just asked for."""
 _UNASKED: frozenset[Trigger] = frozenset({"headless", "memory_pressure"})

@@ -66,7 +66,7 @@ async def test_edited_applied_and_undone(served: Desk, session: str, size: tuple
 
 async def test_the_setting_asks_each_time_and_escape_discards(served: Desk, session: str) -> None:
     view = served.agent_view(session)
-    async with shown(served.change(review_compactions=True).app(session)) as deck:
+    async with shown(served.change(review="manual").app(session)) as deck:
         await asked(deck, "/compact")
         await deck.press("escape")
         await deck.says("Compaction discarded: the summary was not accept")
