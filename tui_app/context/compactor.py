@@ -242,13 +242,12 @@ class Compactor:
             await asyncio.wait([job.task])
 
     def _writing(self, plan: Plan, blank: CompactionComplete, ledger: Ledger, said: str) -> Writing:
-        def progress(writer: str, part: int, parts: int, written: int) -> None:
+        def progress(writer: str, part: int, parts: int, written: int, text: str) -> None:
             if self._job is not None and self._job.blank.job == blank.job:
                 self._writer = writer
+                known = {"job": blank.job, "model": writer, "text": text}
                 self.history.report(
-                    CompactionProgress(
-                        job=blank.job, part=part, parts=parts, tokens_written=written, model=writer
-                    )
+                    CompactionProgress(part=part, parts=parts, tokens_written=written, **known)
                 )
 
         view = self.history.items()

@@ -8,6 +8,7 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.shelf import why_unavailable
 from tui_app.context.compactor import Compactor
 from tui_app.context.events import QueueChanged, Record, SessionEnd, TurnEnd, TurnStart
+from tui_app.context.review import Refocus
 from tui_app.context.usage import ContextUsage
 from tui_app.conversation.bus import EventBus, Subscription
 from tui_app.conversation.changing import Changes
@@ -161,6 +162,14 @@ class Conversation:
             Whether the job was waiting for it; else nothing happens.
         """
         return self._compactions.reviews.decide(job, summary)
+
+    def refocus(self, job: str, focus: str) -> bool:
+        """Have the summary a job has proposed written once more, keeping something else above all.
+
+        Returns:
+            Whether the job was waiting for a decision; else nothing happens.
+        """
+        return self._compactions.reviews.decide(job, Refocus(focus))
 
     def ask_about(self, mode: ReviewMode) -> None:
         """Say which summaries a person wants to see before they are applied: there is one to decide."""

@@ -141,6 +141,10 @@ class Link:
         """Apply the summary a job has proposed, or discard it with None."""
         self._engine.tell(lambda opened: opened.conversation.decide(job, summary))
 
+    def refocus(self, job: str, focus: str) -> None:
+        """Have the summary a job has proposed written once more, keeping something else above all."""
+        self._engine.tell(lambda opened: opened.conversation.refocus(job, focus))
+
     def resume_queue(self) -> None:
         """Go on with what waits after a cancelled turn."""
         if self._ready:

@@ -31,9 +31,15 @@ def session(served: Desk, fake_openai: FakeOpenAI) -> str:
 async def asked(deck: Deck, command: str) -> ReviewScreen:
     await deck.ready()
     await deck.send(command)
-    await deck.until(lambda: isinstance(deck.app.screen, ReviewScreen), "the review")
+    await deck.until(lambda: reviewing(deck), "the review")
     assert isinstance(deck.app.screen, ReviewScreen)
     return deck.app.screen
+
+
+def reviewing(deck: Deck) -> bool:
+    """Whether there is something to decide."""
+    screen = deck.app.screen
+    return isinstance(screen, ReviewScreen) and not screen.writing
 
 
 def completed(desk: Desk, session: str) -> CompactionComplete:

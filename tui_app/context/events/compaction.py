@@ -89,6 +89,8 @@ class CompactionProgress(Payload):
     tokens_written: int
     model: str = ""
     """Who is writing: another one than at the start where that one has failed; empty for a marker."""
+    text: str = ""
+    """What was written since the last report; each part begins anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +108,17 @@ class CompactionProposed(Payload):
     tokens_after: int = 0
     messages_before: int = 0
     messages_after: int = 0
+    messages_leave: int = 0
+    messages_stay: int = 0
+    in_files: int = 0
+    """Results among those that leave whose full text is in a file of the session."""
+    cost_usd: float | None = None
+    """What writing it has cost so far; null where no price is known."""
     retention: float | None = None
     facts_lost: int = 0
     """Facts that would be neither kept nor recoverable."""
+    facts: tuple["Fact", ...] = ()
+    """What would become of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,7 +133,7 @@ class ChatScreen(Screen[None]):
     @on(ChatPane.ReviewOver)
     def obey(self, event: Message) -> None:
         """Do what a key or a click in a widget asks for, or what has to be asked."""
-        from tui_app.ui.flows.review import close_review, review_summary
+        from tui_app.ui.flows.review import close_review, review
 
         match event:
             case PromptEditor.HelpWanted():
@@ -150,8 +150,8 @@ class ChatScreen(Screen[None]):
                 self.session.undo(entry)
             case Transcript.CompactRequested(entry=entry, up_to=up_to):
                 self.session.compact_part(entry, up_to=up_to)
-            case ChatPane.ReviewWanted(proposed=proposed):
-                self.work(review_summary(self.app, self.session, proposed), group="review")
+            case ChatPane.ReviewWanted(event=about):
+                review(self.app, self.session, about)
             case ChatPane.ReviewOver(job=job):
                 close_review(self.app, job)
 
