@@ -36,11 +36,15 @@ async def edit_summary(opening: Opening, text: str, *, as_json: bool) -> int:
     if not edits:
         reasons = [record.data.text for record in heard if isinstance(record.data, Notice)]
         raise CommandFailed(" ".join(reasons) or "The summary was not edited.")
-    edit = edits[-1]
+    _show(conversation.session, edits[-1], as_json=as_json)
+    return OK
+
+
+def _show(session: str, edit: CompactionEdited, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                "session": conversation.session,
+                "session": session,
                 "edited": edit.compaction,
                 "tokens_before": edit.tokens_before,
                 "tokens_after": edit.tokens_after,
@@ -51,4 +55,3 @@ async def edit_summary(opening: Opening, text: str, *, as_json: bool) -> int:
     else:
         sizes = f"{numbers.tokens(edit.tokens_before)} to {numbers.tokens(edit.tokens_after)} tokens"
         say(f"Edited the summary #{edit.compaction}: {sizes}")
-    return OK

@@ -21,7 +21,7 @@ from tui_app.context.events import (
 from tui_app.context.fallbacks import writers_for
 from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, gain_of, refuse_gain
 from tui_app.context.history import History, Proposal
-from tui_app.context.job import Job, State, announced, begin
+from tui_app.context.job import Job, State, announced, begin, unwritten
 from tui_app.context.originals import unabridged
 from tui_app.context.planner import FORCED, Plan, Refusal
 from tui_app.context.planning import plan_of
@@ -112,18 +112,8 @@ class Compactor:
         plan, reviewer = self.preview(trigger, focus, span), reviewer or self.reviewers(trigger)
         self._count += 1
         writers = writers_for(self.policy, trigger, self.summarisers, self.fallback)
-        blank = CompactionComplete(
-            job=f"{self.history.version}-{self._count}",
-            outcome="failed",
-            trigger=trigger,
-            policy=self.policy.name,
-            focus=focus,
-            model=writers[0].model_name,
-            tokens_before=plan.tokens_before,
-            messages_before=plan.messages_before,
-            from_message=span.first,
-            up_to_message=span.last,
-        )
+        job = f"{self.history.version}-{self._count}"
+        blank = unwritten(plan, job, self.policy.name, writers[0].model_name, span)
         ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
         work = carry_out(
             partial(self.before, announced(blank)),

@@ -11,7 +11,9 @@ from typing import Any
 from tui_app.context.before import Veto
 from tui_app.context.events import CompactionComplete, CompactionStart
 from tui_app.context.history import Proposal
+from tui_app.context.planner import Plan
 from tui_app.context.review import Declined
+from tui_app.context.span import Span
 from tui_app.context.spending import Ledger
 
 WITHOUT_MODEL = frozenset({"heuristic", "marker"})
@@ -92,6 +94,22 @@ def begin(
     task = asyncio.create_task(work, name=f"compaction-{blank.job}")
     task.add_done_callback(lambda _: written.set())
     return Job(blank=blank, started=monotonic(), replaces=replaces, task=task, written=written, ledger=ledger)
+
+
+def unwritten(plan: Plan, job: str, policy: str, model: str, span: Span) -> CompactionComplete:
+    """How a job ends unless it succeeds, with everything known at its start."""
+    return CompactionComplete(
+        job=job,
+        outcome="failed",
+        trigger=plan.trigger,
+        policy=policy,
+        focus=plan.focus,
+        model=model,
+        tokens_before=plan.tokens_before,
+        messages_before=plan.messages_before,
+        from_message=span.first,
+        up_to_message=span.last,
+    )
 
 
 def announced(blank: CompactionComplete, *, reviewed: bool = False) -> CompactionStart:

@@ -94,23 +94,25 @@ def plan_compaction(
     """
     if len(items) < 2:
         return Refusal("Nothing to compact yet: there are fewer than two messages.")
-    sizes = sizes_of(items, usage, weigh)
-
-    def tokens(item: Item) -> int:
-        return sizes.of(weigh(item))
-
-    reasons: list[str] = []
+    sizes, reasons = sizes_of(items, usage, weigh), list[str]()
+    tokens = _scaled(sizes, weigh)
     for split in _splits(items, usage, policy, trigger, tokens, pinned=pinned, span=span):
         if isinstance(split, str):
             return Refusal(split)
         stays = sum(map(tokens, (*split.head, *split.recent)))
         floor = sizes.carried + stays
         old = sum(map(tokens, split.old))
-        if not (reason := _hopeless(split, usage, floor, stays) or _too_little(span, old, usage, policy)):
-            plan = _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger)
-            return _with_additions(plan, policy, usage.window, additions)
-        reasons.append(reason)
+        if reason := _hopeless(split, usage, floor, stays) or _too_little(span, old, usage, policy):
+            reasons.append(reason)
+            continue
+        plan = _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger)
+        return _with_additions(plan, policy, usage.window, additions)
     return Refusal(reasons[0])
+
+
+def _scaled(sizes: Sizes, weigh: Weigh) -> Callable[[Item], int]:
+    """Tokens of one item as the estimate counts them."""
+    return lambda item: sizes.of(weigh(item))
 
 
 def _splits(
@@ -208,10 +210,7 @@ def irreducible_floor(
 ) -> int:
     """Tokens no compaction can remove from a view."""
     sizes = sizes_of(items, usage, weigh)
-
-    def tokens(item: Item) -> int:
-        return sizes.of(weigh(item))
-
+    tokens = _scaled(sizes, weigh)
     split = next(_splits(items, usage, policy, "manual", tokens, pinned=pinned))
     assert isinstance(split, Split)
     return sizes.carried + sum(map(tokens, (*split.head, *split.recent)))
