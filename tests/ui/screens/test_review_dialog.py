@@ -66,7 +66,10 @@ def test_numbers() -> None:
     line = "203 messages leave, 9 stay · 3 of their results are in files · 91.5k → about 6.2k tokens · $0.004"
     assert numbers_line(PROPOSED, UNICODE) == line
     assert numbers_line(PROPOSED, PLAIN).isascii()
-    assert facts_line(PROPOSED, UNICODE) == "Facts: 98 % kept · 1 recoverable · 1 lost"
+    assert (
+        facts_line(PROPOSED, UNICODE)
+        == "Facts: 98 % kept · 1 recoverable · 1 lost · enter keeps one word for word"
+    )
 
 
 @SIZES
@@ -143,7 +146,7 @@ async def test_it_is_read_while_it_is_written_and_edited_afterwards(size: tuple[
             )
         while app.text.text != "# Intent\nFix":
             await pilot.pause()
-        assert "2 tokens so far m" in str(app.dialog.query_one("#review-numbers", Static).render())
+        assert "2 tokens so far · m" in str(app.dialog.query_one("#review-numbers", Static).render())
         await pilot.press("x", "e")
         assert app.text.text == "# Intent\nFix", "nothing is edited yet"
         app.dialog.hear(CompactionProgress(job="1", part=2, parts=2, tokens_written=1, text="Anew"))

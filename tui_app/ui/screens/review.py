@@ -152,7 +152,8 @@ class ReviewScreen(Dialog[Reviewed]):
             self._heard, self._part = "", progress.part
         self._heard += progress.text
         of = f"part {progress.part} of {progress.parts}, " if progress.parts > 1 else ""
-        numbers = f"{of}{progress.tokens_written} tokens so far {progress.model}".rstrip()
+        by = f" {self._glyphs.separator} {progress.model}" if progress.model else ""
+        numbers = f"{of}{progress.tokens_written} tokens so far{by}"
         self.query_one("#review-numbers", Static).update(Content(clean(numbers)))
         if self._painting is None and self.writing:
             self._painting = self.set_timer(_PAINT_S, self._paint)
@@ -177,6 +178,7 @@ class ReviewScreen(Dialog[Reviewed]):
         self._risks = at_risk(proposed.facts)
         self._facts.display = bool(self._risks)
         self._facts.set_options(risk_row(fact, self._glyphs, kept=False) for fact in self._risks)
+        self._facts.highlighted = 0 if self._risks else None
         self.key_row.hints = self.HINTS
         self._ways.display = True
         self._ways.focus()

@@ -17,9 +17,8 @@ def numbers_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
     """``203 messages leave, 9 stay · 3 results are in files · 91.5k → about 6.2k tokens · $0.004``."""
     parts = [f"{proposed.messages_leave} messages leave, {proposed.messages_stay} stay"]
     if proposed.in_files:
-        parts.append(
-            f"{proposed.in_files} of their results {'is in a file' if one(proposed) else 'are in files'}"
-        )
+        where = "is in a file" if proposed.in_files == 1 else "are in files"
+        parts.append(f"{proposed.in_files} of their results {where}")
     parts.append(
         f"{tokens(proposed.tokens_before)} {glyphs.arrow} about {tokens(proposed.tokens_after)} tokens"
     )
@@ -28,19 +27,16 @@ def numbers_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
     return f" {glyphs.separator} ".join(parts)
 
 
-def one(proposed: CompactionProposed) -> bool:
-    """Whether a single result is in a file."""
-    return proposed.in_files == 1
-
-
 def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
-    """``Facts: 98 % kept · 41 kept · 7 recoverable · 1 lost``; empty where none were found."""
+    """``Facts: 98 % kept · 7 recoverable · 1 lost``; empty where none were found."""
     if proposed.retention is None:
         return ""
     parts = [f"Facts: {percent(proposed.retention)} kept"]
     for state in ("recoverable", "lost"):
         count = sum(fact.state == state for fact in proposed.facts)
         parts.extend([f"{count} {state}"] if count else [])
+    if len(parts) > 1:
+        parts.append("enter keeps one word for word")
     return f" {glyphs.separator} ".join(parts)
 
 

@@ -21,7 +21,7 @@ _ABOUT = (
     "masked, and what nobody said is marked."
 )
 _WAYS = (
-    ("Save", "the new words count from the next request on; the old ones stay in the log"),
+    ("Save", "they count from the next request on; the old ones are kept"),
     ("Original", "put the words it was written with into the editor"),
     ("Discard", "nothing changes"),
 )
