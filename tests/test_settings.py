@@ -108,6 +108,20 @@ class TestPrecedence:
     def test_flags_in_the_environment(self, paths: Paths, text: str, value: bool) -> None:
         assert load_settings(paths, {"PLIMSOLL_PLAIN": text}).plain is value
 
+    def test_the_earlier_name_of_review_still_counts(self, paths: Paths) -> None:
+        paths.config_file.write_text("review_compactions = true\n")
+        assert load_settings(paths, {}).review == "manual"
+        assert load_settings(paths, {"PLIMSOLL_REVIEW_COMPACTIONS": "false"}).review == "never"
+        assert load_settings(paths, {"PLIMSOLL_REVIEW": "always"}).review == "always"
+        both = {"PLIMSOLL_REVIEW": "always", "PLIMSOLL_REVIEW_COMPACTIONS": "true"}
+        assert load_settings(paths, both).review == "always"
+        paths.config_file.write_text('review = "always"\nreview_compactions = false\n')
+        assert load_settings(paths, {}).review == "always", "today's name wins in one file"
+        assert "review_compactions" in refusal(paths, 'review_compactions = "often"')
+        assert "one of" in refusal(paths, 'review = "often"') or "always" in refusal(
+            paths, 'review = "often"'
+        )
+
     def test_shared_conventions_rank_below_our_own_variables(self, paths: Paths) -> None:
         paths.config_file.write_text("color = true\nanimations = true\n")
         assert load_settings(paths, {"NO_COLOR": ""}).color

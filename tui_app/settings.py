@@ -6,7 +6,7 @@ Only the standard library is used, so reading them costs next to nothing before 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tui_app.paths import Paths
 from tui_app.settings_hooks import Hook, build_hooks
@@ -18,6 +18,7 @@ from tui_app.settings_sources import SettingsError, Source, WrongFlag, giver, me
 __all__ = [
     "OFFLINE_MODEL",
     "Endpoint",
+    "ReviewMode",
     "Settings",
     "SettingsError",
     "WrongFlag",
@@ -26,6 +27,8 @@ __all__ = [
     "resolve_model",
 ]
 
+ReviewMode = Literal["always", "manual", "never"]
+"""Which summaries a person sees before they are applied."""
 OFFLINE_MODEL = "offline:extractive"
 """The embedded model: needs no key and no network."""
 MODELS_BY_KEY = (
@@ -92,8 +95,6 @@ class Settings:
     """Named model servers."""
     hooks: Mapping[str, tuple[Hook, ...]] = field(default_factory=dict)
     """Commands that run when something happens: the event to its hooks, in order."""
-    review_compactions: bool = False
-    """Whether the summary of a compaction by hand is shown, to be edited, before it is applied."""
     thinking: str = "default"
     """How much models think before they answer; ``default`` leaves it to them."""
     max_steps: int = 200
@@ -102,6 +103,8 @@ class Settings:
     """How often a request that failed for a reason that passes is sent again by itself; 0 never."""
     fallback_models: str = ""
     """Models to go on with, comma-separated, when the session's own cannot answer; empty for none."""
+    review: ReviewMode = "never"
+    """Which summaries are shown, to be edited, before they are applied: ``always``, ``manual``, ``never``."""
     summary_timeout_s: float = 120.0
     """Seconds a summary request may take before the compaction fails."""
     memory_limit_mb: int = 1024

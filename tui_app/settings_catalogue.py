@@ -52,11 +52,13 @@ ABOUT: Mapping[str, About] = {
     "keymap": About("Other keys for actions.", Effect.NOW, "keys for each action; enter lists them"),
     "endpoints": About("Model servers of your own.", allowed=_TABLE),
     "hooks": About("Commands of your own that run when something happens.", allowed=_TABLE),
-    "review_compactions": About("Show the summary of a compaction of yours, to be edited, before it counts."),
     "thinking": About("How much models that can think do so before they answer."),
     "max_steps": About("Model requests that one turn may take before it is stopped."),
     "retries": About("How often a request is sent again by itself while a provider cannot answer."),
     "fallback_models": About("Models that go on, in this order, when the session's own cannot answer."),
+    "review": About(
+        "Which summaries you see, and may edit, before they count; manual: your own.", Effect.NOW
+    ),
     "summary_timeout_s": About("Seconds a model may take for each part of a summary it writes."),
     "memory_limit_mb": About("Megabytes the process may hold before memory is made; 0 is no limit."),
     "provider_compaction": About("Whether a provider that can compacts conversations instead of Plimsoll."),

@@ -34,6 +34,7 @@ _ENDPOINT = Group(
     },
     required=("base_url",),
 )
+REVIEW_MODES = ("always", "manual", "never")
 
 RULES: Mapping[str, Rule] = {
     "model": _MODEL,
@@ -61,7 +62,6 @@ RULES: Mapping[str, Rule] = {
         ),
     ),
     "hooks": HOOKS,
-    "review_compactions": Flag(),
     "thinking": Choice(("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")),
     "max_steps": Number(1, 10_000, "a whole number of requests, at least 1", whole=True),
     "retries": Number(0, 20, "a whole number of tries, or 0 for none", whole=True),
@@ -69,8 +69,13 @@ RULES: Mapping[str, Rule] = {
         r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?",
         "models as provider:name, separated by commas",
     ),
+    "review": Choice(REVIEW_MODES),
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
     "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "provider_compaction": Flag(),
     "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
 }
+OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {
+    "review_compactions": ("review", Flag(), {True: "manual", False: "never"}),
+}
+"""Names that still count: today's name, what the setting could be, and what that means now."""

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from tui_app.paths import Paths
 from tui_app.settings_hooks import FILE_ONLY
 from tui_app.settings_rules import Refused, Rule, show
-from tui_app.settings_schema import RULES
+from tui_app.settings_schema import OLD_NAMES, RULES
 
 ENV_PREFIX = "PLIMSOLL_"
 NOT_SETTINGS = frozenset({"PLIMSOLL_HOME", "PLIMSOLL_COMMAND"})
@@ -107,26 +107,35 @@ def from_file(path: Path, text: str) -> Source:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: not valid TOML: {error}") from None
-    place = str(path)
-    return Source(
-        "file", place, {key: _checked(place, key, _rule(place, key), value) for key, value in raw.items()}
-    )
+    place, values = str(path), dict[str, Any]()
+    # What has another name by now comes first: where both stand there, today's name counts.
+    for key in sorted(raw, key=lambda key: key not in OLD_NAMES):
+        if key in OLD_NAMES:
+            name, rule, meaning = OLD_NAMES[key]
+            values[name] = meaning[_checked(place, key, rule, raw[key])]
+        else:
+            values[key] = _checked(place, key, _rule(place, key), raw[key])
+    return Source("file", place, values)
 
 
 def _from_env(env: Mapping[str, str]) -> tuple[Source, Source]:
     """The switches, then our own variables, which rank above them."""
-    place, values, names = "environment", dict[str, Any](), dict[str, str]()
+    place, values, names, old = "environment", dict[str, Any](), dict[str, str](), list[str]()
     for name in sorted(env):
         if not name.startswith(ENV_PREFIX) or name in NOT_SETTINGS or not env[name]:
             continue
         key = name.removeprefix(ENV_PREFIX).lower()
+        if key in OLD_NAMES and name == name.upper():
+            old.append(name)
+            continue
         if key not in RULES or name != name.upper():
             raise unknown(place, name, [f"{ENV_PREFIX}{known.upper()}" for known in _ANYWHERE])
-        try:
-            values[key] = RULES[key].read(env[name])
-        except Refused as refused:
-            raise refusal(place, name, refused) from None
+        values[key] = _read(RULES[key], place, name, env[name])
         names[key] = name
+    for name in old:
+        key, rule, meaning = OLD_NAMES[name.removeprefix(ENV_PREFIX).lower()]
+        if key not in values:
+            values[key], names[key] = meaning[_read(rule, place, name, env[name])], name
     on = {key: name for name, key in SWITCHES.items() if env.get(name)}
     switches = Source("environment", place, dict.fromkeys(on, False), on)
     return switches, Source("environment", place, values, names)
@@ -183,6 +192,13 @@ def refusal(source: str, key: str, refused: Refused) -> SettingsError:
     """The error for a value that its rule refuses."""
     where = f"{key}.{refused.inner_key}" if refused.inner_key else key
     return SettingsError(f"{source}: {where} is {refused.shown}; allowed: {refused.allowed}.")
+
+
+def _read(rule: Rule, place: str, name: str, text: str) -> Any:
+    try:
+        return rule.read(text)
+    except Refused as refused:
+        raise refusal(place, name, refused) from None
 
 
 def _rule(source: str, key: str) -> Rule:

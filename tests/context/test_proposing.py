@@ -28,9 +28,9 @@ def view_and_plan(turns: int = 20, window: int = 20_000) -> tuple[ListHistory, P
     view = ListHistory(plain_counter())
     view.sync(long_conversation(turns))
     view.fix(resolve_window(setting=window), Breakdown(system=100), "m")
-    plan = plan_compaction(view.items(), view.usage(), tokens, PLIMSOLL, trigger="manual", focus="files")
+    plan = plan_compaction(view.items(), view.usage(), tokens, PLIMSOLL, trigger="manual")
     assert isinstance(plan, Plan)
-    return view, plan
+    return view, replace(plan, focus="files")
 
 
 async def proposed(summary: Summary, way_back: str = WAY_BACK) -> tuple[ListHistory, Plan, Proposal]:

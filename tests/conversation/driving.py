@@ -18,6 +18,7 @@ from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Work
 from tui_app.paths import Paths
+from tui_app.session.view_items import ALONE
 from tui_app.settings import Endpoint, Settings
 
 IDLE_S = 0.1
@@ -107,7 +108,9 @@ def assert_valid(conversation: Conversation) -> None:
 def view_bytes(conversation: Conversation) -> bytes:
     """The agent view as it would be sent, byte for byte."""
     history = conversation.history
-    texts = [history.store.message(history.session, head.seq) for head in history.view.visible()]
+    # The words of an edited summary are in the event of the edit.
+    events = [head.form[0] if head.form[1] == ALONE else head.seq for head in history.view.visible()]
+    texts = [history.store.message(history.session, seq) for seq in events]
     parts = [item.message.parts for item in history.items()]
     loaded = ModelMessagesTypeAdapter.validate_json(f"[{','.join(map(str, texts))}]")
     assert parts == [message.parts for message in loaded], "the view is what its log says"

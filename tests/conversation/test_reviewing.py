@@ -4,9 +4,9 @@ import asyncio
 
 from tests.conversation.driving import Desk, cancelled_within, done, of, turn, until, view_bytes
 from tests.conversation.test_compacting import ASKS, NOTES, filled, last_of, stored
-from tests.servers.behaviours import Text
+from tests.servers.behaviours import Text, error
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import CompactionComplete, CompactionProposed, TurnEnd
+from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionProposed, TurnEnd
 from tui_app.context.job import State
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Clear, Compact, Restate
@@ -122,3 +122,46 @@ async def test_a_second_one_is_refused_while_a_person_decides(desk: Desk, fake_o
         complete = await decided(opened, asked.job, NOTES)
         assert complete.outcome == "success"
         assert len(fake_openai.journal) == requests
+
+
+async def test_another_focus_has_it_written_anew(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    async with filled(desk, fake_openai) as opened:
+        conversation = opened.conversation
+        watch = conversation.watch()
+        asked = await proposed(opened, fake_openai)
+        fake_openai.add(Text(f"{NOTES}\nMind the dusk."), phrase=ASKS)
+        assert conversation.refocus(asked.job, "the dusk")
+        again = await until(
+            watch, lambda data: isinstance(data, CompactionProposed) and "dusk" in data.summary
+        )
+        assert "Above all keep what concerns: the dusk" in str(fake_openai.journal[-1])
+        assert isinstance(again.data, CompactionProposed)
+        assert (again.data.job, again.data.messages_leave + again.data.messages_stay) == (asked.job, 8)
+        complete = await decided(opened, asked.job, again.data.summary)
+        assert (complete.outcome, complete.focus, complete.edited) == ("success", "the dusk", False)
+
+
+async def test_where_no_other_is_written_the_first_one_stays(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    async with filled(desk, fake_openai) as opened:
+        conversation = opened.conversation
+        watch = conversation.watch()
+        asked = await proposed(opened, fake_openai)
+        fake_openai.add(*(error(500, "down") for _ in range(4)), phrase=ASKS)
+        conversation.refocus(asked.job, "the dusk")
+        again = await until(watch, lambda data: isinstance(data, CompactionProposed) and bool(data.problem))
+        assert isinstance(again.data, CompactionProposed)
+        assert again.data.problem.startswith("with that focus none was written: ")
+        complete = await decided(opened, asked.job, asked.summary)
+        assert (complete.outcome, complete.focus) == ("success", "tides")
+
+
+async def test_the_text_is_told_while_it_is_written(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    async with filled(desk, fake_openai) as opened:
+        told: list[str] = []
+        opened.bus.listen(
+            lambda record: (
+                told.append(record.data.text) if isinstance(record.data, CompactionProgress) else None
+            )
+        )
+        await proposed(opened, fake_openai)
+        assert "".join(told) == NOTES

@@ -32,6 +32,8 @@ from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL, Policy, Stages
 from tui_app.context.presets import PRESETS
 from tui_app.context.repair import sendable
+from tui_app.context.rewording import parts_of
+from tui_app.context.span import Span
 from tui_app.context.spending import Ledger
 from tui_app.context.stages.by_hand import HandStage
 from tui_app.context.stages.relief import Relief, Surroundings
@@ -39,6 +41,7 @@ from tui_app.context.stages.settings import Archive, Trim
 from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
 from tui_app.conversation.by_hand import ByHand
 from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.session.agent_view import MESSAGES, fold_agent_view
 from tui_app.session.heads import head_of
 from tui_app.session.store import Store
@@ -190,10 +193,56 @@ class Session(RuleBasedStateMachine):
         self.writer.words = "Title: Notes\nShort."
         self.loop.run(self.compactions.run("manual"))
 
+    @precondition(lambda self: len(self.history.items()) > 4)
+    @rule(choice=CHOICE, other=CHOICE, ends=st.sampled_from(["first", "last", "both"]))
+    def compact_a_part(self, choice: int, other: int, ends: str) -> None:
+        """Up to a message, from one on, or between two; what is outside stays where it is."""
+        self.writer.words = "Title: Notes\nShort."
+        keys = [item.key for item in self.history.items()]
+        first, last = sorted((choice % len(keys), other % len(keys)))
+        span = Span(keys[first] if ends != "last" else 0, keys[last] if ends != "first" else 0)
+        compactions = len(self.history.view.compactions)
+        self.loop.run(self.compactions.run("manual", span=span))
+        now = [item.key for item in self.history.items()]
+        if len(self.history.view.compactions) > compactions and ends == "first":
+            assert [key for key in keys[:first] if key in now] == now[
+                : len([k for k in keys[:first] if k in now])
+            ]
+
     @precondition(lambda self: self.history.view.compactions or self.history.view.undone)
     @rule(undo=st.booleans())
     def restate(self, undo: bool) -> None:
         self.compactions.restate(undo=undo)
+
+    @precondition(lambda self: self.history.view.compactions)
+    @rule(
+        choice=CHOICE, words=st.sampled_from(["Other notes.", "Notes. " * 30, "", "<conversation_summary>"])
+    )
+    def edit_summary(self, choice: int, words: str) -> None:
+        """Only its words change, and only where the model sees it."""
+        numbers = self.history.view.compactions
+        number, keys = numbers[choice % len(numbers)], [item.key for item in self.history.items()]
+        text = f"{words} {choice}" if words else ""
+        edits = SummaryEdits(self.history, self.compactions)
+        if self.loop.run(edits.edit(number, text)):
+            shown = next(item for item in self.history.items() if item.key == number)
+            assert parts_of(shown.message).summary == text
+        assert [item.key for item in self.history.items()] == keys
+
+    @precondition(lambda self: self.history.view.compactions)
+    @rule(choice=CHOICE)
+    def bring_back(self, choice: int) -> None:
+        number = self.history.view.compactions[-1]
+        done = self.store.record(self.session, number).data
+        if done.facts:
+            fact = done.facts[choice % len(done.facts)]
+            SummaryEdits(self.history, self.compactions).bring_back(number, fact.text)
+
+    @precondition(lambda self: self.history.view.edits)
+    @rule(choice=CHOICE)
+    def take_an_edit_back(self, choice: int) -> None:
+        edits = [each.form[0] for edits in self.history.view.edits.values() for each in edits]
+        assert self.compactions.restore(edits[choice % len(edits)])
 
     @rule()
     def make_room(self) -> None:

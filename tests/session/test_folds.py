@@ -14,6 +14,7 @@ from tui_app.context.events import (
     CheckpointCreated,
     CompactionAcknowledged,
     CompactionComplete,
+    CompactionEdited,
     CompactionRedone,
     CompactionUndone,
     Error,
@@ -21,6 +22,7 @@ from tui_app.context.events import (
     MessagePinned,
     ModelChange,
     Payload,
+    RewriteUndone,
     SessionClear,
     SessionRewind,
     SystemMessage,
@@ -51,6 +53,8 @@ STEPS = st.lists(
                 "rewind",
                 "failed",
                 "pin",
+                "edit",
+                "unedit",
             ]
         ),
         st.integers(0, 1_000),
@@ -127,7 +131,17 @@ class Session:
             case "rewind" | "failed":
                 self.rewind(choice, failed=step == "failed")
             case _:
-                pass
+                self.edit(choice, step)
+
+    def edit(self, choice: int, step: str) -> None:
+        """Give a summary other words, whether it stands or was undone, or take such an edit back."""
+        compactions = [head.seq for head in self.heads if head.type == CompactionComplete.TYPE]
+        edits = [head.seq for head in self.heads if head.type == CompactionEdited.TYPE]
+        if step == "unedit" and edits:
+            self.add(RewriteUndone(rewrite=edits[choice % len(edits)]))
+        elif step == "edit" and compactions:
+            compaction = compactions[choice % len(compactions)]
+            self.add(CompactionEdited(compaction=compaction, summary="other", tokens={"summary": 9}))
 
     def rewind(self, choice: int, *, failed: bool) -> None:
         prompts = [head.seq for head in self.heads if head.type == UserMessage.TYPE]
@@ -418,3 +432,34 @@ def test_types_of_events_are_written_nowhere_else() -> None:
         if isinstance(node, ast.Constant) and node.value in dotted
     }
     assert found == set()
+
+
+def words_of(session: Session, compaction: int) -> tuple[int, int]:
+    """Which event holds the words of a summary that is visible; its tokens."""
+    head = next(head for head in session.agent.visible() if head.seq == compaction)
+    return head.form[0], head.tokens["summary"]
+
+
+def test_edits_follow_undo_redo_and_rewind() -> None:
+    session = Session()
+    for number in range(4):
+        session.play("user", number)
+    compaction = session.compact(2)
+    assert compaction is not None
+    first = session.add(CompactionEdited(compaction=compaction, summary="x", tokens={"summary": 5}))
+    prompt = session.add(UserMessage(text="later", tokens=TOKENS))
+    second = session.add(CompactionEdited(compaction=compaction, summary="y", tokens={"summary": 7}))
+    assert words_of(session, compaction) == (second, 7)
+    session.play("undo", 0)
+    assert compaction not in session.visible
+    session.play("redo", 0)
+    assert words_of(session, compaction) == (second, 7), "the words outlive undo and redo"
+    trial = session.agent.copy()
+    session.add(RewriteUndone(rewrite=first))
+    assert words_of(session, compaction) == (second, 7), (
+        "the newest words stay when older ones are taken back"
+    )
+    assert trial.edits != session.agent.edits, "a copy is independent"
+    session.add(SessionRewind(to=prompt))
+    assert words_of(session, compaction) == (0, 2), "what came behind the prompt is rewound"
+    assert fold_agent_view(session.heads) == session.agent

@@ -15,6 +15,7 @@ from tests.ui.app.story import NOON, Story
 from tui_app.paths import Paths
 from tui_app.session.agent_view import AgentView
 from tui_app.session.store import Store
+from tui_app.session.view_items import ALONE
 from tui_app.settings import Endpoint, Settings
 from tui_app.ui.app import PlimsollApp
 from tui_app.ui.launch import Launch
@@ -86,7 +87,9 @@ class Desk:
         with self.log() as store:
             for head in store.heads(session):
                 view.apply(head)
-            return [store.message(session, head.seq) or "" for head in view.visible()]
+            # The words of an edited summary are in the event of the edit.
+            events = [head.form[0] if head.form[1] == ALONE else head.seq for head in view.visible()]
+            return [store.message(session, seq) or "" for seq in events]
 
 
 class Deck:

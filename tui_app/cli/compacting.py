@@ -12,6 +12,7 @@ from tui_app.context.additions import tokens_of
 from tui_app.context.compactor import CompactionRefused
 from tui_app.context.events import CompactionComplete, Error, HookRan, Record
 from tui_app.context.planner import Plan, Refusal
+from tui_app.context.span import WHOLE, Span
 from tui_app.conversation.inspecting import inspect_session
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.policy_change import policy_of
@@ -22,7 +23,8 @@ from tui_app.ui import format as numbers
 
 
 @asynccontextmanager
-async def _opened(opening: Opening) -> AsyncIterator[OpenSession]:
+async def opened_session(opening: Opening) -> AsyncIterator[OpenSession]:
+    """A session that is open for writing, with what its hooks said told."""
     opened = open_session(opening)
     opened.bus.listen(_tell_hook)
     try:
@@ -37,12 +39,13 @@ def _tell_hook(record: Record) -> None:
         tell(hook_title(record.data))
 
 
-async def compact(opening: Opening, focus: str, *, as_json: bool) -> int:
+async def compact(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: bool) -> int:
     """Compact a session now.
 
     Args:
         opening: Which session, with which model, window and policy.
         focus: What the summary should keep above all.
+        span: The part of the view to replace, where one was named.
         as_json: Print JSON.
 
     Returns:
@@ -51,11 +54,11 @@ async def compact(opening: Opening, focus: str, *, as_json: bool) -> int:
     Raises:
         CommandFailed: if there is nothing to compact, or the model cannot be used.
     """
-    async with _opened(opening) as opened:
+    async with opened_session(opening) as opened:
         await _prepared(opened)
         compactor = opened.conversation.compactor
         try:
-            compactor.start("headless", focus)
+            compactor.start("headless", focus, span=span)
         except CompactionRefused as refusal:
             raise CommandFailed(str(refusal)) from refusal
         complete = await compactor.finish()
@@ -117,7 +120,7 @@ def _show(complete: CompactionComplete) -> None:
     say(f"Checkpoint: {complete.checkpoint_path}")
 
 
-async def dry_run(opening: Opening, focus: str, *, as_json: bool) -> int:
+async def dry_run(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: bool) -> int:
     """Say what a compaction would set out to do; nothing is written and no model is asked.
 
     Raises:
@@ -129,7 +132,7 @@ async def dry_run(opening: Opening, focus: str, *, as_json: bool) -> int:
         raise CommandFailed(str(error)) from error
     try:
         policy = policy_of(inspection.store, inspection.session, opening.settings, opening.policy)
-        plan = await asyncio.to_thread(inspection.plan, policy, focus)
+        plan = await asyncio.to_thread(inspection.plan, policy, focus, span)
     finally:
         inspection.close()
     if isinstance(plan, Refusal):
@@ -192,7 +195,7 @@ async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
     Raises:
         CommandFailed: if there is none.
     """
-    async with _opened(opening) as opened:
+    async with opened_session(opening) as opened:
         conversation = opened.conversation
         view = conversation.history.view
         numbered = view.compactions if undo else view.undone

@@ -21,13 +21,14 @@ from tui_app.context.events import (
 from tui_app.context.fallbacks import writers_for
 from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, gain_of, refuse_gain
 from tui_app.context.history import History, Proposal
-from tui_app.context.items import Item
-from tui_app.context.job import Job, State, announced, begin
+from tui_app.context.job import Job, State, announced, begin, unwritten
 from tui_app.context.originals import unabridged
-from tui_app.context.planner import FORCED, Plan, Refusal, plan_compaction
+from tui_app.context.planner import FORCED, Plan, Refusal
+from tui_app.context.planning import plan_of
 from tui_app.context.policy import Policy
 from tui_app.context.replacement import WAY_BACK
-from tui_app.context.review import Declined, Reviewer, carry_out
+from tui_app.context.review import Declined, Reviewer, carry_out, unreviewed
+from tui_app.context.span import WHOLE, Span
 from tui_app.context.spending import Ledger
 from tui_app.context.summary import Summariser
 from tui_app.context.writing import Writing
@@ -57,6 +58,8 @@ class Compactor:
     """How the model can get at messages that left; empty where it cannot."""
     before: Before = unhindered
     """Asked before a summary is written."""
+    reviewers: Callable[[Trigger], Reviewer | None] = unreviewed
+    """Who decides on a summary where whoever starts the job names nobody."""
     pressed: bool = False
     """Whether memory is short: the next request compacts before it is sent."""
     stands_back: bool = False
@@ -90,32 +93,27 @@ class Compactor:
             return False
         return self._job is None and self.breaker.allows(self.history.usage(), self.policy, trigger)
 
-    def start(self, trigger: Trigger, focus: str = "", reviewer: Reviewer | None = None) -> None:
+    def start(
+        self, trigger: Trigger, focus: str = "", reviewer: Reviewer | None = None, span: Span = WHOLE
+    ) -> None:
         """Begin a job.
 
         Args:
             trigger: Why it runs.
             focus: What the summary should keep above all.
-            reviewer: Decides on the summary before it can be applied; None applies it as it is written.
+            reviewer: Decides on the summary before it can be applied; None asks whoever ``reviewers`` names.
+            span: The part of the view to replace, where a person has named one.
 
         Raises:
             CompactionRefused: if one is running, or the plan says that nothing can be gained.
         """
         if self._job is not None:
             raise CompactionRefused("A compaction is already running.")
-        plan = self.preview(trigger, focus)
+        plan, reviewer = self.preview(trigger, focus, span), reviewer or self.reviewers(trigger)
         self._count += 1
         writers = writers_for(self.policy, trigger, self.summarisers, self.fallback)
-        blank = CompactionComplete(
-            job=f"{self.history.version}-{self._count}",
-            outcome="failed",
-            trigger=trigger,
-            policy=self.policy.name,
-            focus=focus,
-            model=writers[0].model_name,
-            tokens_before=plan.tokens_before,
-            messages_before=plan.messages_before,
-        )
+        job = f"{self.history.version}-{self._count}"
+        blank = unwritten(plan, job, self.policy.name, writers[0].model_name, span)
         ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
         work = carry_out(
             partial(self.before, announced(blank)),
@@ -128,28 +126,18 @@ class Compactor:
         left = frozenset(item.key for item in plan.split.old)
         replaces = between(self.history.items(), left)
         self._job = begin(work, blank, replaces, written, ledger)
-        self.history.report(announced(blank))
+        self.history.report(announced(blank, reviewed=reviewer is not None))
 
-    def preview(self, trigger: Trigger, focus: str = "") -> Plan:
+    def preview(self, trigger: Trigger, focus: str = "", span: Span = WHOLE) -> Plan:
         """The plan a job would follow, without starting it.
 
         Raises:
             CompactionRefused: as ``start`` would.
         """
-        plan = plan_compaction(
-            self.history.items(),
-            self.history.usage(),
-            self._tokens,
-            self.policy,
-            trigger=trigger,
-            focus=focus,
-            pinned=self.history.pinned(),
-            additions=self.additions(),
-        )
+        plan = plan_of(self.history, self.policy, trigger, focus, span, self.additions())
         if isinstance(plan, Refusal):
             raise CompactionRefused(plan.reason)
-        behind = tuple(each for item in plan.split.old for each in self.history.behind(item))
-        return replace(plan, behind=behind)
+        return plan
 
     async def finish(self) -> CompactionComplete | None:
         """Wait for the current job and apply it; None when there is none.
@@ -225,8 +213,7 @@ class Compactor:
             return None
         self._job = None
         job.stop()
-        limit = self.history.usage().window.limit
-        self.breaker.stopped(job.blank.tokens_before, limit, awaited=awaited)
+        self._stopped(job)
         reason = UNLESS_TOO_LARGE if awaited else ""
         stopped = replace(job.blank, outcome="cancelled", reason=reason, model=self._writer)
         return self._settle(job.ended(stopped))
@@ -245,13 +232,12 @@ class Compactor:
             await asyncio.wait([job.task])
 
     def _writing(self, plan: Plan, blank: CompactionComplete, ledger: Ledger, said: str) -> Writing:
-        def progress(writer: str, part: int, parts: int, written: int) -> None:
+        def progress(writer: str, part: int, parts: int, written: int, text: str) -> None:
             if self._job is not None and self._job.blank.job == blank.job:
                 self._writer = writer
+                known = {"job": blank.job, "model": writer, "text": text}
                 self.history.report(
-                    CompactionProgress(
-                        job=blank.job, part=part, parts=parts, tokens_written=written, model=writer
-                    )
+                    CompactionProgress(part=part, parts=parts, tokens_written=written, **known)
                 )
 
         view = self.history.items()
@@ -268,9 +254,6 @@ class Compactor:
             ledger=ledger,
         )
 
-    def _tokens(self, item: Item) -> int:
-        return self.history.weigh(item).total
-
     def _note_success(self, applied: CompactionComplete, gained: int) -> None:
         was_tripped = self.breaker.tripped(self.policy)
         self.breaker.succeeded(applied.tokens_before, gained, self.policy)
@@ -281,6 +264,9 @@ class Compactor:
         if isinstance(result, str):
             return self._failed(job, result)
         if isinstance(result, Declined):
+            if job.blank.trigger not in FORCED:
+                # A person was asked and said no: they are not asked again with the very next request.
+                self._stopped(job)
             return self._settle(job.ended(result.complete))
         self.breaker.vetoed(job.blank.tokens_before, self.history.usage().window.limit)
         return self._settle(job.ended(replace(job.blank, outcome="vetoed", reason=result.reason)))
@@ -292,6 +278,10 @@ class Compactor:
     def _hold_off(self, job: Job) -> None:
         """Start nothing by itself until the view has grown."""
         self.breaker.failed(job.blank.tokens_before, self.history.usage().window.limit)
+
+    def _stopped(self, job: Job) -> None:
+        limit = self.history.usage().window.limit
+        self.breaker.stopped(job.blank.tokens_before, limit, awaited=self.awaited)
 
     def _settle(self, complete: CompactionComplete) -> CompactionComplete:
         self.history.report(complete)

@@ -34,6 +34,8 @@ class Proposal:
     """Keys of the messages that leave."""
     acknowledgement: ModelResponse | None = None
     """What the assistant says behind the summary, where the policy wants that."""
+    in_files: int = 0
+    """Results among what leaves whose full text is in a file."""
 
     @property
     def messages(self) -> tuple[ModelMessage, ...]:

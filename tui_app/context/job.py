@@ -11,7 +11,9 @@ from typing import Any
 from tui_app.context.before import Veto
 from tui_app.context.events import CompactionComplete, CompactionStart
 from tui_app.context.history import Proposal
+from tui_app.context.planner import Plan
 from tui_app.context.review import Declined
+from tui_app.context.span import Span
 from tui_app.context.spending import Ledger
 
 WITHOUT_MODEL = frozenset({"heuristic", "marker"})
@@ -94,7 +96,23 @@ def begin(
     return Job(blank=blank, started=monotonic(), replaces=replaces, task=task, written=written, ledger=ledger)
 
 
-def announced(blank: CompactionComplete) -> CompactionStart:
+def unwritten(plan: Plan, job: str, policy: str, model: str, span: Span) -> CompactionComplete:
+    """How a job ends unless it succeeds, with everything known at its start."""
+    return CompactionComplete(
+        job=job,
+        outcome="failed",
+        trigger=plan.trigger,
+        policy=policy,
+        focus=plan.focus,
+        model=model,
+        tokens_before=plan.tokens_before,
+        messages_before=plan.messages_before,
+        from_message=span.first,
+        up_to_message=span.last,
+    )
+
+
+def announced(blank: CompactionComplete, *, reviewed: bool = False) -> CompactionStart:
     """How a job is announced."""
     return CompactionStart(
         job=blank.job,
@@ -104,4 +122,7 @@ def announced(blank: CompactionComplete) -> CompactionStart:
         model=blank.model,
         policy=blank.policy,
         focus=blank.focus,
+        from_message=blank.from_message,
+        up_to_message=blank.up_to_message,
+        reviewed=reviewed,
     )

@@ -11,6 +11,8 @@ from tui_app.context.pins import with_room
 from tui_app.context.policy import Policy, Recent
 from tui_app.context.segments import Split, boundary_of, first_run, split_at
 from tui_app.context.sizes import Sizes, Weigh, sizes_of
+from tui_app.context.span import WHOLE, Span
+from tui_app.context.span_cut import split_span
 from tui_app.context.stages.marks import is_acknowledgement
 from tui_app.context.usage import ContextUsage, ContextWindow
 
@@ -25,7 +27,6 @@ class Plan:
     """What a compaction will do, with the budgets it must keep. All sizes in tokens of the estimate."""
 
     trigger: Trigger
-    focus: str
     split: Split
     sizes: Sizes
     tokens_before: int
@@ -41,6 +42,8 @@ class Plan:
     facts_budget: int
     form: Form
     """How the replacement is worded."""
+    focus: str = ""
+    """What the person wants the summary to keep above all."""
     instructions: str = ""
     """What was asked of the summary beside the focus, once the plan stood."""
     additions: tuple[Addition, ...] = ()
@@ -73,9 +76,9 @@ def plan_compaction(
     policy: Policy,
     *,
     trigger: Trigger,
-    focus: str = "",
     pinned: frozenset[int] = frozenset(),
     additions: Sequence[Addition] = (),
+    span: Span = WHOLE,
 ) -> Plan | Refusal:
     """Split the view and set budgets, or say why a compaction cannot help.
 
@@ -85,27 +88,31 @@ def plan_compaction(
         weigh: Counted tokens of one item.
         policy: Triggers and sizes.
         trigger: Why the compaction is wanted.
-        focus: What the person wants the summary to keep above all.
         pinned: Keys of messages that stay as far as the policy has room for them.
         additions: Texts from outside the conversation that go into the replacement.
+        span: The part of the view that a person wants replaced.
     """
     if len(items) < 2:
         return Refusal("Nothing to compact yet: there are fewer than two messages.")
-    sizes = sizes_of(items, usage, weigh)
-
-    def tokens(item: Item) -> int:
-        return sizes.of(weigh(item))
-
-    reasons: list[str] = []
-    for split in _splits(items, usage, policy, trigger, tokens, pinned):
+    sizes, reasons = sizes_of(items, usage, weigh), list[str]()
+    tokens = _scaled(sizes, weigh)
+    for split in _splits(items, usage, policy, trigger, tokens, pinned=pinned, span=span):
+        if isinstance(split, str):
+            return Refusal(split)
         stays = sum(map(tokens, (*split.head, *split.recent)))
         floor = sizes.carried + stays
-        if not (reason := _hopeless(split, usage, floor, stays)):
-            old = sum(map(tokens, split.old))
-            plan = _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger, focus=focus)
-            return _with_additions(plan, policy, usage.window, additions)
-        reasons.append(reason)
+        old = sum(map(tokens, split.old))
+        if reason := _hopeless(split, usage, floor, stays) or _too_little(span, old, usage, policy):
+            reasons.append(reason)
+            continue
+        plan = _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger)
+        return _with_additions(plan, policy, usage.window, additions)
     return Refusal(reasons[0])
+
+
+def _scaled(sizes: Sizes, weigh: Weigh) -> Callable[[Item], int]:
+    """Tokens of one item as the estimate counts them."""
+    return lambda item: sizes.of(weigh(item))
 
 
 def _splits(
@@ -114,9 +121,11 @@ def _splits(
     policy: Policy,
     trigger: Trigger,
     tokens: Callable[[Item], int],
+    *,
     pinned: frozenset[int] = frozenset(),
-) -> Iterator[Split]:
-    """Ways to cut the view, as the policy wants it first.
+    span: Span = WHOLE,
+) -> Iterator[Split | str]:
+    """Ways to cut the view, as the policy wants it first; a part that a person named is cut in one way.
 
     A policy that keeps a number of messages or a first run knows nothing of their size: where so much stays
     that nothing is gained, the view is cut by tokens.
@@ -124,6 +133,9 @@ def _splits(
     pinned = with_room(items, pinned, tokens, policy.pinned_budget(usage.window))
     everything = trigger == "manual" and not policy.manual_keeps_recent
     recent = Recent() if everything else _recent(usage, policy, trigger)
+    if span.named:
+        yield split_span(items, span, boundary_of(items, recent, tokens), pinned)
+        return
     first = first_run(items) if policy.keep_first_run and not everything else 0
     yield split_at(items, boundary_of(items, recent, tokens), pinned, first=first)
     if recent.messages or first:
@@ -154,7 +166,6 @@ def _budgeted(
     old: int,
     floor: int,
     trigger: Trigger,
-    focus: str,
 ) -> Plan:
     """Share the room above the floor among summary, the person's words and facts."""
     window = usage.window
@@ -164,7 +175,6 @@ def _budgeted(
     share = min(room, max(64, old * 2 // 3))
     return Plan(
         trigger=trigger,
-        focus=focus,
         split=split,
         sizes=sizes,
         tokens_before=usage.total,
@@ -200,11 +210,9 @@ def irreducible_floor(
 ) -> int:
     """Tokens no compaction can remove from a view."""
     sizes = sizes_of(items, usage, weigh)
-
-    def tokens(item: Item) -> int:
-        return sizes.of(weigh(item))
-
-    split = next(_splits(items, usage, policy, "manual", tokens, pinned))
+    tokens = _scaled(sizes, weigh)
+    split = next(_splits(items, usage, policy, "manual", tokens, pinned=pinned))
+    assert isinstance(split, Split)
     return sizes.carried + sum(map(tokens, (*split.head, *split.recent)))
 
 
@@ -220,6 +228,14 @@ def _hopeless(split: Split, usage: ContextUsage, floor: int, stays: int) -> str:
             f"{_thousands(window.limit)} with {_thousands(window.reserve)} kept for the answer."
         )
     return ""
+
+
+def _too_little(span: Span, old: int, usage: ContextUsage, policy: Policy) -> str:
+    """Why a part that a person named is too small to gain anything; empty where it is not."""
+    if not span.named or old >= usage.total * policy.minimum_gain:
+        return ""
+    sizes = f"{_thousands(old)} of {_thousands(usage.total)}"
+    return f"Too little to gain: what would leave {span.words} is {sizes}."
 
 
 def _messages(count: int) -> str:

@@ -26,7 +26,7 @@ from tui_app.context.replacement import (
     summary_message,
 )
 from tui_app.context.retention import judge, missing_facts
-from tui_app.context.stages.marks import is_acknowledgement
+from tui_app.context.stages.marks import is_acknowledgement, mark_of
 from tui_app.context.summary import Summary, SummaryTask
 
 
@@ -81,7 +81,8 @@ async def propose(
     written = _written(blank, plan, summary, draft, tokens.nonzero())
     left = frozenset(item.key for item in plan.split.old)
     complete = _measured(written, plan, left, plan.sizes.of(added))
-    return Proposal(complete=complete, message=message, left=left, acknowledgement=said)
+    files = sum(bool(mark_of(part).get("file")) for item in plan.split.old for part in item.message.parts)
+    return Proposal(complete=complete, message=message, left=left, acknowledgement=said, in_files=files)
 
 
 def _written(

@@ -25,6 +25,7 @@ WAY_BACK = (
     "example `#12`, or search_history with words."
 )
 _LEFT_OUT = re.compile(r"\n\[… \d{1,12} characters left out …\]\n")
+FACTS_HEADING = "## Also worth keeping"
 OMITTED = "- ({count} more of the user's messages are left out here)"
 _FRAMING = 4
 """Tokens of the bullet and the handle around a prompt."""
@@ -65,20 +66,19 @@ class Words:
 
 def earlier_summary(items: Sequence[Item]) -> Earlier:
     """Collect what the summaries among ``items`` carried; text of other programs' summaries counts whole."""
-    owns = [
-        (_own(part.metadata), part.content or "")
+    each = [
+        earlier_part(part)
         for item in items
         if is_summary(item.message)
         for part in item.message.parts
         if isinstance(part, CompactionPart)
     ]
-    prompts = ((int(key), str(text)) for own, _ in owns for key, text in own.get("prompts", ()))
     return Earlier(
-        summary="\n\n".join(filter(None, (str(own.get("summary") or content) for own, content in owns))),
-        prompts=tuple(dict.fromkeys(prompts)),
-        omitted=sum(int(own.get("omitted", 0)) for own, _ in owns),
-        facts="\n".join(filter(None, (str(own.get("facts", "")) for own, _ in owns))),
-        rules=tuple(dict.fromkeys(_rule(rule) for own, _ in owns for rule in own.get("rules", ()))),
+        summary="\n\n".join(filter(None, (one.summary for one in each))),
+        prompts=tuple(dict.fromkeys(prompt for one in each for prompt in one.prompts)),
+        omitted=sum(one.omitted for one in each),
+        facts="\n".join(filter(None, (one.facts for one in each))),
+        rules=tuple(dict.fromkeys(rule for one in each for rule in one.rules)),
     )
 
 
@@ -165,11 +165,11 @@ def summary_message(
         shown: The notes in a policy's own wording; None shows them as they are.
         additions: Texts from outside the conversation; not kept in the metadata, for they are read anew.
     """
-    sections = [summary.strip() if shown is None else shown, _said(words, summary)]
+    sections = [summary.strip() if shown is None else shown, said_section(words, summary)]
     if facts.strip():
-        sections.append(f"## Also worth keeping\n{facts.strip()}")
+        sections.append(f"{FACTS_HEADING}\n{facts.strip()}")
     sections += [addition.worded for addition in additions]
-    text = _TAG.sub(r"<\\\1", "\n\n".join(filter(None, [*sections, way_back])))
+    text = escaped("\n\n".join(filter(None, [*sections, way_back])))
     prompts = [[key, said] for key, said in words.prompts]
     own = {
         "summary": summary,
@@ -181,7 +181,24 @@ def summary_message(
     return ModelRequest(parts=[CompactionPart(text, metadata={OWN: own})], timestamp=_EPOCH)
 
 
-def _said(words: Words, summary: str) -> str:
+def escaped(text: str) -> str:
+    """A text that cannot close the tag a summary is sent in."""
+    return _TAG.sub(r"<\\\1", text)
+
+
+def earlier_part(part: CompactionPart) -> Earlier:
+    """What one summary carries; text of another program's summary counts whole."""
+    own = _own(part.metadata)
+    return Earlier(
+        summary=str(own.get("summary") or part.content or ""),
+        prompts=tuple((int(key), str(text)) for key, text in own.get("prompts", ())),
+        omitted=int(own.get("omitted", 0)),
+        facts=str(own.get("facts", "")),
+        rules=tuple(map(_rule, own.get("rules", ()))),
+    )
+
+
+def said_section(words: Words, summary: str) -> str:
     """What the person said and the notes do not say; empty where that is nothing."""
     said = _not_said(words.prompts, summary)
     lines = [f"- #{key}: {text}" for key, text in said]

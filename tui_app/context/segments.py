@@ -29,7 +29,7 @@ class Split:
     old: tuple[Item, ...]
     recent: tuple[Item, ...]
     behind: int = 0
-    """Key of the last message of a first run that stays: the summary stands behind it; 0 where none stays."""
+    """Key of the last message that stays in front: the summary stands behind it; 0 where none stays."""
 
 
 def safe_cuts(items: Sequence[Item]) -> list[bool]:
@@ -165,20 +165,21 @@ def split_at(
         items: The agent view, oldest first.
         boundary: Index of the first item of the recent part; a safe cut.
         pinned: Keys of messages that must stay; a pinned call or result keeps the whole pair.
-        first: Index behind a first run that stays; a safe cut.
+        first: Index behind what stays in front, a first run for example; a safe cut.
     """
     place = latest_prompt_index(items)
     latest = None if place is None else items[place].key
     old_items = items[:boundary]
     lead = min(first, boundary)
-    stays = pinned | {item.key for item in items[:lead]}
+    leading = {item.key for item in items[:lead]}
+    stays = pinned | leading
     if latest is not None and boundary < len(items):
         stays |= {latest}
     keys: set[int] = set()
     for unit in units(old_items):
         whole = [old_items[index] for index in unit]
         if any(item.key in stays for item in whole):
-            keys.update(item.key for item in whole if not is_summary(item.message))
+            keys.update(i.key for i in whole if i.key in leading or not is_summary(i.message))
     keys.update(item.key for item in old_items if is_system(item.message))
     return Split(
         head=tuple(item for item in old_items if item.key in keys),

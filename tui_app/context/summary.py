@@ -70,6 +70,8 @@ class SummaryTask:
     instructions: str = ""
     """What else the person wants of the notes."""
     budget_tokens: int = 2_000
+    overheard: Callable[[str], None] = field(default=lambda _text: None, compare=False)
+    """Told the text while it is written, before anything of it is checked."""
 
     @property
     def about(self) -> tuple[str, ...]:
@@ -138,7 +140,7 @@ class ModelSummariser:
         )
         # In a thread: a long history takes a second, and a streaming answer shares this loop.
         material = await asyncio.to_thread(Material, task.items, self.mask)
-        request = NotesRequest(self.model, self.capabilities, self.count, ledger)
+        request = NotesRequest(self.model, self.capabilities, self.count, ledger, overheard=task.overheard)
         title, text = split_title(self.mask(await self._shrinking(task, material, request, progress)))
         return Summary(text=text, title=title, model=self.model_name)
 

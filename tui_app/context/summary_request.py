@@ -55,6 +55,10 @@ class Marked(AbstractCapability[Any]):
         return request_context
 
 
+def _nobody(_text: str) -> None:
+    """Nobody reads along."""
+
+
 @dataclass(frozen=True, slots=True)
 class NotesRequest:
     """Asks a model for notes, each time anew."""
@@ -65,6 +69,8 @@ class NotesRequest:
     ledger: Ledger
     """Told what each request costs, however it ends."""
     instructions: str = INSTRUCTIONS
+    overheard: Callable[[str], None] = _nobody
+    """Told the text itself as it comes in."""
 
     async def ask(self, prompt: str, *, max_tokens: int, heard: Callable[[int], None]) -> str:
         """Ask once.
@@ -113,7 +119,9 @@ class NotesRequest:
                 async for event in events:
                     if isinstance(event, AgentRunResultEvent):
                         return str(event.result.output)
-                    written += self.count(_streamed(event))
+                    text = _streamed(event)
+                    written += self.count(text)
+                    self.overheard(text)
                     heard(written)
         except NotImplementedError:
             # A model of somebody's own that cannot stream.

@@ -36,8 +36,8 @@ class Writing:
     """Seconds a model may take for each part it reads."""
     describe: Callable[[BaseException], str]
     way_back: str
-    progress: Callable[[str, int, int, int], None]
-    """Told who writes, and then what ``Progress`` is."""
+    progress: Callable[[str, int, int, int, str], None]
+    """Told who writes, then what ``Progress`` is, and what was written since."""
     ledger: Ledger
     """Takes down what all attempts cost."""
 
@@ -89,8 +89,9 @@ class Writing:
         seconds = None if isinstance(writer, _WITHOUT_MODEL) else self.timeout_s
         try:
             async with asyncio.timeout(seconds) as limit:
-                task = summary_task(self.plan, self.whole)
-                summary = await writer.summarise(task, self._renewing(writer, limit), self.ledger)
+                new: list[str] = []
+                task = replace(summary_task(self.plan, self.whole), overheard=new.append)
+                summary = await writer.summarise(task, self._renewing(writer, limit, new), self.ledger)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -99,8 +100,8 @@ class Writing:
             raise SummaryFailed("the model answered nothing")
         return summary
 
-    def _renewing(self, writer: Summariser, limit: asyncio.Timeout) -> Progress:
-        """Report progress, and give each new part the whole time: a long history takes many."""
+    def _renewing(self, writer: Summariser, limit: asyncio.Timeout, new: list[str]) -> Progress:
+        """Report progress with the ``new`` text, and give each part the whole time: there may be many."""
         reached = 1
 
         def progress(part: int, parts: int, written: int) -> None:
@@ -108,7 +109,9 @@ class Writing:
             if part > reached and limit.when() is not None:
                 reached = part
                 limit.reschedule(asyncio.get_running_loop().time() + self.timeout_s)
-            self.progress(writer.model_name, part, parts, written)
+            text = "".join(new)
+            new.clear()
+            self.progress(writer.model_name, part, parts, written, text)
 
         return progress
 

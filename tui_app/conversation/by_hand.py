@@ -125,7 +125,7 @@ class ByHand:
 
     def _back(self, seq: int) -> Move:
         form = next((head.form for head in self.history.view.visible() if head.seq == seq), (0, 0))
-        if not form[0]:
+        if form[0] not in self.history.view.rewrites:
             return Move(refused=_AS_SAID)
         return Move(self.history.after(Head(seq=LATER, type=RewriteUndone.TYPE, ref=form[0])))
 

@@ -9,6 +9,7 @@ from tui_app.context.compactor import CompactionRefused, Compactor
 from tui_app.context.events import CompactionComplete, Notice, Trigger
 from tui_app.context.job import State
 from tui_app.context.planner import irreducible_floor
+from tui_app.context.span import WHOLE, Span
 from tui_app.context.turn_end import compact_at_turn_end
 from tui_app.conversation.reviews import Reviews
 from tui_app.conversation.session_history import SessionHistory
@@ -30,17 +31,19 @@ class Compactions:
 
     def __post_init__(self) -> None:
         self.reviews = Reviews(self.history.report)
+        self.compactor.reviewers = self.reviews.of
 
     async def run(
-        self, trigger: Trigger, focus: str = "", *, review: bool = False
+        self, trigger: Trigger, focus: str = "", *, review: bool = False, span: Span = WHOLE
     ) -> CompactionComplete | None:
         """Compact now and wait for the end, or until a person has to decide.
 
         Args:
             trigger: Why.
             focus: What the summary should keep above all.
-            review: Whether a person decides on the summary; what they want is applied as that of a job in the
-                background.
+            review: Whether a person decides on the summary whatever the settings say; what they want is
+                applied as that of a job in the background.
+            span: The part of the view to replace, where a person has named one.
 
         Returns:
             How it ended; None when it was cancelled, refused with a notice, or is being reviewed.
@@ -49,12 +52,13 @@ class Compactions:
         if trigger == "model_switch":
             # A job in the background was planned for another window.
             self.cancel()
+        reviewer = self.reviews if review else self.reviews.of(trigger)
         try:
-            self.compactor.start(trigger, focus, self.reviews if review else None)
+            self.compactor.start(trigger, focus, reviewer, span)
         except CompactionRefused as refusal:
             self.history.append(Notice(text=str(refusal)))
             return None
-        if review:
+        if reviewer is not None and trigger != "model_switch":
             await self.compactor.written()
             self.follow_background()
             return None
@@ -63,6 +67,7 @@ class Compactions:
     async def after_turn(self) -> None:
         """Compact where the policy does that when a turn has ended."""
         await compact_at_turn_end(self.compactor)
+        self.follow_background()
 
     def restate(self, *, undo: bool, compaction: int = 0) -> bool:
         """Undo the newest compaction that stands, or redo the one undone last.
@@ -89,8 +94,9 @@ class Compactions:
         return True
 
     def restore(self, rewrite: int) -> bool:
-        """Take back what a stage has rewritten; whether it still stood."""
-        if rewrite not in self.history.view.rewrites:
+        """Take back what a stage has rewritten, or an edit of a summary; whether it still stood."""
+        view = self.history.view
+        if rewrite not in view.rewrites and not view.edited_by(rewrite):
             self.history.append(Notice(text="Nothing to take back: these messages are as they were."))
             return False
         self.cancel()

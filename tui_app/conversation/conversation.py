@@ -7,10 +7,11 @@ from collections.abc import AsyncGenerator
 from tui_app.agent.errors import describe_error
 from tui_app.agent.shelf import why_unavailable
 from tui_app.context.compactor import Compactor
-from tui_app.context.events import QueueChanged, Record, SessionClear, SessionEnd, TurnEnd, TurnStart
+from tui_app.context.events import QueueChanged, Record, SessionEnd, TurnEnd, TurnStart
+from tui_app.context.review import Refocus
 from tui_app.context.usage import ContextUsage
 from tui_app.conversation.bus import EventBus, Subscription
-from tui_app.conversation.by_hand import ByHand
+from tui_app.conversation.changing import Changes
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.outlook import Outlook
@@ -18,20 +19,8 @@ from tui_app.conversation.policy_change import PolicySwitch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.switching import LoadingCancelled, ModelSwitch, SwitchForecast
 from tui_app.conversation.turns import Turns
-from tui_app.conversation.work import (
-    ChangePolicy,
-    Clear,
-    Compact,
-    Pin,
-    Prompt,
-    Relieve,
-    Restate,
-    Restore,
-    Rewind,
-    Switch,
-    Work,
-    WorkQueue,
-)
+from tui_app.conversation.work import ChangePolicy, Compact, Prompt, Switch, Work, WorkQueue
+from tui_app.settings import ReviewMode
 
 _log = logging.getLogger(__name__)
 
@@ -63,7 +52,7 @@ class Conversation:
         self.history = history
         self._turns = turns
         self._compactions = compactions
-        self._by_hand = ByHand(history, compactions)
+        self._changes = Changes(history, compactions)
         self._models = models
         self._policies = policies
         self._hooks = hooks
@@ -181,6 +170,18 @@ class Conversation:
         """
         return self._compactions.reviews.decide(job, summary)
 
+    def refocus(self, job: str, focus: str) -> bool:
+        """Have the summary a job has proposed written once more, keeping something else above all.
+
+        Returns:
+            Whether the job was waiting for a decision; else nothing happens.
+        """
+        return self._compactions.reviews.decide(job, Refocus(focus))
+
+    def ask_about(self, mode: ReviewMode) -> None:
+        """Say which summaries a person wants to see before they are applied: there is one to decide."""
+        self._compactions.reviews.mode = mode
+
     async def forecast(self, model: str) -> SwitchForecast:
         """What changing to another model would mean; nothing is changed.
 
@@ -191,7 +192,7 @@ class Conversation:
 
     def outlook(self, seq: int) -> Outlook:
         """What may be done with one message of the next request; nothing is changed."""
-        return self._by_hand.outlook(seq)
+        return self._changes.by_hand.outlook(seq)
 
     async def prepare(self) -> None:
         """Build the current model and measure the view against its window."""
@@ -232,32 +233,15 @@ class Conversation:
         match work:
             case Prompt():
                 await self._turn(work)
-            case Compact(focus, trigger, review):
+            case Compact():
                 if await self._models.ready():
-                    await self._compactions.run(trigger, focus, review=review)
+                    await self._compactions.run(work.trigger, work.focus, review=work.review, span=work.span)
             case ChangePolicy(policy):
                 self._policies.change(policy)
             case Switch():
                 await self._models.switch(work)
             case _:
-                self._change(work)
-
-    def _change(self, work: Restate | Restore | Pin | Relieve | Rewind | Clear) -> None:
-        """What changes the view at once."""
-        match work:
-            case Restate(undo, compaction):
-                self._compactions.restate(undo=undo, compaction=compaction)
-            case Restore(rewrite):
-                self._compactions.restore(rewrite)
-            case Pin(seq, pinned):
-                self._by_hand.pin(seq, pinned=pinned)
-            case Relieve(seq, stage):
-                self._by_hand.relieve(seq, stage)
-            case Rewind(to):
-                self._compactions.rewind(to)
-            case Clear():
-                self._compactions.cancel()
-                self.history.append(SessionClear())
+                await self._changes.make(work)
 
     async def _turn(self, prompt: Prompt) -> None:
         self.history.append(TurnStart(text=prompt.text))

@@ -105,7 +105,8 @@ class _Forms:
 
     def _of(self, rewrite: int) -> list[Any]:
         if rewrite not in self._rewrites:
-            self._rewrites[rewrite] = json.loads(self.store.message(self.session, rewrite) or "[]")
+            read = json.loads(self.store.message(self.session, rewrite) or "[]")
+            self._rewrites[rewrite] = read if isinstance(read, list) else [read]
         return self._rewrites[rewrite]
 
 

@@ -11,11 +11,12 @@ from tui_app.agent.tools.toolset import build_toolset
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.encodings import TextCounter, encoding_name
 from tui_app.context.events import Record
-from tui_app.context.items import Item
 from tui_app.context.learnt import LearntModels
 from tui_app.context.limits import Limits
-from tui_app.context.planner import Plan, Refusal, plan_compaction
+from tui_app.context.planner import Plan, Refusal
+from tui_app.context.planning import plan_of
 from tui_app.context.policy import Policy
+from tui_app.context.span import WHOLE, Span
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import ContextUsage
 from tui_app.context.window import resolve_window
@@ -49,23 +50,10 @@ class Inspection:
         """The estimate of the next request."""
         return self.history.usage()
 
-    def plan(self, policy: Policy, focus: str = "") -> Plan | Refusal:
+    def plan(self, policy: Policy, focus: str = "", span: Span = WHOLE) -> Plan | Refusal:
         """What a compaction asked for by a script would set out to do."""
-        history = self.history
-
-        def tokens(item: Item) -> int:
-            return history.weigh(item).total
-
-        return plan_compaction(
-            history.items(),
-            history.usage(),
-            tokens,
-            policy,
-            trigger="headless",
-            focus=focus,
-            pinned=history.pinned(),
-            additions=StandingFiles(history.archive.folder)(),
-        )
+        additions = StandingFiles(self.history.archive.folder)()
+        return plan_of(self.history, policy, "headless", focus, span, additions)
 
     def close(self) -> None:
         """Close the sessions file."""

@@ -10,11 +10,10 @@ from pydantic_core import PydanticSerializationError
 from tui_app.context.events import AssistantMessage
 from tui_app.session.heads import Head
 from tui_app.session.store import Store
+from tui_app.session.view_items import ALONE
 
 Place = tuple[int, int]
 """Number of an event, and which of its messages."""
-_ONLY = -1
-"""Place of the message in an event that carries just one."""
 
 
 def storable(message: ModelMessage) -> tuple[str, ModelMessage]:
@@ -80,15 +79,15 @@ class ViewMessages:
     def load(self, heads: Iterable[Head]) -> None:
         """Read what is missing from the log."""
         missing = [place for place in map(_place, heads) if place not in self._held]
-        alone = [seq for seq, place in missing if place == _ONLY]
+        alone = [seq for seq, place in missing if place == ALONE]
         if alone:
             texts = [self.store.message(self.session, seq) or "null" for seq in alone]
             loaded = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]")
-            self._held.update({(seq, _ONLY): message for seq, message in zip(alone, loaded, strict=True)})
-        for rewrite in dict.fromkeys(seq for seq, place in missing if place != _ONLY):
+            self._held.update({(seq, ALONE): message for seq, message in zip(alone, loaded, strict=True)})
+        for rewrite in dict.fromkeys(seq for seq, place in missing if place != ALONE):
             text = self.store.message(self.session, rewrite) or "[]"
             self.put_forms(rewrite, ModelMessagesTypeAdapter.validate_json(text))
 
 
 def _place(head: Head) -> Place:
-    return head.form if head.form[0] else (head.seq, _ONLY)
+    return head.form if head.form[0] else (head.seq, ALONE)

@@ -4,8 +4,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
-REVIEW = "--review"
-"""Behind ``/compact``: the summary is shown before it is applied."""
+from tui_app.context.span import WHOLE, Span
+
+REVIEW, FROM, UP_TO = "--review", "--from", "--up-to"
+"""Behind ``/compact``: the summary is shown before it is applied; where what it replaces begins and ends."""
 SwitchWay = Literal["plain", "compact", "anyway"]
 """How to change to a smaller model: as it is, after a compaction, or cutting each request."""
 
@@ -32,13 +34,42 @@ class Compact:
     trigger: Literal["manual", "memory_pressure"] = "manual"
     """Whether a person asked for it, or memory is short."""
     review: bool = False
-    """Whether a person decides on the summary before it is applied."""
+    """Whether a person decides on the summary before it is applied, whatever the settings say."""
+    span: Span = WHOLE
+    """The part of the view to replace, where a person has named one."""
 
     @property
     def label(self) -> str:
         """What the queue shows."""
-        words = ("/compact", REVIEW if self.review else "", self.focus)
+        first = f"{FROM} #{self.span.first}" if self.span.first else ""
+        last = f"{UP_TO} #{self.span.last}" if self.span.last else ""
+        words = ("/compact", REVIEW if self.review else "", first, last, self.focus)
         return " ".join(filter(None, words))
+
+
+def asked_compaction(argument: str) -> Compact | str:
+    """Read what stands behind ``/compact``: options in any order, then the focus of the summary.
+
+    Returns:
+        What is asked for, or in a sentence why it cannot be read.
+    """
+    review, ends, rest = False, {FROM: 0, UP_TO: 0}, argument.strip()
+    while rest.startswith("--"):
+        word, _, rest = rest.partition(" ")
+        rest = rest.strip()
+        if word == REVIEW:
+            review = True
+        elif word in ends:
+            number, _, rest = rest.partition(" ")
+            digits = number.removeprefix("#")
+            if not digits.isascii() or not digits.isdigit() or not int(digits):
+                return f"{word} takes the number of a message, such as {word} #12."
+            ends[word], rest = int(digits), rest.strip()
+        else:
+            return f"/compact has no {word}; it takes {REVIEW}, {FROM} #N and {UP_TO} #N."
+    if ends[UP_TO] and ends[FROM] > ends[UP_TO]:
+        return f"Nothing lies between #{ends[FROM]} and #{ends[UP_TO]}: the first comes behind the last."
+    return Compact(rest, review=review, span=Span(ends[FROM], ends[UP_TO]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +141,35 @@ class Rewind:
 
 
 @dataclass(frozen=True, slots=True)
+class EditSummary:
+    """Give a summary that stands other words."""
+
+    compaction: int
+    """Log number of its compaction; 0 is the newest."""
+    text: str
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return f"edit summary #{self.compaction}" if self.compaction else "edit summary"
+
+
+@dataclass(frozen=True, slots=True)
+class BringBack:
+    """Put a fact below the summary that lost it."""
+
+    compaction: int
+    """Log number of the compaction."""
+    fact: str
+    """Text of the fact."""
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return f"bring back: {self.fact}"
+
+
+@dataclass(frozen=True, slots=True)
 class Clear:
     """Empty the agent view."""
 
@@ -144,7 +204,9 @@ class Switch:
         return f"/model {self.model}"
 
 
-Work = Prompt | Compact | Restate | Restore | Pin | Relieve | Rewind | Clear | ChangePolicy | Switch
+Change = Restate | Restore | Pin | Relieve | Rewind | Clear | EditSummary | BringBack
+"""What changes the view at once and asks no model."""
+Work = Prompt | Compact | Change | ChangePolicy | Switch
 
 
 @dataclass(slots=True)

@@ -4,13 +4,14 @@ Every message ever said stays in the list with the number of the event that hid 
 clearing a mark. A summary, and what acknowledges it, are messages more, shown while their compaction stands.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from tui_app.context.events import (
     REWRITES,
     CompactionAcknowledged,
     CompactionComplete,
+    CompactionEdited,
     CompactionRedone,
     CompactionUndone,
     MessagePinned,
@@ -23,33 +24,14 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.measure import Weighed
-from tui_app.context.usage import CATEGORIES, Breakdown
 from tui_app.session.heads import Head
+from tui_app.session.view_items import ALONE, ViewItem, in_ranges, weighed
 from tui_app.session.visibility import MESSAGES, STAND_INS, Seen, seen
+
+__all__ = ["MESSAGES", "AgentView", "ViewItem", "fold_agent_view", "in_ranges", "weighed"]
 
 STAGES = frozenset(kind.TYPE for kind in REWRITES)
 """Events that give messages another form."""
-
-
-@dataclass(frozen=True, slots=True)
-class ViewItem:
-    """One message of the view and whether it is visible."""
-
-    head: Head
-    hidden_by: int = 0
-    """Log number of the event that took it out of the view; 0 while it is visible."""
-    forms: tuple[Head, ...] = ()
-    """Other forms that stand, the newest last."""
-
-    @property
-    def visible(self) -> bool:
-        """Whether the next request holds it."""
-        return self.hidden_by == 0
-
-    @property
-    def shown(self) -> Head:
-        """The form that the next request holds."""
-        return self.forms[-1] if self.forms else self.head
 
 
 @dataclass(slots=True)
@@ -63,6 +45,7 @@ class AgentView:
         rewrites: Numbers of the stages' rewrites that stand, oldest first.
         restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
         pins: Messages that stay word for word, by number.
+        edits: By the number of a compaction, the other words its summary was given, the newest last.
     """
 
     version: int = 0
@@ -71,6 +54,7 @@ class AgentView:
     rewrites: list[int] = field(default_factory=list)
     restored: set[tuple[str, int]] = field(default_factory=set)
     pins: set[int] = field(default_factory=set)
+    edits: dict[int, tuple[Head, ...]] = field(default_factory=dict)
     _items: list[ViewItem] = field(default_factory=list)
     _heads: dict[int, Head] = field(default_factory=dict)
     _acknowledged: dict[int, Head] = field(default_factory=dict)
@@ -103,8 +87,11 @@ class AgentView:
                 self._acknowledge(head)
             case CompactionUndone.TYPE:
                 self._undo(head.ref)
+            case CompactionEdited.TYPE if head.ref in self._heads:
+                words = replace(self._heads[head.ref], tokens=head.tokens, form=(head.seq, ALONE))
+                self._reword(head.ref, (*self.edits.get(head.ref, ()), words))
             case CompactionRedone.TYPE if head.ref in self._heads:
-                self._compact(self._heads[head.ref])
+                self._compact(self._worded(head.ref))
                 self.undone = [seq for seq in self.undone if seq != head.ref]
             case _:
                 return False
@@ -114,6 +101,8 @@ class AgentView:
         match head.type:
             case kind if kind in STAGES:
                 self._rewrite(head)
+            case RewriteUndone.TYPE if edited := self.edited_by(head.ref):
+                self._keep_edits(edited, lambda edit: edit != head.ref)
             case RewriteUndone.TYPE:
                 self._restore(head.ref)
             case _:
@@ -133,6 +122,8 @@ class AgentView:
                     self._undo(compaction)
                 for rewrite in [seq for seq in self.rewrites if seq >= head.ref]:
                     self._take_back(rewrite)
+                for compaction in list(self.edits):
+                    self._keep_edits(compaction, lambda edit: edit < head.ref)
                 self._hide_from(head.ref, head.seq)
             case _:
                 return False
@@ -147,6 +138,7 @@ class AgentView:
             list(self.rewrites),
             set(self.restored),
             set(self.pins),
+            dict(self.edits),
             list(self._items),
             dict(self._heads),
             dict(self._acknowledged),
@@ -184,6 +176,11 @@ class AgentView:
         """Whether a log number is that of a prompt the view holds, or holds in a summary."""
         return any(head.seq == to and head.type == UserMessage.TYPE for head in self.held())
 
+    def edited_by(self, edit: int) -> int:
+        """Number of the compaction whose summary an edit that stands has reworded; 0 where none does."""
+        found = (seq for seq, edits in self.edits.items() if any(each.form[0] == edit for each in edits))
+        return next(found, 0)
+
     def weighed(self) -> list[Weighed]:
         """Sizes of the visible messages."""
         return [weighed(head) for head in self.visible()]
@@ -198,6 +195,22 @@ class AgentView:
         place = self._behind(head.ref)
         self._items[place:place] = map(ViewItem, [head, acknowledged] if acknowledged else [head])
         self.compactions.append(head.seq)
+
+    def _worded(self, compaction: int) -> Head:
+        """The summary in the words it has now."""
+        return (self._heads[compaction], *self.edits.get(compaction, ()))[-1]
+
+    def _reword(self, compaction: int, edits: tuple[Head, ...]) -> None:
+        self.edits.pop(compaction, None)
+        if edits:
+            self.edits[compaction] = edits
+        new = self._worded(compaction)
+        self._items = [
+            replace(each, head=new) if each.head.seq == compaction else each for each in self._items
+        ]
+
+    def _keep_edits(self, compaction: int, stays: Callable[[int], bool]) -> None:
+        self._reword(compaction, tuple(each for each in self.edits[compaction] if stays(each.form[0])))
 
     def _acknowledge(self, head: Head) -> None:
         """Put an acknowledgement behind the newest summary, with which it is recorded."""
@@ -285,14 +298,3 @@ def fold_agent_view(heads: Iterable[Head]) -> AgentView:
     for head in heads:
         view.apply(head)
     return view
-
-
-def in_ranges(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
-    """Whether a log number lies in one of some inclusive ranges."""
-    return any(low <= seq <= high for low, high in ranges)
-
-
-def weighed(head: Head) -> Weighed:
-    """Size of one message in the form it has, from its head."""
-    tokens = Breakdown(**{name: head.tokens[name] for name in CATEGORIES if name in head.tokens})
-    return Weighed(head.seq, tokens, head.reported, head.model)

@@ -2,6 +2,7 @@
 
 from tui_app.context.events import (
     CheckpointCreated,
+    CompactionEdited,
     CompactionRedone,
     CompactionUndone,
     Error,
@@ -16,7 +17,7 @@ from tui_app.context.events import (
     Truncation,
     ViewRewrite,
 )
-from tui_app.session.head_titles import rewrite_title
+from tui_app.session.head_titles import edit_title, rewrite_title
 from tui_app.session.markdown import code, inline
 
 
@@ -42,10 +43,11 @@ def _of_session(data: Payload) -> str:
 
 def _of_context(data: Payload) -> str:
     match data:
-        case CompactionUndone():
-            return f"Compaction #{data.compaction} undone"
-        case CompactionRedone():
-            return f"Compaction #{data.compaction} redone"
+        case CompactionUndone() | CompactionRedone():
+            done = "undone" if isinstance(data, CompactionUndone) else "redone"
+            return f"Compaction #{data.compaction} {done}"
+        case CompactionEdited():
+            return f"Compaction #{data.compaction}: {inline(edit_title(data))}"
         case MessagePinned():
             return f"{'Pinned' if data.pinned else 'Unpinned'}: #{data.seq}"
         case ViewRewrite():

@@ -2,6 +2,7 @@
 
 from tui_app.context.events import (
     CompactionComplete,
+    CompactionEdited,
     HookRan,
     MemoryPressure,
     ToolArchived,
@@ -41,7 +42,21 @@ def compaction_title(payload: CompactionComplete) -> str:
     kept = "" if payload.retention is None else f" · facts kept {payload.retention:.0%}"
     by = " · by the provider" if payload.performed_by == "provider" else ""
     sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
-    return f"{sizes} · {payload.messages_before} messages → {payload.messages_after}{kept}{by}"
+    part = _span(payload)
+    return f"{sizes} · {payload.messages_before} messages → {payload.messages_after}{part}{kept}{by}"
+
+
+def _span(payload: CompactionComplete) -> str:
+    first = f" from #{payload.from_message}" if payload.from_message else ""
+    last = f" up to #{payload.up_to_message}" if payload.up_to_message else ""
+    return f" ·{first}{last}" if first or last else ""
+
+
+def edit_title(payload: CompactionEdited) -> str:
+    """What was changed in a summary, in one line."""
+    sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
+    what = f"brought back: {payload.fact}" if payload.fact else "summary edited"
+    return f"{what} · {sizes}"
 
 
 def pressure_text(payload: MemoryPressure) -> str:

@@ -12,6 +12,7 @@ from tui_app.context.events import (
     CheckpointCreated,
     CompactionAcknowledged,
     CompactionComplete,
+    CompactionEdited,
     CompactionRedone,
     CompactionUndone,
     Error,
@@ -30,7 +31,13 @@ from tui_app.context.events import (
     ViewRewrite,
 )
 from tui_app.context.tool_titles import call_title, result_note
-from tui_app.session.head_titles import compaction_title, hook_title, rewrite_title, truncation_title
+from tui_app.session.head_titles import (
+    compaction_title,
+    edit_title,
+    hook_title,
+    rewrite_title,
+    truncation_title,
+)
 
 _TITLE_LIMIT = 160
 
@@ -158,6 +165,14 @@ def _compactions(base: Head, payload: Payload) -> Head | None:
             return _with(base, title=first_line(payload.text), tokens=payload.tokens)
         case CompactionUndone() | CompactionRedone():
             return _with(base, ref=payload.compaction)
+        case CompactionEdited():
+            return _with(
+                base,
+                title=first_line(edit_title(payload)),
+                chars=len(payload.summary),
+                tokens=payload.tokens,
+                ref=payload.compaction,
+            )
         case ViewRewrite():
             changes = tuple((change.seq, change.tokens) for change in payload.changes)
             return _with(base, title=rewrite_title(payload), tokens=payload.tokens, changes=changes)

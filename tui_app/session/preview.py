@@ -7,6 +7,7 @@ from pathlib import Path
 from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
+    CompactionEdited,
     Error,
     HookRan,
     Record,
@@ -141,7 +142,7 @@ def body_of(record: Record, entry: Entry) -> Body:
             return Body(text=text)
         case AssistantMessage(text=text, thinking=thinking):
             return Body(text=text, thinking=thinking)
-        case CompactionComplete(summary=summary):
+        case CompactionComplete(summary=summary) | CompactionEdited(summary=summary):
             return Body(text=summary)
         case HookRan(output=output):
             return Body(text=output)

@@ -6,6 +6,7 @@ from tui_app.context.events import (
     AssistantMessage,
     CompactionAcknowledged,
     CompactionComplete,
+    CompactionEdited,
     CompactionRedone,
     CompactionUndone,
     Payload,
@@ -57,7 +58,7 @@ def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
                 tokens += sum(data.tokens.values())
             case CompactionUndone() | CompactionRedone() | SessionClear() | SessionRewind() | ViewRewrite():
                 rewritten = True
-            case RewriteUndone() | CompactionAcknowledged():
+            case RewriteUndone() | CompactionAcknowledged() | CompactionEdited():
                 rewritten = True
             case CompactionComplete(outcome="success"):
                 rewritten = True

@@ -8,6 +8,7 @@ from tui_app.context.events import (
     AssistantMessage,
     CheckpointCreated,
     CompactionComplete,
+    CompactionEdited,
     CompactionRedone,
     CompactionUndone,
     Error,
@@ -40,6 +41,7 @@ _KINDS: dict[str, EntryKind] = {
     CheckpointCreated.TYPE: "checkpoint",
     Error.TYPE: "error",
     HookRan.TYPE: "hook",
+    CompactionEdited.TYPE: "rewrite",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "compaction", "rewrite"})

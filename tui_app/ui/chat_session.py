@@ -8,7 +8,8 @@ from pathlib import Path
 from textual.worker import get_current_worker
 
 from tui_app.context.events import MemoryPressure, Record, SessionRewind, UserMessage
-from tui_app.conversation.work import REVIEW, Compact, Prompt, Restate, Restore, Work
+from tui_app.context.span import Span
+from tui_app.conversation.work import Compact, Prompt, Restate, Restore, Work, asked_compaction
 from tui_app.session.entries import Entry
 from tui_app.session.lock import SessionLocked, holder
 from tui_app.session.preview import heads_after, load_preview
@@ -202,13 +203,18 @@ class ChatSession:
         """Compact now, or after the running turn.
 
         Args:
-            argument: What the summary should keep above all; ``--review`` in front of it shows the summary
-                before it is applied.
+            argument: What stands behind ``/compact``: see :func:`asked_compaction`.
         """
-        first, _, rest = argument.strip().partition(" ")
-        asked = first == REVIEW
-        focus = rest.strip() if asked else argument.strip()
-        self.submit(Compact(focus, review=asked or self.launch.settings.review_compactions))
+        asked = asked_compaction(argument)
+        if isinstance(asked, str):
+            self.say(asked)
+        else:
+            self.submit(asked)
+
+    def compact_part(self, entry: Entry, *, up_to: bool) -> None:
+        """Compact what was said up to a row, or from it on."""
+        span = Span(last=entry.result_seq or entry.seq) if up_to else Span(first=entry.seq)
+        self.submit(Compact(span=span))
 
     def undo(self, entry: Entry) -> None:
         """Take back the compaction or the rewrite that a row stands for."""

@@ -7,6 +7,7 @@ from tui_app.context.events import (
     AssistantMessage,
     CompactionAwaited,
     CompactionComplete,
+    CompactionEdited,
     CompactionProgress,
     CompactionProposed,
     CompactionRedone,
@@ -232,6 +233,9 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
     match payload:
         case CompactionUndone(tokens_after=after):
             return saying(state, f"Undone: the history is back, ~{tokens(after)} · /redo applies it again")
+        case CompactionEdited(fact=fact, tokens_after=after):
+            what = f"Brought back: {one_line(fact, _REASON_CELLS)}" if fact else "Summary edited"
+            return saying(state, f"{what}, ~{tokens(after)} · u on its row takes it back")
         case CompactionRedone(tokens_after=after):
             return saying(state, f"Applied again: ~{tokens(after)} · /undo takes it back")
         case SessionClear():

@@ -64,7 +64,7 @@ class SlashCommand:
 COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         id=CommandId.COMPACT, name="compact", aliases=("summarize", "offload"), argument="[focus]",
-        summary="Summarise old history; --review looks first", busy="queue",
+        summary="Summarise old history; --review, --up-to #N, --from #N", busy="queue",
     ),
     SlashCommand(id=CommandId.UNDO, name="undo", summary="Take the last compaction back", busy="queue"),
     SlashCommand(id=CommandId.REDO, name="redo", summary="Apply an undone compaction again", busy="queue"),

@@ -19,6 +19,7 @@ from tui_app.ui.screens.queue import QueueScreen
 from tui_app.ui.screens.review import ReviewScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.settings import SettingsScreen
+from tui_app.ui.screens.summary_editor import SummaryEditor
 from tui_app.ui.widgets.ledger_list import LedgerList
 from tui_app.ui.widgets.queue_view import QueueView
 from tui_app.ui.widgets.timeline import Timeline
@@ -47,6 +48,7 @@ _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in the context's list", LedgerList),
     ("in a review", ReviewScreen),
     ("in a compaction", CompactionDetail),
+    ("in a summary's editor", SummaryEditor),
     ("in questions", ConfirmDialog),
 )
 """Places with keys that cannot be changed, and who acts on them there."""

@@ -10,6 +10,7 @@ from tui_app.conversation.engine import Engine
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Work, WorkQueue
 from tui_app.session.lock import SessionLocked
+from tui_app.settings import ReviewMode
 
 if TYPE_CHECKING:
     from tui_app.conversation.opening import OpenSession
@@ -70,6 +71,7 @@ class Link:
         self._ready = False
         self._locked = False
         self._wanted = asyncio.Event()
+        self._review = opening.settings.review
 
     @property
     def ready(self) -> bool:
@@ -99,6 +101,7 @@ class Link:
             self._locked = True
             raise
         self._ready = True
+        self.ask_about(self._review)
         while (work := self._early.next()) is not None:
             self.submit(work)
         conversation = opened.conversation
@@ -128,9 +131,19 @@ class Link:
         if self._ready:
             self._engine.tell(lambda opened: opened.conversation.cancel())
 
+    def ask_about(self, review: ReviewMode) -> None:
+        """Say which summaries wait for a decision: on a screen there is somebody to decide."""
+        self._review = review
+        if self._ready:
+            self._engine.tell(lambda opened: opened.conversation.ask_about(review))
+
     def decide(self, job: str, summary: str | None) -> None:
         """Apply the summary a job has proposed, or discard it with None."""
         self._engine.tell(lambda opened: opened.conversation.decide(job, summary))
+
+    def refocus(self, job: str, focus: str) -> None:
+        """Have the summary a job has proposed written once more, keeping something else above all."""
+        self._engine.tell(lambda opened: opened.conversation.refocus(job, focus))
 
     def resume_queue(self) -> None:
         """Go on with what waits after a cancelled turn."""

@@ -8,7 +8,9 @@ from tui_app.context.events import (
     AssistantDelta,
     AssistantMessage,
     CompactionComplete,
+    CompactionProgress,
     CompactionProposed,
+    CompactionStart,
     MemoryPressure,
     Record,
     TurnEnd,
@@ -99,8 +101,8 @@ class Presenter:
                 self._transcript.live_start()
             case AssistantDelta(text=text, thinking=thinking):
                 self._transcript.live_append(text, thinking)
-            case CompactionProposed() as proposed:
-                self._pane.post_message(ChatPane.ReviewWanted(proposed))
+            case CompactionStart() | CompactionProgress() | CompactionProposed() as event:
+                self._review(event)
             case CompactionComplete(job=job):
                 self._pane.post_message(ChatPane.ReviewOver(job))
             case AssistantMessage() | TurnRetry():
@@ -113,6 +115,10 @@ class Presenter:
                     self.give_back(prompt)
         if record.seq:
             self._fold(head_of(record.seq, record.time, record.data))
+
+    def _review(self, event: CompactionStart | CompactionProgress | CompactionProposed) -> None:
+        if _is_reviewed(event):
+            self._pane.post_message(ChatPane.ReviewWanted(event))
 
     def _fold(self, head: Head) -> None:
         if head.seq <= self.last:
@@ -130,6 +136,13 @@ class Presenter:
         if _is_said(change.entry):
             self._transcript.append(change.entry)
         self._timeline.append(change.entry)
+
+
+def _is_reviewed(event: CompactionStart | CompactionProgress | CompactionProposed) -> bool:
+    """Whether a review shows it; one that nobody asked for comes up once there is something to decide."""
+    if isinstance(event, CompactionStart):
+        return event.reviewed and event.trigger == "manual"
+    return isinstance(event, CompactionProposed) or bool(event.text)
 
 
 def _is_said(entry: Entry) -> bool:

@@ -31,9 +31,15 @@ def session(served: Desk, fake_openai: FakeOpenAI) -> str:
 async def asked(deck: Deck, command: str) -> ReviewScreen:
     await deck.ready()
     await deck.send(command)
-    await deck.until(lambda: isinstance(deck.app.screen, ReviewScreen), "the review")
+    await deck.until(lambda: reviewing(deck), "the review")
     assert isinstance(deck.app.screen, ReviewScreen)
     return deck.app.screen
+
+
+def reviewing(deck: Deck) -> bool:
+    """Whether there is something to decide."""
+    screen = deck.app.screen
+    return isinstance(screen, ReviewScreen) and not screen.writing
 
 
 def completed(desk: Desk, session: str) -> CompactionComplete:
@@ -66,7 +72,7 @@ async def test_edited_applied_and_undone(served: Desk, session: str, size: tuple
 
 async def test_the_setting_asks_each_time_and_escape_discards(served: Desk, session: str) -> None:
     view = served.agent_view(session)
-    async with shown(served.change(review_compactions=True).app(session)) as deck:
+    async with shown(served.change(review="manual").app(session)) as deck:
         await asked(deck, "/compact")
         await deck.press("escape")
         await deck.says("Compaction discarded: the summary was not accept")

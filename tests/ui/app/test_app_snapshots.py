@@ -10,8 +10,10 @@ from itertools import count
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelRequest, UserPromptPart
 from textual.events import Paste
 from textual.pilot import Pilot
+from textual.widgets import TextArea
 
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
@@ -19,7 +21,16 @@ from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
-from tui_app.context.events import CompactionComplete, Error, Fact, SessionRewind, ToolTrimmed
+from tui_app.context.events import (
+    CompactionComplete,
+    CompactionEdited,
+    CompactionProgress,
+    CompactionProposed,
+    Error,
+    Fact,
+    SessionRewind,
+    ToolTrimmed,
+)
 from tui_app.conversation import agents
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.context import ContextScreen
@@ -31,6 +42,7 @@ from tui_app.ui.screens.review import ReviewScreen
 from tui_app.ui.screens.rewind import PromptPicker
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.stats import StatsScreen
+from tui_app.ui.screens.summary_editor import SummaryEditor
 from tui_app.ui.screens.switch_dialog import SwitchDialog
 from tui_app.ui.widgets.attached_row import AttachedRow
 from tui_app.ui.widgets.offer_list import OfferList
@@ -232,11 +244,106 @@ def test_compaction_facts(look: Compare, size: tuple[int, int]) -> None:
     assert look(size, compacted_talk(), scene)
 
 
-@sizes
-def test_review(look: Compare, fake_openai: FakeOpenAI, size: tuple[int, int]) -> None:
+def reviewed(deck: Deck) -> bool:
+    screen = deck.app.screen
+    return isinstance(screen, ReviewScreen) and not screen.writing
+
+
+@looks
+def test_review(look: Compare, fake_openai: FakeOpenAI, size: tuple[int, int], theme: str) -> None:
     fake_openai.add(Text(DONE.summary, usage=(0, 0)))
     story = Story("word by word").turns(6).answer("Six.", reported=91_500)
-    assert look(size, story, opens(ReviewScreen, *"/compact --review", "enter"))
+
+    async def scene(deck: Deck) -> None:
+        await deck.press(*"/compact --review", "enter")
+        await deck.until(lambda: reviewed(deck), "the review")
+
+    assert look(size, story, scene, theme)
+
+
+@looks
+def test_review_with_facts_at_risk(look: Compare, size: tuple[int, int], theme: str) -> None:
+    async def scene(deck: Deck) -> None:
+        proposed = CompactionProposed(
+            job="j",
+            summary=DONE.summary,
+            tokens_before=91_500,
+            tokens_after=6_200,
+            messages_leave=203,
+            messages_stay=9,
+            in_files=3,
+            cost_usd=0.004,
+            retention=0.98,
+            facts_lost=1,
+            facts=DONE.facts,
+        )
+        deck.app.push_screen(ReviewScreen(proposed, clock=lambda: 0.0))
+        await deck.until(lambda: reviewed(deck), "the review")
+        await deck.press("tab", "tab")
+
+    assert look(size, talk(), scene, theme)
+
+
+@looks
+def test_a_summary_while_it_is_written(look: Compare, size: tuple[int, int], theme: str) -> None:
+    async def scene(deck: Deck) -> None:
+        screen = ReviewScreen(None, job="j")
+        await deck.app.push_screen(screen)
+        text = DONE.summary[:120]
+        screen.hear(CompactionProgress(job="j", part=2, parts=3, tokens_written=0, model=MODEL))
+        screen.hear(CompactionProgress(job="j", part=2, parts=3, tokens_written=30, model=MODEL, text=text))
+        await deck.until(lambda: screen.query_one(TextArea).text == text, "the text")
+
+    assert look(size, talk(), scene, theme)
+
+
+@looks
+def test_summary_editor(look: Compare, size: tuple[int, int], theme: str) -> None:
+    async def scene(deck: Deck) -> None:
+        deck.transcript.jump_to(10)
+        deck.transcript.focus()
+        await opens(CompactionDetail, "enter")(deck)
+        await opens(SummaryEditor, "e")(deck)
+        await deck.press(*"Indeed. ", "tab")
+
+    assert look(size, compacted_talk(), scene, theme)
+
+
+@sizes
+def test_edited_compaction(look: Compare, size: tuple[int, int]) -> None:
+    """With the row of the edit behind it, and the words it has now."""
+    edit = CompactionEdited(
+        compaction=10,
+        summary=DONE.summary.replace("not handled yet", "next"),
+        fact="batch size 250",
+        tokens={"summary": 6_210},
+        tokens_before=9_700,
+        tokens_after=9_710,
+        retention=1.0,
+        facts=tuple(replace(fact, state="kept") for fact in DONE.facts),
+    )
+    story = compacted_talk().add(edit, ModelRequest(parts=[UserPromptPart(edit.summary)]))
+
+    async def scene(deck: Deck) -> None:
+        deck.transcript.jump_to(10)
+        deck.transcript.focus()
+        await opens(CompactionDetail, "enter")(deck)
+        await deck.press("right_square_bracket")
+
+    assert look(size, story, scene)
+
+
+@sizes
+def test_the_row_of_an_edit(look: Compare, size: tuple[int, int]) -> None:
+    edit = CompactionEdited(
+        compaction=10,
+        summary="Other words.",
+        tokens={"summary": 6_210},
+        tokens_before=9_700,
+        tokens_after=9_710,
+    )
+    story = compacted_talk().add(edit, ModelRequest(parts=[UserPromptPart(edit.summary)]))
+    assert look(size, story, nothing)
 
 
 @sizes

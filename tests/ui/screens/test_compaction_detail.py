@@ -12,9 +12,11 @@ from tui_app.session.entries import Entry
 from tui_app.session.heads import Head
 from tui_app.session.view_diff import Difference
 from tui_app.ui.glyphs import PLAIN, UNICODE
-from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView
+from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView, FactWanted, NewWords
 from tui_app.ui.screens.compaction_text import diff_lines, fact_lines, number_lines, sizes, where
+from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.summary_editor import SummaryEditor
 
 FACTS = (
     Fact(kind="rule", text='"never touch [/x] the importer"', source="you, 12:04"),
@@ -77,6 +79,66 @@ async def test_undo_and_redo_only_when_they_mean_something(
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(key)
         assert app.results == results
+
+
+EDITABLE = replace(VIEW, can_edit=True)
+
+
+async def test_the_summary_gets_other_words() -> None:
+    app = Host(EDITABLE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("e")
+        assert isinstance(app.screen, SummaryEditor)
+        await pilot.press(*"My ", "tab", "home", "enter")
+        assert app.results == [NewWords("My # Intent\n[bold]not bold[/x] red\n- `import.py`")]
+
+
+async def test_only_what_the_model_sees_is_edited() -> None:
+    app = Host(VIEW)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("e", "right_square_bracket")
+        await pilot.pause()
+        await pilot.press("home", "enter")
+        assert isinstance(app.screen, CompactionDetail)
+        assert app.results == []
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])
+async def test_an_editor_throws_nothing_away_by_one_key(size: tuple[int, int]) -> None:
+    app = Host(replace(EDITABLE, original="As written."))
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("e")
+        assert app.screen.query_one("#dialog-hints").region.bottom <= size[1]
+        await pilot.press("x", "escape", "escape")
+        assert isinstance(app.screen, ConfirmDialog)
+        await pilot.press("n")
+        assert isinstance(app.screen, SummaryEditor)
+        await pilot.press("home", "down", "enter")
+        assert app.screen.query_one(TextArea).text == "As written."
+        await pilot.press("tab", "home", "enter")
+        assert app.results == [NewWords("As written.")]
+
+
+async def test_nothing_edited_nothing_asked() -> None:
+    app = Host(EDITABLE)
+    async with app.run_test() as pilot:
+        await pilot.press("e", "escape")
+        assert isinstance(app.screen, CompactionDetail)
+        assert app.results == []
+
+
+async def test_enter_brings_a_lost_or_recoverable_fact_back() -> None:
+    app = Host(EDITABLE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("right_square_bracket")
+        await pilot.pause()
+        facts = app.screen.query_one("#facts", OptionList)
+        assert "enter brings it back" in str(facts.options[0].prompt)
+        assert "enter brings it back" not in str(facts.options[2].prompt)
+        await pilot.press("end", "enter")
+        assert app.results == [], "what is kept need not come back"
+        await pilot.press("home", "enter")
+        assert app.results == [FactWanted("batch size 250")]
 
 
 async def test_hints_offer_exactly_what_works() -> None:

@@ -6,10 +6,12 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import OptionList, Static, TextArea
 
-from tui_app.context.events import CompactionProposed
+from tui_app.context.events import CompactionProgress, CompactionProposed, Fact
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.review import Reviewed, ReviewScreen, numbers_line
+from tui_app.ui.screens.edit import EditDialog
+from tui_app.ui.screens.review import Reviewed, ReviewScreen
+from tui_app.ui.screens.review_text import facts_line, numbers_line
 from tui_app.ui.widgets.stray_keys import QUIET_S
 
 PROPOSED = CompactionProposed(
@@ -19,8 +21,17 @@ PROPOSED = CompactionProposed(
     tokens_after=6_200,
     messages_before=212,
     messages_after=9,
+    messages_leave=203,
+    messages_stay=9,
+    in_files=3,
+    cost_usd=0.004,
     retention=0.98,
     facts_lost=1,
+    facts=(
+        Fact(kind="rule", text="never touch the importer", source="#2"),
+        Fact(kind="command", text="pytest [/x] failed", source="#6", state="recoverable"),
+        Fact(kind="detail", text="batch size 250", source="#87", state="lost"),
+    ),
 )
 SIZES = pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])
 
@@ -35,9 +46,9 @@ class Clock:
 
 
 class Host(App[None]):
-    def __init__(self, proposed: CompactionProposed = PROPOSED, clock: Any = None) -> None:
+    def __init__(self, proposed: CompactionProposed | None = PROPOSED, clock: Any = None) -> None:
         super().__init__()
-        self.dialog = ReviewScreen(proposed, clock=clock or Clock())
+        self.dialog = ReviewScreen(proposed, job="1", clock=clock or Clock())
         self.results: list[Reviewed | None] = []
 
     def compose(self) -> ComposeResult:
@@ -52,9 +63,13 @@ class Host(App[None]):
 
 
 def test_numbers() -> None:
-    line = "91.5k → 6.2k tokens · 212 → 9 messages · facts kept 98 %, 1 lost"
+    line = "203 messages leave, 9 stay · 3 of their results are in files · 91.5k → about 6.2k tokens · $0.004"
     assert numbers_line(PROPOSED, UNICODE) == line
     assert numbers_line(PROPOSED, PLAIN).isascii()
+    assert (
+        facts_line(PROPOSED, UNICODE)
+        == "Facts: 98 % kept · 1 recoverable · 1 lost · enter keeps one word for word"
+    )
 
 
 @SIZES
@@ -76,12 +91,12 @@ async def test_edited_then_applied() -> None:
         await pilot.press("down", "end", "enter", *"Now!")
         await pilot.press("escape")
         assert app.results == []
-        assert app.dialog.query_one(OptionList).has_focus
+        assert app.dialog.query_one("#review-ways", OptionList).has_focus
         await pilot.press("up", "enter")
         assert app.results == [Reviewed("# Intent\nFix [/x] the import.\nNow!")]
 
 
-@pytest.mark.parametrize("keys", [("escape",), ("down", "enter")])
+@pytest.mark.parametrize("keys", [("escape",), ("down", "down", "enter")])
 async def test_discarded_at_once_when_nothing_was_edited(keys: tuple[str, ...]) -> None:
     app = Host()
     async with app.run_test() as pilot:
@@ -92,7 +107,7 @@ async def test_discarded_at_once_when_nothing_was_edited(keys: tuple[str, ...]) 
 async def test_what_was_edited_is_not_thrown_away_by_one_key() -> None:
     app = Host()
     async with app.run_test() as pilot:
-        await pilot.press("tab", "x", "tab", "escape")
+        await pilot.press("tab", "x", "escape", "escape")
         assert isinstance(app.screen, ConfirmDialog)
         await pilot.press("n")
         assert app.results == []
@@ -119,3 +134,71 @@ async def test_why_an_edit_cannot_be_applied(size: tuple[int, int]) -> None:
         said = str(app.dialog.query_one("#review-problem", Static).render())
         assert said == "It cannot be applied like this: the summary is empty."
         assert app.dialog.query_one("#dialog-hints").region.bottom <= size[1]
+
+
+@SIZES
+async def test_it_is_read_while_it_is_written_and_edited_afterwards(size: tuple[int, int]) -> None:
+    app = Host(None)
+    async with app.run_test(size=size) as pilot:
+        for number, text in enumerate(("# Int", "ent\n\x1b[31mFix")):
+            app.dialog.hear(
+                CompactionProgress(job="1", part=1, parts=1, tokens_written=number + 1, model="m", text=text)
+            )
+        while app.text.text != "# Intent\nFix":
+            await pilot.pause()
+        assert "2 tokens so far · m" in str(app.dialog.query_one("#review-numbers", Static).render())
+        await pilot.press("x", "e")
+        assert app.text.text == "# Intent\nFix", "nothing is edited yet"
+        app.dialog.hear(CompactionProgress(job="1", part=2, parts=2, tokens_written=1, text="Anew"))
+        app.dialog.propose(PROPOSED)
+        await pilot.pause()
+        assert app.text.text == "# Intent\nFix [/x] the import."
+        await pilot.press("enter", "z")
+        assert app.text.text.startswith("z")
+        assert app.dialog.query_one("#dialog-hints").region.bottom <= size[1]
+        assert app.text.size.height >= 1
+
+
+async def test_escape_while_it_is_written_decides_nothing() -> None:
+    app = Host(None)
+    async with app.run_test() as pilot:
+        await pilot.press(*"so", "escape")
+        assert app.results == [Reviewed(None, typed="so", later=True)]
+
+
+async def test_enter_keeps_a_lost_fact_word_for_word() -> None:
+    app = Host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("tab", "tab")
+        facts = app.dialog.query_one("#review-facts", OptionList)
+        assert facts.has_focus
+        assert [str(option.prompt).split()[1] for option in facts.options] == ["lost", "recoverable"]
+        await pilot.press("home", "enter", "enter", "end", "enter")
+        kept = "# Intent\nFix [/x] the import.\n- batch size 250 (#87)\n- pytest [/x] failed (#6)"
+        assert app.text.text == kept, "once each"
+        assert "kept" in str(facts.options[0].prompt)
+        await pilot.press("escape", "up", "enter")
+        assert app.results == [Reviewed(kept)]
+
+
+@pytest.mark.parametrize("keys", [("f",), ("down", "enter")])
+async def test_another_focus_has_it_written_anew(keys: tuple[str, ...]) -> None:
+    app = Host()
+    async with app.run_test() as pilot:
+        await pilot.press(*keys)
+        assert isinstance(app.screen, EditDialog)
+        await pilot.press(*"tides", "enter")
+        assert app.results == [Reviewed(None, focus="tides")]
+
+
+async def test_a_letter_is_a_shortcut_only_where_nobody_writes() -> None:
+    app = Host()
+    async with app.run_test() as pilot:
+        await pilot.press("e")
+        assert app.text.has_focus
+    app = Host()
+    async with app.run_test() as pilot:
+        await pilot.press("t", "e", "f")
+        assert not app.text.has_focus
+        await pilot.press("escape")
+        assert app.results == [Reviewed(None, typed="tef")]

@@ -56,6 +56,12 @@ class CompactionStart(Payload):
     model: str
     policy: str = "plimsoll"
     focus: str = ""
+    from_message: int = 0
+    """Log number of the message a person wants replaced first; 0 where they named none."""
+    up_to_message: int = 0
+    """Log number of the message a person wants replaced last; 0 where they named none."""
+    reviewed: bool = False
+    """Whether a person decides on the summary before it is applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +89,8 @@ class CompactionProgress(Payload):
     tokens_written: int
     model: str = ""
     """Who is writing: another one than at the start where that one has failed; empty for a marker."""
+    text: str = ""
+    """What was written since the last report; each part begins anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +108,17 @@ class CompactionProposed(Payload):
     tokens_after: int = 0
     messages_before: int = 0
     messages_after: int = 0
+    messages_leave: int = 0
+    messages_stay: int = 0
+    in_files: int = 0
+    """Results among those that leave whose full text is in a file of the session."""
+    cost_usd: float | None = None
+    """What writing it has cost so far; null where no price is known."""
     retention: float | None = None
     facts_lost: int = 0
     """Facts that would be neither kept nor recoverable."""
+    facts: tuple["Fact", ...] = ()
+    """What would become of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +149,10 @@ class CompactionComplete(Payload):
     reason: str = ""
     """Why it failed, in one sentence; empty on success."""
     focus: str = ""
+    from_message: int = 0
+    """Log number of the message a person wanted replaced first; 0 where they named none."""
+    up_to_message: int = 0
+    """Log number of the message a person wanted replaced last; 0 where they named none."""
     instructions: str = ""
     """What the person's own hooks asked of the summary."""
     title: str = ""
@@ -194,3 +214,26 @@ class CompactionRedone(Payload):
     compaction: int
     tokens_before: int = 0
     tokens_after: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionEdited(Payload):
+    """A summary was given other words, or a fact it lacked; ``tool.restored`` takes that back.
+
+    It carries the whole replacement as it is from now on, also once the compaction is undone and redone.
+    """
+
+    TYPE: ClassVar[str] = "session.compaction_edited"
+    compaction: int
+    """Log number of the compaction whose summary it is."""
+    summary: str
+    """The notes as they are now."""
+    fact: str = ""
+    """What was brought back, word for word; empty where a person has edited the notes."""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens of the summary message, by category."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    retention: float | None = None
+    facts: tuple[Fact, ...] = ()
+    """The compaction's facts, and what became of them."""

@@ -1,17 +1,19 @@
 """Opening what a row stands for: a compaction with its summary, an error with its raw text."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from textual.app import App
 
-from tui_app.context.events import CompactionComplete, Error, Record
+from tui_app.context.events import CompactionComplete, CompactionEdited, Error, Record
+from tui_app.conversation.work import BringBack, EditSummary
 from tui_app.session.agent_view import in_ranges
 from tui_app.session.entries import Entry
 from tui_app.session.store import Store
 from tui_app.session.view_diff import Difference, compaction_diff
 from tui_app.ui.chat_session import ChatSession
-from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView
+from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView, FactWanted, NewWords
 from tui_app.ui.screens.details import DetailsScreen
 
 
@@ -35,10 +37,12 @@ async def open_entry(app: App[Any], session: ChatSession, entry: Entry) -> None:
 
 
 async def _compaction(app: App[Any], session: ChatSession, entry: Entry, record: Record) -> None:
-    done = record.data
-    assert isinstance(done, CompactionComplete)
-    standing = session.presenter.agent_view.compactions
-    undone = session.presenter.agent_view.undone
+    written = record.data
+    assert isinstance(written, CompactionComplete)
+    agent_view = session.presenter.agent_view
+    standing, undone = agent_view.compactions, agent_view.undone
+    done = as_worded(session, written, entry.seq)
+    shown = any(head.seq == entry.seq for head in agent_view.visible())
     entries = session.presenter.view.entries
     left = [e for e in entries if _carried(e) and in_ranges(e.result_seq or e.seq, done.removed)]
     gone = {e.seq for e in left}
@@ -50,14 +54,28 @@ async def _compaction(app: App[Any], session: ChatSession, entry: Entry, record:
         left=left,
         stayed=[e for e in entries if _carried(e) and e.seq < entry.seq and e.seq not in gone],
         can_undo=not session.read_only and entry.seq in (*standing[-1:], *undone[-1:]),
+        can_edit=not session.read_only and shown and done.performed_by != "provider",
+        original=written.summary if done is not written else "",
         diff=lambda: read_diff(session.launch.paths.database, session.id, entry.seq),
         checkpoint_text=lambda: read_checkpoint(done.checkpoint_path),
     )
-    choice = await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs))
-    if choice == "undo":
-        session.restate(undo=True, compaction=entry.seq)
-    elif choice == "redo":
-        session.restate(undo=False, compaction=entry.seq)
+    match await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs)):
+        case "undo" | "redo" as choice:
+            session.restate(undo=choice == "undo", compaction=entry.seq)
+        case NewWords(text):
+            session.submit(EditSummary(entry.seq, text))
+        case FactWanted(fact):
+            session.submit(BringBack(entry.seq, fact))
+
+
+def as_worded(session: ChatSession, done: CompactionComplete, seq: int) -> CompactionComplete:
+    """A compaction with the words its summary has now, and what they keep of the facts."""
+    edits = session.presenter.agent_view.edits.get(seq)
+    record = session.bodies.record(session.id, edits[-1].form[0]) if edits else None
+    if record is None or not isinstance(record.data, CompactionEdited):
+        return done
+    edit = record.data
+    return replace(done, summary=edit.summary, facts=edit.facts, retention=edit.retention)
 
 
 def _carried(entry: Entry) -> bool:

@@ -128,11 +128,12 @@ class ChatScreen(Screen[None]):
     @on(ContextGauge.Clicked)
     @on(QueueView.Opened)
     @on(Transcript.UndoRequested)
+    @on(Transcript.CompactRequested)
     @on(ChatPane.ReviewWanted)
     @on(ChatPane.ReviewOver)
     def obey(self, event: Message) -> None:
         """Do what a key or a click in a widget asks for, or what has to be asked."""
-        from tui_app.ui.flows.review import close_review, review_summary
+        from tui_app.ui.flows.review import close_review, review
 
         match event:
             case PromptEditor.HelpWanted():
@@ -147,8 +148,10 @@ class ChatScreen(Screen[None]):
                 self.run(CommandId.QUIT)
             case Transcript.UndoRequested(entry=entry):
                 self.session.undo(entry)
-            case ChatPane.ReviewWanted(proposed=proposed):
-                self.work(review_summary(self.app, self.session, proposed), group="review")
+            case Transcript.CompactRequested(entry=entry, up_to=up_to):
+                self.session.compact_part(entry, up_to=up_to)
+            case ChatPane.ReviewWanted(event=about):
+                review(self.app, self.session, about)
             case ChatPane.ReviewOver(job=job):
                 close_review(self.app, job)
 

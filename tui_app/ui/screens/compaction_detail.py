@@ -27,14 +27,32 @@ from tui_app.ui.screens.compaction_text import (
     fact_lines,
     headline,
     number_lines,
+    ranked,
     sizes,
 )
 from tui_app.ui.screens.details import DetailsScreen, reading_area
 from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.screens.summary_editor import SummaryEditor
 
 ONE_LINE = 100
 """Columns from which sizes and facts stand in one row."""
-Decision = Literal["undo", "redo"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewWords:
+    """What a person wants the summary to say."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactWanted:
+    """A fact that a person wants back, by its text."""
+
+    text: str
+
+
+Decision = Literal["undo", "redo"] | NewWords | FactWanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +72,10 @@ class CompactionView:
     """Entries that the model still sees as they were."""
     can_undo: bool = True
     """Whether the view may be changed now."""
+    can_edit: bool = False
+    """Whether the model sees the summary now, and it may have other words."""
+    original: str = ""
+    """The words it was written with, where it was edited since."""
     diff: Callable[[], Sequence[Difference]] = tuple
     """Reads what the compaction did to the model's view; called in a thread."""
     checkpoint_text: Callable[[], str] | None = None
@@ -61,7 +83,7 @@ class CompactionView:
 
 
 class CompactionDetail(Dialog[Decision]):
-    """Dismisses with ``undo``, ``redo`` or ``None``."""
+    """Dismisses with what is to be done, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/compaction_detail.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -69,6 +91,9 @@ class CompactionDetail(Dialog[Decision]):
             "u", "undo", "Undo", show=False, id="compaction.undo", tooltip="Bring the full history back."
         ),
         Binding("r", "redo", "Redo", show=False, id="compaction.redo", tooltip="Apply the summary again."),
+        Binding(
+            "e", "edit", "Edit", show=False, id="compaction.edit", tooltip="Give the summary other words."
+        ),
         Binding(
             "c",
             "checkpoint",
@@ -114,17 +139,18 @@ class CompactionDetail(Dialog[Decision]):
         with Vertical(classes="dialog -full"):
             yield self.heading(headline(self._view.done, self._view.time, self._glyphs, self._tz))
             yield Static(
-                Content(sizes(view.done, self._glyphs, view.undone, gap=gap)), id="sizes", markup=False
+                Content(sizes(view.done, self._glyphs, view.undone, gap=gap, edited=bool(view.original))),
+                id="sizes",
+                markup=False,
             )
             with TabbedContent(id="tabs"):
                 with TabPane(Content("Summary"), id="tab-summary"):
                     yield reading_area(self._view.done.summary or "No summary was written.")
                 with TabPane(Content("Facts"), id="tab-facts"):
-                    facts = [
-                        Option(line)
-                        for line in fact_lines(view.done.facts, self._glyphs, view.done.history_path)
-                    ]
-                    yield OptionList(*(facts or [Option(Content("No facts were found."))]), compact=True)
+                    back = " · enter brings it back" if view.can_edit else ""
+                    lines = fact_lines(view.done.facts, self._glyphs, view.done.history_path, back)
+                    facts = [Option(line) for line in lines] or [Option(Content("No facts were found."))]
+                    yield OptionList(*facts, id="facts", compact=True)
                 with TabPane(Content(f"What left {len(view.left)}"), id="tab-left"):
                     yield reading_area("", id="left")
                 with TabPane(Content(f"What stayed {len(view.stayed)}"), id="tab-stayed"):
@@ -142,6 +168,8 @@ class CompactionDetail(Dialog[Decision]):
             offered.append(Hint("u", "undo", 0, "screen.undo"))
         if self.check_action("redo", ()):
             offered.append(Hint("r", "redo", 0, "screen.redo"))
+        if self._view.can_edit:
+            offered.append(Hint("e", "edit", 1, "screen.edit"))
         if self._view.checkpoint_text is not None:
             offered.append(Hint("c", "checkpoint file", 1, "screen.checkpoint"))
         self.key_row.hints = (*offered, Hint("esc", "close", 0, "screen.close"))
@@ -154,6 +182,8 @@ class CompactionDetail(Dialog[Decision]):
             return possible and not self._view.undone
         if action == "redo":
             return possible and self._view.undone
+        if action == "edit":
+            return self._view.can_edit
         if action == "checkpoint":
             return self._view.checkpoint_text is not None
         return super().check_action(action, parameters)
@@ -199,6 +229,23 @@ class CompactionDetail(Dialog[Decision]):
     def action_redo(self) -> None:
         """Ask for the summary again."""
         self.dismiss("redo")
+
+    def action_edit(self) -> None:
+        """Give the summary other words."""
+        done, original = self._view.done, self._view.original
+        self.app.push_screen(SummaryEditor(done.summary, original=original or done.summary), self._edited)
+
+    def _edited(self, text: str | None) -> None:
+        if text is not None:
+            self.dismiss(NewWords(text))
+
+    @on(OptionList.OptionSelected, "#facts")
+    def _bring_back(self, event: OptionList.OptionSelected) -> None:
+        """Ask for a fact back that the summary does not hold."""
+        event.stop()
+        facts = ranked(self._view.done.facts)
+        if self._view.can_edit and facts and facts[event.option_index].state != "kept":
+            self.dismiss(FactWanted(facts[event.option_index].text))
 
     def action_checkpoint(self) -> None:
         """Show the checkpoint file."""

@@ -42,10 +42,12 @@ def headline(done: CompactionComplete, time: float, glyphs: Glyphs, tz: tzinfo |
     return Content.assemble((f"{glyphs.load_line} ", "bold $text-accent"), (title, "bold"), f"  {rest}")
 
 
-def sizes(done: CompactionComplete, glyphs: Glyphs, undone: bool, *, gap: str = "   ") -> str:
+def sizes(
+    done: CompactionComplete, glyphs: Glyphs, undone: bool, *, gap: str = "   ", edited: bool = False
+) -> str:
     """Tokens and messages before and after, and what became of the facts; or why nothing changed.
 
-    ``gap`` stands between tokens with messages, and facts.
+    ``gap`` stands between tokens with messages, and facts; ``edited`` says that the summary has other words.
     """
     if done.outcome != "success":
         return f"{one_line(done.reason, 200)} Nothing changed.".strip()
@@ -58,6 +60,8 @@ def sizes(done: CompactionComplete, glyphs: Glyphs, undone: bool, *, gap: str = 
         counts = Counter(fact.state for fact in done.facts)
         named = f" {glyphs.separator} ".join(f"{counts[state]} {state}" for state in reversed(ORDER))
         parts.append(f"facts: {named}")
+    if edited:
+        parts.append("edited since")
     if undone:
         parts.append("undone: the full history is back")
     return gap.join(parts)
@@ -81,18 +85,22 @@ def where(fact: Fact, history: str = "") -> str:
             return f"was at {source}" if source else ""
 
 
-def fact_lines(facts: Iterable[Fact], glyphs: Glyphs, history: str = "") -> list[Content]:
-    """One row per fact: what became of it, kind, text, place. Lost ones first, heavier ones first."""
+def ranked(facts: Iterable[Fact]) -> list[Fact]:
+    """Lost ones first, heavier ones first."""
+    return sorted(facts, key=lambda fact: (ORDER.index(fact.state), -fact.weight))
+
+
+def fact_lines(facts: Iterable[Fact], glyphs: Glyphs, history: str = "", back: str = "") -> list[Content]:
+    """One row per fact: what became of it, kind, text, place; how it comes ``back`` where it is not kept."""
     signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
-    ranked = sorted(facts, key=lambda fact: (ORDER.index(fact.state), -fact.weight))
     return [
         Content.assemble(
             (f"{signs[fact.state]} {fact.state:<12}", COLOURS[fact.state]),
             (f"{fact.kind:<9} ", "$text-muted"),
             one_line(fact.text, 300),
-            (f"  {where(fact, history)}".rstrip(), "$text-muted"),
+            (f"  {where(fact, history)}{back if fact.state != 'kept' else ''}".rstrip(), "$text-muted"),
         )
-        for fact in ranked
+        for fact in ranked(facts)
     ]
 
 

@@ -1,11 +1,11 @@
-"""A summary that is not applied yet: before and after in numbers, its text to edit, and three ways on.
+"""A summary that is not applied yet: while it is written, then in numbers, with its text to edit.
 
 The question may come up while the person is writing: so it starts on the way that decides nothing, and what
 is still typed goes back to the prompt.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import ClassVar, Literal
 
@@ -14,22 +14,33 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.timer import Timer
 from textual.types import CSSPathType
 from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
-from tui_app.context.events import CompactionProposed
-from tui_app.ui.format import percent, tokens
+from tui_app.context.events import CompactionProgress, CompactionProposed, Fact
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
-from tui_app.ui.safe_text import clean, one_line
+from tui_app.ui.safe_text import clean
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.screens.edit import EditDialog
+from tui_app.ui.screens.review_text import at_risk, facts_line, numbers_line, problem_line, risk_row, verbatim
 from tui_app.ui.widgets.stray_keys import StrayKeys
 
-Way = Literal["apply", "edit", "discard"]
-WAYS: tuple[Way, ...] = ("apply", "edit", "discard")
-_EFFECTS = ("the summary takes the place of what leaves", "change its text", "nothing changes")
+Way = Literal["apply", "edit", "focus", "discard"]
+WAYS: tuple[Way, ...] = ("apply", "edit", "focus", "discard")
+_EFFECTS = (
+    "the summary takes the place of what leaves",
+    "change its text",
+    "have it written anew, with something to keep above all",
+    "nothing changes",
+)
+_PAINT_S = 0.1
+"""Seconds for which streamed text is gathered before it is painted."""
+_WRITING = "The summary is being written …"
+_READY = "Review the summary before it is applied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,82 +48,151 @@ class Reviewed:
     """What the person wants."""
 
     summary: str | None
-    """The summary to apply; None discards it."""
+    """The summary to apply; None discards it, or nothing is decided."""
     typed: str = ""
     """What they went on writing while the dialog came up; it belongs to the prompt."""
+    focus: str | None = None
+    """What another summary should keep above all; None wants no other one."""
+    later: bool = False
+    """Whether nothing is decided: the question comes up again, or there is none any more."""
 
 
 class ReviewScreen(Dialog[Reviewed]):
-    """Dismisses with the decision; ``None`` when there is nothing to decide any more."""
+    """Dismisses with what the person wants."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/review.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "tab",
             "other",
-            "Summary or ways",
+            "Summary, facts or ways",
             show=False,
             id="review.other",
             priority=True,
-            tooltip="Go to the summary, or back to the ways.",
+            tooltip="Go to the summary, to the facts at risk, or back to the ways.",
+        ),
+        Binding("e", "edit", "Edit", show=False, id="review.edit", tooltip="Change the text of the summary."),
+        Binding(
+            "f",
+            "focus_on",
+            "Focus on",
+            show=False,
+            id="review.focus",
+            tooltip="Have it written anew, with something to keep above all.",
         ),
     ]
     HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("up/down", "mark", 2),
         Hint("enter", "choose", 0),
-        Hint("tab", "summary", 1, "screen.other"),
+        Hint("e", "edit", 1, "screen.edit"),
+        Hint("f", "focus on …", 2, "screen.focus_on"),
+        Hint("tab", "next part", 2, "screen.other"),
         Hint("esc", "back, then discard", 1, "screen.close"),
     )
+    _WAITING: ClassVar[tuple[Hint, ...]] = (Hint("esc", "to the chat; it comes up again", 0, "screen.close"),)
 
     def __init__(
         self,
-        proposed: CompactionProposed,
+        proposed: CompactionProposed | None,
         *,
+        job: str = "",
         glyphs: Glyphs = UNICODE,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """Ask about a summary.
 
         Args:
-            proposed: What would be applied.
+            proposed: What would be applied; None while it is still written.
+            job: Which compaction this is about, where nothing is proposed yet.
             glyphs: Signs to draw with.
             clock: Seconds that only go forward; keys are told apart by the time between them.
         """
         super().__init__()
         self._proposed, self._glyphs = proposed, glyphs
-        self._shown = clean(proposed.summary)
+        self.job = proposed.job if proposed else job
+        """Which compaction this is about."""
+        self._shown, self._heard, self._part = "", "", 1
+        self._painting: Timer | None = None
+        self._risks: list[Fact] = []
         self._stray = StrayKeys(clock)
 
     @property
-    def job(self) -> str:
-        """Which compaction this is about."""
-        return self._proposed.job
+    def writing(self) -> bool:
+        """Whether the summary is still written: there is nothing to decide yet."""
+        return self._proposed is None
 
     def compose(self) -> ComposeResult:
-        """Heading, numbers, summary, ways, keys."""
+        """Heading, numbers, summary, facts at risk, ways, keys."""
         with Vertical(classes="dialog -full"):
-            yield self.heading("Review the summary before it is applied")
-            numbers = numbers_line(self._proposed, self._glyphs)
-            yield Static(Content(numbers), classes="dialog-note", markup=False)
-            problem = Content(one_line(_problem(self._proposed), 200))
-            yield Static(problem, id="review-problem", markup=False)
-            yield TextArea(self._shown, compact=True, id="review-text")
+            yield self.heading(_WRITING)
+            yield Static(classes="dialog-note", id="review-numbers", markup=False)
+            yield Static(id="review-problem", markup=False)
+            yield TextArea(compact=True, id="review-text")
+            yield Static(id="review-facts-line", markup=False)
+            yield OptionList(id="review-facts", compact=True, markup=False)
             ways = zip(WAYS, _EFFECTS, strict=True)
             options = [Option(Content.assemble((f"{way.title():<9}", "bold"), what)) for way, what in ways]
             yield OptionList(*options, id="review-ways", compact=True, markup=False)
             yield self.hints()
 
     def on_mount(self) -> None:
-        """Start where enter decides nothing."""
-        self.query_one("#review-problem").display = bool(self._proposed.problem)
-        ways = self.query_one(OptionList)
-        ways.focus()
-        ways.highlighted = WAYS.index("edit")
+        """Show what there is so far."""
+        self._area.read_only = True
+        for name in ("#review-problem", "#review-facts-line", "#review-facts", "#review-ways"):
+            self.query_one(name).display = False
+        self.key_row.hints = self._WAITING
+        self._area.focus()
+        if self._proposed is not None:
+            self.propose(self._proposed)
+
+    # While it is written
+
+    def hear(self, progress: CompactionProgress) -> None:
+        """Show what was written since."""
+        if progress.part != self._part or not progress.tokens_written:
+            self._heard, self._part = "", progress.part
+        self._heard += progress.text
+        of = f"part {progress.part} of {progress.parts}, " if progress.parts > 1 else ""
+        by = f" {self._glyphs.separator} {progress.model}" if progress.model else ""
+        numbers = f"{of}{progress.tokens_written} tokens so far{by}"
+        self.query_one("#review-numbers", Static).update(Content(clean(numbers)))
+        if self._painting is None and self.writing:
+            self._painting = self.set_timer(_PAINT_S, self._paint)
+
+    def _paint(self) -> None:
+        self._painting = None
+        if self.writing:
+            self._area.text = clean(self._heard)
+            self._area.move_cursor(self._area.document.end)
+
+    # Once it is written
+
+    def propose(self, proposed: CompactionProposed) -> None:
+        """Show what would be applied, and start where enter decides nothing."""
+        self._proposed, self._shown = proposed, clean(proposed.summary)
+        self.query_one(".dialog-title", Static).update(Content(_READY))
+        self.query_one("#review-numbers", Static).update(Content(numbers_line(proposed, self._glyphs)))
+        self._say("#review-problem", problem_line(proposed))
+        self._say("#review-facts-line", facts_line(proposed, self._glyphs))
+        self._area.read_only = False
+        self._area.text = self._shown
+        self._risks = at_risk(proposed.facts)
+        self._facts.display = bool(self._risks)
+        self._facts.set_options(risk_row(fact, self._glyphs, kept=False) for fact in self._risks)
+        self._facts.highlighted = 0 if self._risks else None
+        self.key_row.hints = self.HINTS
+        self._ways.display = True
+        self._ways.focus()
+        self._ways.highlighted = WAYS.index("edit")
+
+    def _say(self, name: str, text: str) -> None:
+        row = self.query_one(name, Static)
+        row.update(Content(text))
+        row.display = bool(text)
 
     def on_key(self, event: events.Key) -> None:
         """Let only those keys through to the ways that are meant for them."""
         # Bindings act only after this.
-        if not self._editing and self._stray.catch(event):
+        if not self._editing and self._stray.catch(event, {"e", "f"} if not self.writing else ()):
             event.stop()
 
     def on_paste(self, event: events.Paste) -> None:
@@ -121,65 +201,96 @@ class ReviewScreen(Dialog[Reviewed]):
             event.stop()
             self._stray.text += event.text
 
-    @on(OptionList.OptionSelected)
+    @on(OptionList.OptionSelected, "#review-ways")
     def _selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         match WAYS[event.option_index]:
             case "apply":
-                self._decide(self._text)
+                self._end(Reviewed(self._text))
             case "edit":
-                self.query_one(TextArea).focus()
+                self.action_edit()
+            case "focus":
+                self.action_focus_on()
             case "discard":
                 self._discard()
 
+    @on(OptionList.OptionSelected, "#review-facts")
+    def _keep(self, event: OptionList.OptionSelected) -> None:
+        """Put a fact into the text, word for word."""
+        event.stop()
+        fact = self._risks[event.option_index]
+        line = clean(verbatim(fact))
+        if line not in self._area.text.splitlines():
+            self._area.text = f"{self._area.text.rstrip()}\n{line}"
+        row = risk_row(fact, self._glyphs, kept=True)
+        self._facts.replace_option_prompt_at_index(event.option_index, row)
+
     def action_other(self) -> None:
-        """Go to the summary, or back to the ways."""
-        self.query_one(OptionList if self._editing else TextArea).focus()
+        """Go to the next part: summary, facts at risk, ways."""
+        if not self.writing:
+            round_ = [part for part in (self._ways, self._area, self._facts) if part.display]
+            at = next((place for place, part in enumerate(round_) if part.has_focus), 0)
+            round_[(at + 1) % len(round_)].focus()
+
+    def action_edit(self) -> None:
+        """Go to the text."""
+        self._area.focus()
+
+    def action_focus_on(self) -> None:
+        """Ask what another summary should keep above all."""
+        about = "What should the summary keep above all? It is written anew; nothing has changed yet."
+        self.app.push_screen(EditDialog("Focus on", about, ""), self._focused)
+
+    def _focused(self, focus: str | None) -> None:
+        if focus:
+            self._end(Reviewed(None, focus=focus))
 
     def action_close(self) -> None:
-        """One step back: out of the summary; then nothing is applied."""
-        if self._editing:
-            self.query_one(OptionList).focus()
+        """One step back: to the ways; then nothing is applied. While it is written only to the chat."""
+        if self.writing:
+            self.give_up()
+        elif not self._ways.has_focus:
+            self._ways.focus()
         else:
             self._discard()
 
+    def give_up(self) -> None:
+        """Leave without a decision."""
+        self._end(Reviewed(None, later=True))
+
+    @property
+    def _area(self) -> TextArea:
+        return self.query_one("#review-text", TextArea)
+
+    @property
+    def _facts(self) -> OptionList:
+        return self.query_one("#review-facts", OptionList)
+
+    @property
+    def _ways(self) -> OptionList:
+        return self.query_one("#review-ways", OptionList)
+
     @property
     def _editing(self) -> bool:
-        return self.query_one(TextArea).has_focus
+        return self._area.has_focus and not self._area.read_only
 
     @property
     def _text(self) -> str:
         """The summary as it is to be; as it was where nothing was changed."""
-        text = self.query_one(TextArea).text
-        return self._proposed.summary if text == self._shown else text
+        written = self._proposed.summary if self._proposed else ""
+        return written if self._area.text == self._shown else self._area.text
 
     def _discard(self) -> None:
         """Nothing is applied; what was edited is not thrown away by one key."""
-        if self._text == self._proposed.summary:
-            self._decide(None)
+        if self._area.text == self._shown:
+            self._end(Reviewed(None))
             return
         question = ConfirmDialog("Discard the summary you have edited?", verb="Discard", keep="Keep")
         self.app.push_screen(question, self._sure)
 
     def _sure(self, yes: bool | None) -> None:
         if yes:
-            self._decide(None)
+            self._end(Reviewed(None))
 
-    def _decide(self, summary: str | None) -> None:
-        self.dismiss(Reviewed(summary, self._stray.text.rstrip("\n")))
-
-
-def _problem(proposed: CompactionProposed) -> str:
-    return f"It cannot be applied like this: {proposed.problem}." if proposed.problem else ""
-
-
-def numbers_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
-    """``91.5k → 6.2k tokens · 212 → 9 messages · facts kept 98 %, 1 lost``."""
-    parts = [
-        f"{tokens(proposed.tokens_before)} {glyphs.arrow} {tokens(proposed.tokens_after)} tokens",
-        f"{proposed.messages_before} {glyphs.arrow} {proposed.messages_after} messages",
-    ]
-    if proposed.retention is not None:
-        lost = f", {proposed.facts_lost} lost" if proposed.facts_lost else ""
-        parts.append(f"facts kept {percent(proposed.retention)}{lost}")
-    return f" {glyphs.separator} ".join(parts)
+    def _end(self, wanted: Reviewed) -> None:
+        self.dismiss(replace(wanted, typed=self._stray.text.rstrip("\n")))

@@ -28,7 +28,7 @@ from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
-    from tui_app.context.events import CompactionProposed
+    from tui_app.context.events import CompactionProgress, CompactionProposed, CompactionStart
     from tui_app.ui.chat_state import ChatState
 
 WIDE = 110
@@ -48,11 +48,11 @@ class ChatPane(Vertical):
     BINDINGS = as_bindings("pane")
 
     class ReviewWanted(Message):
-        """A summary waits for a decision."""
+        """A summary that a person decides on is begun, goes on, or waits for the decision."""
 
-        def __init__(self, proposed: "CompactionProposed") -> None:
+        def __init__(self, event: "CompactionStart | CompactionProgress | CompactionProposed") -> None:
             super().__init__()
-            self.proposed = proposed
+            self.event = event
 
     class ReviewOver(Message):
         """A compaction has ended: there is nothing to decide about it any more."""

@@ -1,6 +1,6 @@
 """Keys of a person who is still writing when a dialog comes up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from textual import events
 
@@ -23,12 +23,15 @@ class StrayKeys:
         self._clock = clock
         self._quiet_since = clock()
 
-    def catch(self, event: events.Key) -> bool:
+    def catch(self, event: events.Key, shortcuts: Collection[str] = ()) -> bool:
         """Whether a key was not meant for the dialog.
 
-        Letters never are; the keys that choose are from the moment on when no key came for a while.
+        Letters never are, but for shortcuts that decide nothing, where nothing was written; those and the
+        keys that choose are from the moment on when no key came for a while.
         """
         now = self._clock()
+        if event.key in shortcuts and not self.text and now - self._quiet_since >= QUIET_S:
+            return False
         if event.is_printable and event.character:
             self.text += event.character
         elif event.key == "backspace":

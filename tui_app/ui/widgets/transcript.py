@@ -15,7 +15,7 @@ from tui_app.ui.widgets.blocks import foldable, has_details
 from tui_app.ui.widgets.layout import START, Spot
 from tui_app.ui.widgets.live import LiveMessage
 from tui_app.ui.widgets.pieces import folds
-from tui_app.ui.widgets.transcript_view import TranscriptView
+from tui_app.ui.widgets.transcript_parts import TranscriptParts
 
 FRAMES_PER_SECOND = 40
 _NOW_S = 0.004
@@ -24,7 +24,7 @@ _STEP = 3
 """Lines that one press of an arrow key moves within an entry larger than the window."""
 
 
-class Transcript(TranscriptView):
+class Transcript(TranscriptParts):
     """Shows entries and lets a person walk through them.
 
     Call :meth:`set_entries` when a session opens, then :meth:`append` and :meth:`replace` as things happen.
@@ -69,7 +69,7 @@ class Transcript(TranscriptView):
     class Opened(_OfEntry):
         """The person wants the details of a compaction or an error."""
 
-    class UnreadChanged(TranscriptView.UnreadChanged):
+    class UnreadChanged(TranscriptParts.UnreadChanged):
         """The number of unread lines changed."""
 
     class UndoRequested(_OfEntry):
@@ -170,12 +170,6 @@ class Transcript(TranscriptView):
             self.screen.clear_selection()
 
     # Walking
-
-    @property
-    def cursor_entry(self) -> Entry | None:
-        """The entry that the cursor is on; None for none and for the live answer."""
-        entries = self._pages.entries
-        return entries[self._cursor] if self._cursor is not None and self._cursor < len(entries) else None
 
     def action_move(self, step: int) -> None:
         """Go to the next visible entry, or further within one that is larger than the window."""

@@ -1,0 +1,26 @@
+"""The part of a view that a person has named. Imports nothing of the agent side."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Which messages a summary is to replace, by log number, both included; 0 leaves that end open."""
+
+    first: int = 0
+    last: int = 0
+
+    @property
+    def named(self) -> bool:
+        """Whether a person has named an end."""
+        return bool(self.first or self.last)
+
+    @property
+    def words(self) -> str:
+        """``from #4 up to #12``; empty where no end is named."""
+        ends = (f"from #{self.first}" if self.first else "", f"up to #{self.last}" if self.last else "")
+        return " ".join(filter(None, ends))
+
+
+WHOLE = Span()
+"""All that the policy lets go."""

@@ -1,0 +1,43 @@
+"""One message of the agent view, and small questions about heads."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tui_app.context.measure import Weighed
+from tui_app.context.usage import CATEGORIES, Breakdown
+from tui_app.session.heads import Head
+
+ALONE = -1
+"""Place of the message in an event that carries just one; see ``Head.form``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewItem:
+    """One message of the view and whether it is visible."""
+
+    head: Head
+    hidden_by: int = 0
+    """Log number of the event that took it out of the view; 0 while it is visible."""
+    forms: tuple[Head, ...] = ()
+    """Other forms that stand, the newest last."""
+
+    @property
+    def visible(self) -> bool:
+        """Whether the next request holds it."""
+        return self.hidden_by == 0
+
+    @property
+    def shown(self) -> Head:
+        """The form that the next request holds."""
+        return self.forms[-1] if self.forms else self.head
+
+
+def in_ranges(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
+    """Whether a log number lies in one of some inclusive ranges."""
+    return any(low <= seq <= high for low, high in ranges)
+
+
+def weighed(head: Head) -> Weighed:
+    """Size of one message in the form it has, from its head."""
+    tokens = Breakdown(**{name: head.tokens[name] for name in CATEGORIES if name in head.tokens})
+    return Weighed(head.seq, tokens, head.reported, head.model)
