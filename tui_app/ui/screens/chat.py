@@ -128,6 +128,7 @@ class ChatScreen(Screen[None]):
     @on(ContextGauge.Clicked)
     @on(QueueView.Opened)
     @on(Transcript.UndoRequested)
+    @on(Transcript.Asked)
     @on(ChatPane.ReviewWanted)
     @on(ChatPane.ReviewOver)
     def obey(self, event: Message) -> None:
@@ -147,6 +148,10 @@ class ChatScreen(Screen[None]):
                 self.run(CommandId.QUIT)
             case Transcript.UndoRequested(entry=entry):
                 self.session.undo(entry)
+            case Transcript.Asked(wanted=wanted, entries=entries):
+                from tui_app.ui.flows.selection import act_on
+
+                self.work(act_on(self.app, self.session, wanted, entries), group="selection")
             case ChatPane.ReviewWanted(proposed=proposed):
                 self.work(review_summary(self.app, self.session, proposed), group="review")
             case ChatPane.ReviewOver(job=job):
