@@ -1,6 +1,7 @@
 """``plimsoll context``: how full a session's context is, and with what."""
 
 import argparse
+from dataclasses import replace
 
 from tui_app.cli.command import Command, Program, add_json, add_model, add_session, add_window
 from tui_app.cli.exits import OK, CommandFailed
@@ -9,6 +10,14 @@ from tui_app.context.usage import CATEGORIES, ContextUsage
 from tui_app.ui import format as numbers
 
 _BAR_CELLS = 30
+_STEPS = (
+    ("pin", "keep message #N word for word"),
+    ("unpin", "take the pin of message #N away"),
+    ("archive", "leave a digest of the tool result #N"),
+    ("offload", "put the tool result #N in a file"),
+    ("restore", "give #N, and what was rewritten with it, the old form back"),
+)
+"""What can be done with single messages before measuring, in this order."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -16,11 +25,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_session(parser)
     add_model(parser)
     add_window(parser)
+    for name, what in _STEPS:
+        parser.add_argument(f"--{name}", metavar="N", action="append", default=[], type=_number, help=what)
     add_json(parser)
 
 
+def _number(text: str) -> int:
+    """Read a message's number, with or without ``#``."""
+    number = text.removeprefix("#")
+    if not (number.isascii() and number.isdigit() and int(number)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of a message, as 142 or #142 is")
+    return int(number)
+
+
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Measure a session and print the breakdown; the session is only read."""
+    """Measure a session and print the breakdown; it is only read unless something is to be done."""
     settings = program.settings(window=args.window)
     with program.sessions() as store:
         session = store.info(args.id).id
@@ -39,7 +58,13 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         model=args.model or "",
     )
 
+    steps = [(name, number) for name, _ in _STEPS for number in getattr(args, name)]
+
     async def measure() -> int:
+        if steps:
+            from tui_app.cli.steering import steer
+
+            await steer(replace(opening, passing=True), steps)
         try:
             inspection = await inspect_session(opening)
         except UnknownModel as error:

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
 from tui_app.ui.format import tokens
-from tui_app.ui.keys import Hint, fixed_key
+from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.filter_dialog import FilterDialog
 
@@ -43,8 +43,12 @@ class PinsScreen(FilterDialog[PinChoice]):
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/pins.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        fixed_key("pins.unpin", "ctrl+u", "unpin", "Unpin", "Take the marked message's pin away."),
-    ]
+        # In front of the search box, which would empty itself.
+        Binding(
+            "ctrl+u", "unpin", "Unpin", show=False, priority=True, id="pins.unpin",
+            tooltip="Take the marked message's pin away.",
+        ),
+    ]  # fmt: skip
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("enter", "show it", 1),
         Hint("ctrl+u", "unpin", 0, "screen.unpin"),
