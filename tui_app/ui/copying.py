@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from tui_app.session.entries import Body, Entry
-from tui_app.ui.safe_text import clean
+from tui_app.session.plain_text import plain_text
 from tui_app.ui.widgets.clip import readable_args
 
 Format = Literal["text", "code", "markdown"]
@@ -39,7 +39,7 @@ def code_of(entry: Entry, body: Body) -> list[str]:
     """The code blocks of one message; what tools return is no block."""
     if entry.kind not in ("user", "assistant"):
         return []
-    tokens = _parser().parse(clean(body.text))
+    tokens = _parser().parse(plain_text(body.text))
     return [token.content for token in tokens if token.type in ("fence", "code_block")]
 
 
@@ -47,20 +47,24 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable("table").enable("strikethrough")
 
 
+def _title(entry: Entry) -> str:
+    return plain_text(entry.title).replace("\n", " ")
+
+
 def _plain(entry: Entry, body: Body) -> str:
     if entry.kind == "assistant":
-        return without_markup(clean(body.text))
+        return without_markup(plain_text(body.text))
     return _said(entry, body)
 
 
 def _said(entry: Entry, body: Body) -> str:
     """The text of an entry as it is shown when it is open."""
     if entry.kind in ("user", "assistant"):
-        return clean(body.text).strip("\n")
-    title = clean(entry.title, keep_newlines=False)
+        return plain_text(body.text).strip("\n")
+    title = _title(entry)
     if entry.kind != "tool":
         return title
-    parts = (title, clean(readable_args(body.args)), clean(body.text).strip("\n"))
+    parts = (title, plain_text(readable_args(body.args)), plain_text(body.text).strip("\n"))
     return "\n".join(filter(None, parts))
 
 
@@ -71,15 +75,15 @@ def _heading(entry: Entry) -> str:
         case "assistant":
             return "## Model"
         case "tool":
-            return f"## Tool: {clean(entry.title, keep_newlines=False)}"
+            return f"## Tool: {_title(entry)}"
         case _:
-            return f"## {clean(entry.title, keep_newlines=False)}"
+            return f"## {_title(entry)}"
 
 
 def _markdown(entry: Entry, body: Body) -> str:
     if entry.kind in ("user", "assistant"):
-        return clean(body.text).strip("\n")
-    return fenced(clean(body.text).strip("\n")) if entry.kind == "tool" else ""
+        return plain_text(body.text).strip("\n")
+    return fenced(plain_text(body.text).strip("\n")) if entry.kind == "tool" else ""
 
 
 def fenced(text: str) -> str:
