@@ -61,7 +61,7 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
         & > .transcript--removed { color: $text-error; }
         & > .transcript--mark { color: $text-accent; text-style: bold; }
         & > .transcript--found { background: $warning-muted; color: $text-warning; text-style: underline; }
-        & > .transcript--here { background: $block-cursor-background; color: $block-cursor-foreground; }
+        & > .transcript--here { background: $accent; color: $background; text-style: bold underline; }
         & > .transcript--unread { background: $accent-muted; color: $text-accent; text-style: bold; }
     }
     """
