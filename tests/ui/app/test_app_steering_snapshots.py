@@ -5,9 +5,8 @@ After a wanted change run this file with ``--snapshot-update`` and look at the p
 
 import pytest
 
-from tests.ui.app.test_app_snapshots import Compare, Scene, look, looks, opens, talk
+from tests.ui.app.test_app_snapshots import Compare, Scene, context_screen, look, looks, talk
 from tests.ui.kit import Deck
-from tui_app.ui.screens.context import ContextScreen
 
 __all__ = ["look"]
 
@@ -34,7 +33,7 @@ async def one_message(deck: Deck) -> None:
 
 
 async def marked_items(deck: Deck) -> None:
-    await opens(ContextScreen, "f3")(deck)
+    await context_screen(deck)
     await deck.press("space", "space")
     await deck.says("2 marked")
 

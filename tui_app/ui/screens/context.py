@@ -114,6 +114,8 @@ class ContextScreen(Dialog[int]):
         self._version = source.version
         self._outlook = Outlook()
         self._stale: Mapping[int, str] = {}
+        self.compared = False
+        """Whether results of reading files have been held against the files."""
 
     def compose(self) -> ComposeResult:
         """Figures, categories, items, what was saved and what could be, keys."""
@@ -149,6 +151,7 @@ class ContextScreen(Dialog[int]):
     async def _compare(self) -> None:
         """Say which results are out of date, once their files have been read again."""
         stale = await self._source.stale()
+        self.compared = True
         if stale != self._stale:
             self._stale = stale
             self._view = replace(self._view, rows=with_stale(self._view.rows, stale))
