@@ -4,7 +4,10 @@ from tui_app.session.entries import Body, Entry
 from tui_app.ui.copying import copied, fenced, without_markup
 
 PROMPT = (Entry(seq=2, kind="user", time=0.0, title="Why?"), Body(text="Why `0`?"))
-SOURCE = "# Title\n\nSome **bold** [link](https://x.y) and `code`.\n\n- one\n  - two\n\n3. three\n4. four\n\n```py\nif x:\n    y\n```\n"
+SOURCE = (
+    "# Title\n\nSome **bold** [link](https://x.y) and `code`.\n\n- one\n  - two\n\n"
+    "3. three\n4. four\n\n```py\nif x:\n    y\n```\n"
+)
 ANSWER = (Entry(seq=3, kind="assistant", time=0.0, title="Title"), Body(text=SOURCE))
 TOOL = (
     Entry(seq=4, kind="tool", time=0.0, title="grep x · 1 hit", result_seq=5),

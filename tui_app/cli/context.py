@@ -2,12 +2,16 @@
 
 import argparse
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tui_app.cli.command import Command, Program, add_json, add_model, add_session, add_window
 from tui_app.cli.exits import OK, CommandFailed
 from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
 from tui_app.context.usage import CATEGORIES, ContextUsage
 from tui_app.ui import format as numbers
+
+if TYPE_CHECKING:
+    from tui_app.conversation.request import Opening
 
 _BAR_CELLS = 30
 _STEPS = (
@@ -58,13 +62,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         model=args.model or "",
     )
 
-    steps = [(name, number) for name, _ in _STEPS for number in getattr(args, name)]
-
     async def measure() -> int:
-        if steps:
-            from tui_app.cli.steering import steer
-
-            await steer(replace(opening, passing=True), steps)
+        await _steer(opening, args)
         try:
             inspection = await inspect_session(opening)
         except UnknownModel as error:
@@ -82,6 +81,15 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         return OK
 
     return run_until_signal(measure())
+
+
+async def _steer(opening: "Opening", args: argparse.Namespace) -> None:
+    """Do what is asked for with single messages, in the order of the table."""
+    asked = vars(args)
+    if steps := [(name, number) for name, _ in _STEPS for number in asked[name]]:
+        from tui_app.cli.steering import steer
+
+        await steer(replace(opening, passing=True), steps)
 
 
 def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = False) -> None:

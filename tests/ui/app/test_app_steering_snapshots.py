@@ -40,5 +40,5 @@ async def marked_items(deck: Deck) -> None:
 
 @looks
 @pytest.mark.parametrize("scene", [found, marked, one_message, marked_items])
-def test_reading_and_steering(look: Compare, size: tuple[int, int], theme: str, scene: Scene) -> None:  # noqa: F811
+def test_reading_and_steering(look: Compare, size: tuple[int, int], theme: str, scene: Scene) -> None:
     assert look(size, talk(), scene, theme)
