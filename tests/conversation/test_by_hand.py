@@ -208,3 +208,18 @@ async def test_a_new_pin_stops_a_job_that_was_planned_without_it(desk: Desk, fak
         assert conversation.compactor.state is State.IDLE
         assert key in [item.key for item in conversation.history.items()]
         release.set()
+
+
+def test_the_preview_of_several_is_what_they_come_to(history: SessionHistory) -> None:
+    hand, (first, second) = by_hand(history), talk(history)
+    promised = hand.outlook(first, second)
+    assert promised.seqs == (first, second)
+    assert promised.offload.count == 2
+    assert hand.relieve(first, "offload")
+    assert hand.outlook(first, second).offload.count == 1
+    assert hand.relieve(second, "offload")
+    assert history.usage().total == promised.offload.after
+    back = hand.outlook(first, second).restore
+    for rewrite in list(history.view.rewrites):
+        history.restore(rewrite)
+    assert history.usage().total == back.after

@@ -1,6 +1,8 @@
 """``plimsoll context``: how full a session's context is, and with what."""
 
 import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tui_app.cli.command import Command, Program, add_json, add_model, add_session, add_window
 from tui_app.cli.exits import OK, CommandFailed
@@ -8,7 +10,18 @@ from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, 
 from tui_app.context.usage import CATEGORIES, ContextUsage
 from tui_app.ui import format as numbers
 
+if TYPE_CHECKING:
+    from tui_app.conversation.request import Opening
+
 _BAR_CELLS = 30
+_STEPS = (
+    ("pin", "keep message #N word for word"),
+    ("unpin", "take the pin of message #N away"),
+    ("archive", "leave a digest of the tool result #N"),
+    ("offload", "put the tool result #N in a file"),
+    ("restore", "give #N, and what was rewritten with it, the old form back"),
+)
+"""What can be done with single messages before measuring, in this order."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -16,11 +29,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_session(parser)
     add_model(parser)
     add_window(parser)
+    for name, what in _STEPS:
+        parser.add_argument(f"--{name}", metavar="N", action="append", default=[], type=_number, help=what)
     add_json(parser)
 
 
+def _number(text: str) -> int:
+    """Read a message's number, with or without ``#``."""
+    number = text.removeprefix("#")
+    if not (number.isascii() and number.isdigit() and int(number)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of a message, as 142 or #142 is")
+    return int(number)
+
+
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Measure a session and print the breakdown; the session is only read."""
+    """Measure a session and print the breakdown; it is only read unless something is to be done."""
     settings = program.settings(window=args.window)
     with program.sessions() as store:
         session = store.info(args.id).id
@@ -40,6 +63,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     )
 
     async def measure() -> int:
+        await _steer(opening, args)
         try:
             inspection = await inspect_session(opening)
         except UnknownModel as error:
@@ -57,6 +81,15 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         return OK
 
     return run_until_signal(measure())
+
+
+async def _steer(opening: "Opening", args: argparse.Namespace) -> None:
+    """Do what is asked for with single messages, in the order of the table."""
+    asked = vars(args)
+    if steps := [(name, number) for name, _ in _STEPS for number in asked[name]]:
+        from tui_app.cli.steering import steer
+
+        await steer(replace(opening, passing=True), steps)
 
 
 def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = False) -> None:

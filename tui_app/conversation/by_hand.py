@@ -1,5 +1,6 @@
 """What a person does to single messages of the next request: pins, archives, moves to a file."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -65,16 +66,15 @@ class ByHand:
             return self._refuse(f"#{seq} stays: its file could not be written ({error.strerror or error}).")
         return True
 
-    def outlook(self, seq: int) -> Outlook:
-        """What may be done with a message; nothing is changed."""
+    def outlook(self, *seqs: int) -> Outlook:
+        """What may be done with a message, or with some one after the other; nothing is changed."""
         return Outlook(
-            seq=seq,
-            pin=Move(
-                self.history.usage().total, "" if seq in self.history.pinned() else self._pin_refused(seq)
-            ),
-            archive=self._move(seq, "archive"),
-            offload=self._move(seq, "offload"),
-            restore=self._back(seq),
+            seq=seqs[0],
+            seqs=seqs,
+            pin=self._pinning(seqs),
+            archive=self._move(seqs, "archive"),
+            offload=self._move(seqs, "offload"),
+            restore=self._back(seqs),
             floor=self.compactions.floor(),
             pinned=self._pinned_tokens(self.history.pinned()),
             pin_budget=self._budget,
@@ -116,22 +116,40 @@ class ByHand:
         names = SpillNames(datetime.now(UTC), history.spilled())
         return offload_by_hand(item, lambda: history.originals([item])[0], stages.offload or Offload(), names)
 
-    def _move(self, seq: int, stage: HandStage) -> Move:
-        rewrite = self._decided(seq, stage)
-        if isinstance(rewrite, Refused):
-            return Move(refused=rewrite.reason)
-        after = self._after(rewrite)
-        return Move(after) if after < self.history.usage().total else Move(refused=NO_GAIN)
+    def _pinning(self, seqs: Sequence[int]) -> Move:
+        pinned = self.history.pinned()
+        refused = [reason for seq in seqs if (reason := "" if seq in pinned else self._pin_refused(seq))]
+        can = len(seqs) - len(refused)
+        return Move(self.history.usage().total, "" if can else refused[0], can)
 
-    def _back(self, seq: int) -> Move:
-        form = next((head.form for head in self.history.view.visible() if head.seq == seq), (0, 0))
-        if form[0] not in self.history.view.rewrites:
+    def _move(self, seqs: Sequence[int], stage: HandStage) -> Move:
+        decided = [self._decided(seq, stage) for seq in seqs]
+        rewrites = [each for each in decided if isinstance(each, Rewrite)]
+        if not rewrites:
+            return Move(refused=next(each.reason for each in decided if isinstance(each, Refused)))
+        after = self._after(*rewrites)
+        if after < self.history.usage().total:
+            return Move(after, count=len(rewrites))
+        return Move(refused=NO_GAIN)
+
+    def _back(self, seqs: Sequence[int]) -> Move:
+        view = self.history.view
+        forms = [
+            head.form[0] for head in view.visible() if head.seq in seqs and head.form[0] in view.rewrites
+        ]
+        if not forms:
             return Move(refused=_AS_SAID)
-        return Move(self.history.after(Head(seq=LATER, type=RewriteUndone.TYPE, ref=form[0])))
+        heads = [
+            Head(seq=LATER + place, type=RewriteUndone.TYPE, ref=rewrite)
+            for place, rewrite in enumerate(dict.fromkeys(forms))
+        ]
+        return Move(self.history.after(*heads), count=len(forms))
 
-    def _after(self, rewrite: Rewrite) -> int:
-        sizes = [self.history.counter.message(message).nonzero() for message in new_messages(rewrite)]
-        return self.history.after(head_of(LATER, 0.0, rewrite_event(rewrite, sizes)))
+    def _after(self, *rewrites: Rewrite) -> int:
+        weigh = self.history.counter.message
+        sizes = ([weigh(message).nonzero() for message in new_messages(each)] for each in rewrites)
+        events = [rewrite_event(each, counts) for each, counts in zip(rewrites, sizes, strict=True)]
+        return self.history.after(*(head_of(LATER + place, 0.0, each) for place, each in enumerate(events)))
 
     def _item(self, seq: int) -> Item | None:
         return next((item for item in self.history.items() if item.key == seq), None)

@@ -190,9 +190,9 @@ class Conversation:
         """
         return await self._models.forecast(model)
 
-    def outlook(self, seq: int) -> Outlook:
-        """What may be done with one message of the next request; nothing is changed."""
-        return self._changes.by_hand.outlook(seq)
+    def outlook(self, *seqs: int) -> Outlook:
+        """What may be done with one message of the next request, or some; nothing is changed."""
+        return self._changes.by_hand.outlook(*seqs)
 
     async def prepare(self) -> None:
         """Build the current model and measure the view against its window."""

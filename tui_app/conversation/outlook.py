@@ -14,14 +14,18 @@ class Move:
     """Tokens of the next request then."""
     refused: str = ""
     """Why it makes no sense, as a sentence; empty when it does."""
+    count: int = 1
+    """How many of the messages it can be done to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What may be done with one message. All sizes in tokens of the estimate."""
+    """What may be done with one message, or with some together. All sizes in tokens of the estimate."""
 
     seq: int = 0
-    """Log number of the message."""
+    """Log number of the message; the first one's where several were asked about."""
+    seqs: tuple[int, ...] = ()
+    """Log numbers of all of them."""
     pin: Move = field(default_factory=Move)
     archive: Move = field(default_factory=Move)
     offload: Move = field(default_factory=Move)

@@ -153,7 +153,7 @@ class AgentView:
         return [
             seen(
                 item.shown,
-                visible=item.visible,
+                hidden_by=item.hidden_by,
                 stage=self._heads[item.shown.form[0]].type if item.forms else "",
             )
             for item in self._items

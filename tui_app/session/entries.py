@@ -30,6 +30,13 @@ class Entry:
     """Log number of a tool's result; 0 while it runs."""
     left: bool = False
     """Whether a rewind has left it behind: it is still shown, the model does not see it any more."""
+    pinned: bool = False
+    """Whether it stays word for word in the model's view."""
+
+    @property
+    def message(self) -> int:
+        """Log number of the message that it stands for: of a tool, that of its result."""
+        return self.result_seq or self.seq
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

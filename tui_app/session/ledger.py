@@ -18,7 +18,17 @@ from tui_app.session.agent_view import AgentView, weighed
 from tui_app.session.visibility import MessageKind, Seen
 
 ItemState = Literal[
-    "visible", "latest", "stays", "stand_in", "archived", "offloaded", "trimmed", "cut", "pointer"
+    "visible",
+    "latest",
+    "stays",
+    "stand_in",
+    "archived",
+    "offloaded",
+    "trimmed",
+    "cut",
+    "pointer",
+    "stale",
+    "gone",
 ]
 _FORMS: dict[str, ItemState] = {
     ToolNormalised.TYPE: "cut",

@@ -13,6 +13,7 @@ from tui_app.context.events import (
     CompactionUndone,
     Error,
     HookRan,
+    MessagePinned,
     ModelChange,
     PolicyChange,
     RewriteUndone,
@@ -95,6 +96,8 @@ class UserView:
                 return self._restate(head.ref, "undone")
             case CompactionRedone.TYPE:
                 return self._restate(head.ref, "ok")
+            case MessagePinned.TYPE:
+                return self._pin(head.ref, head.state == "pinned")
             case _:
                 return self._started(head)
 
@@ -129,6 +132,7 @@ class UserView:
         call = self._open_calls.pop(head.ids[0], None)
         if call is None:
             return ()
+        self._places[head.seq] = self._places[call]
         entry = self.entries[self._places[call]]
         title = f"{entry.title} · {head.title}" if head.title else entry.title
         done = replace(
@@ -144,6 +148,10 @@ class UserView:
     def _restate(self, seq: int, state: EntryState) -> Sequence[Change]:
         place = self._places.get(seq)
         return () if place is None else self._put(replace(self.entries[place], state=state))
+
+    def _pin(self, seq: int, pinned: bool) -> Sequence[Change]:
+        place = self._places.get(seq)
+        return () if place is None else self._put(replace(self.entries[place], pinned=pinned))
 
     def _put(self, entry: Entry) -> Sequence[Change]:
         self.entries[self._places[entry.seq]] = entry

@@ -50,6 +50,8 @@ class Seen:
     """Whether the next request holds it: then it is counted, sent, and in exports of the agent view."""
     stage: str = ""
     """Type of the event that gave it the form it has now; empty while it is as it was said."""
+    hidden_by: int = 0
+    """Log number of the event that took it out of the agent view; 0 while it is there."""
 
     @property
     def user(self) -> bool:
@@ -57,14 +59,15 @@ class Seen:
         return self.head.type in MESSAGES
 
 
-def seen(head: Head, *, visible: bool, stage: str = "") -> Seen:
+def seen(head: Head, *, hidden_by: int, stage: str = "") -> Seen:
     """Tell who sees a message.
 
     Args:
         head: The message, in the form it has now.
-        visible: Whether nothing has taken it out of the agent view.
+        hidden_by: Number of the event that has taken it out of the agent view; 0 for none.
         stage: Type of the event that gave it its form; of an archived tool result the model has but a stub.
     """
     kind = _SAID.get(head.type) or _STAND_INS[head.type]
     archived = kind == "tool_result" and stage == ToolArchived.TYPE
-    return Seen(head, "tool_result_archived" if archived else kind, agent=visible, stage=stage)
+    shown: MessageKind = "tool_result_archived" if archived else kind
+    return Seen(head, shown, agent=hidden_by == 0, stage=stage, hidden_by=hidden_by)

@@ -31,6 +31,9 @@ class CommandId(Enum):
     STATUS = auto()
     STATS = auto()
     COPY = auto()
+    FIND = auto()
+    PIN = auto()
+    UNPIN = auto()
     PROMPTS = auto()
     EXPORT = auto()
     EDITOR = auto()
@@ -94,7 +97,19 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(id=CommandId.NEW, name="new", summary="Start a new session", busy="queue"),
     SlashCommand(id=CommandId.STATUS, name="status", summary="Model, policy, context and session in words"),
     SlashCommand(id=CommandId.STATS, name="stats", summary="What was done, spent and saved"),
-    SlashCommand(id=CommandId.COPY, name="copy", summary="Copy the last answer as Markdown"),
+    SlashCommand(
+        id=CommandId.COPY, name="copy", argument="[text|code] [n|#number]",
+        summary="Copy the last answer as Markdown",
+    ),
+    SlashCommand(
+        id=CommandId.FIND, name="find", argument="[words]", summary="Find words in the conversation"
+    ),
+    SlashCommand(
+        id=CommandId.PIN, name="pin", argument="[#number|last]", summary="Keep a message word for word"
+    ),
+    SlashCommand(
+        id=CommandId.UNPIN, name="unpin", argument="[#number|last]", summary="Take a message's pin away"
+    ),
     SlashCommand(id=CommandId.PROMPTS, name="prompts", summary="Search earlier prompts"),
     SlashCommand(id=CommandId.EXPORT, name="export", argument="[file]", summary="Write it to a file"),
     SlashCommand(

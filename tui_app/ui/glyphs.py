@@ -36,15 +36,17 @@ class Glyphs:
     item: str
     """In front of a list item in an answer."""
     quote: str
+    pin: str
+    """In front of what stays word for word."""
 
 
 UNICODE = Glyphs(
     load_line="⊖", bullet="●", pipe="│", checkpoint="◇", collapsed="▸", expanded="▾", cross="✗", check="✓",
     recoverable="↺", gauge_full="━", gauge_part="╍", gauge_empty="─", mark="┃", arrow="→", down="↓",
-    prompt="›", dots="…", separator="·", rule="─", item="•", quote="▌",
+    prompt="›", dots="…", separator="·", rule="─", item="•", quote="▌", pin="⚑",
 )  # fmt: skip
 PLAIN = Glyphs(
     load_line="@", bullet="*", pipe=":", checkpoint="#", collapsed=">", expanded="v", cross="x", check="+",
     recoverable="<", gauge_full="=", gauge_part="~", gauge_empty="-", mark="|", arrow="->", down="v",
-    prompt=">", dots="...", separator="-", rule="-", item="-", quote=">",
+    prompt=">", dots="...", separator="-", rule="-", item="-", quote=">", pin="^",
 )  # fmt: skip

@@ -14,13 +14,17 @@ from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.screens.filter_dialog import FilterDialog
 from tui_app.ui.screens.help import HelpRow, HelpScreen
+from tui_app.ui.screens.message import MessageScreen
+from tui_app.ui.screens.pins import PinsScreen
 from tui_app.ui.screens.prompts import PromptsScreen
 from tui_app.ui.screens.queue import QueueScreen
 from tui_app.ui.screens.review import ReviewScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.settings import SettingsScreen
 from tui_app.ui.screens.summary_editor import SummaryEditor
+from tui_app.ui.widgets.find_row import FindRow
 from tui_app.ui.widgets.ledger_list import LedgerList
+from tui_app.ui.widgets.long_text import LongText
 from tui_app.ui.widgets.queue_view import QueueView
 from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
@@ -41,6 +45,10 @@ _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in settings", SettingsScreen),
     ("in help", HelpScreen),
     ("in details", DetailsScreen),
+    ("in a message", MessageScreen),
+    ("in a long text", LongText),
+    ("while finding", FindRow.Words),
+    ("in the pins", PinsScreen),
     ("in earlier prompts", PromptsScreen),
     ("on what waits", QueueView),
     ("in the queue", QueueScreen),

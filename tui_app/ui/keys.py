@@ -108,6 +108,10 @@ KEYS: tuple[KeyBinding, ...] = (
     _chat("prompts", "ctrl+r", "slash('/prompts')", "Search earlier prompts", "All of this folder's."),
     _chat("editor", "f4", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor."),
     _chat("notices", "f2", "notices", "Notices", "What was reported since the start."),
+    KeyBinding(
+        id="chat.find", key="ctrl+f", action="find", description="Find in the conversation",
+        tooltip="Looks through everything, long tool outputs too.", label="ctrl+f", scope="pane",
+    ),
     _pane("page_up", "pageup", "Scroll up a page", "Typing goes on.", "pgup"),
     _pane("page_down", "pagedown", "Scroll down a page", "Typing goes on.", "pgdn"),
     _pane("top", "ctrl+home", "Scroll to the start", "Go to the first message."),
@@ -137,6 +141,17 @@ class Hint:
         return f"{self.label} {self.text}"
 
 
+MARK_HINTS: tuple[Hint, ...] = (
+    Hint("y", "text", 1),
+    Hint("c", "code", 2),
+    Hint("m", "Markdown", 3),
+    Hint("p", "pin", 4),
+    Hint("o", "offload", 5),
+    Hint("a", "archive", 6),
+    Hint("shift+↑↓", "more", 7),
+    Hint("esc", "ends", 0),
+)
+"""What can be done while entries of the conversation are marked."""
 _LABELS = {
     "escape": "esc",
     "pageup": "pgup",

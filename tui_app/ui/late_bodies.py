@@ -1,13 +1,15 @@
 """Full texts of a session's rows, from a log that may not exist yet when the first frame is painted."""
 
 import asyncio
+import re
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_app.session.entries import Body, Entry
+from tui_app.ui.finding import Excerpt, Hit, excerpt_in_log, look_in_log
 
 if TYPE_CHECKING:
     from tui_app.context.events import Record
@@ -65,6 +67,30 @@ class LateBodies:
         del self._reading[entry]
         self._tell(entry)
 
+    async def ready(self, entry: Entry) -> None:
+        """Wait until the content of a long row can be painted."""
+        self.preview(entry)
+        if (reading := self._reading.get(entry)) is not None:
+            await asyncio.wait([reading])
+
+    async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:
+        """Every place where words stand in some rows; looked for in a thread."""
+        if self._place is None:
+            return []
+        return await asyncio.to_thread(look_in_log, *self._place, entries, pattern)
+
+    async def excerpt(self, entry: Entry, hit: Hit) -> Excerpt | None:
+        """What stands around a place; read in a thread."""
+        if self._place is None:
+            return None
+        return await asyncio.to_thread(excerpt_in_log, *self._place, entry, hit)
+
+    async def read(self, entries: Sequence[Entry]) -> list[Body]:
+        """The full content of some rows; read in a thread."""
+        if self._place is None:
+            return [Body(text=entry.title) for entry in entries]
+        return await asyncio.to_thread(_read_bodies, *self._place, entries)
+
     def shed(self) -> None:
         """Let go of the long texts that were read; those on screen are read again when they are painted."""
         self._long.clear()
@@ -89,6 +115,10 @@ class LateBodies:
 
 def _nobody(_entry: Entry) -> None:
     """Nobody is told."""
+
+
+def _read_bodies(database: Path, session: str, entries: Sequence[Entry]) -> list[Body]:
+    return [_read_body(database, session, entry) for entry in entries]
 
 
 def _read_body(database: Path, session: str, entry: Entry) -> Body:

@@ -93,3 +93,48 @@ async def test_plain_signs_only(served: Desk) -> None:
         await deck.says("after o: ")
         # The dot and the dots are words of the gauge and of every list.
         assert "".join(sign for sign in deck.text if sign not in "·…").isascii()
+
+
+async def test_several_items_are_marked_with_one_preview_before_anything_is_done(served: Desk) -> None:
+    session = served.store(
+        story().tool("read_file", '{"path": "other.txt"}', TEXT, tokens=6_000).answer("The same.").user("So?")
+    )
+    async with shown(served.app(session), WIDE) as deck:
+        await opened(deck)
+        before = deck.app.chat.session.state.usage
+        await deck.press("space", "space")
+        await deck.says("2 marked, after o: ")
+        [row] = [row for row in deck.rows if "2 marked" in row]
+        promised = row.partition("o: ")[2].partition("% ")[0]
+        assert not deck.app.chat.session.presenter.agent_view.rewrites, "nothing is done yet"
+        assert sum("✓" in row for row in deck.rows) == 2
+        await deck.press("o")
+        view = deck.app.chat.session.presenter.agent_view
+        await deck.until(lambda: len(view.rewrites) == 2, "both in files")
+        await deck.until(lambda: f"Context   {promised}% of" in deck.text, "what was promised")
+        after = deck.app.chat.session.state.usage
+        assert before is not None
+        assert after is not None
+        assert after.total < before.total - 5_000
+        await deck.press("space", "space")
+        await deck.says("2 marked")
+        await deck.press("escape")
+        await deck.until(lambda: "2 marked" not in deck.text, "no marks")
+        assert isinstance(deck.app.screen, ContextScreen)
+
+
+async def test_a_result_is_stale_once_its_file_holds_something_else(served: Desk) -> None:
+    (served.cwd / "tide.txt").write_text("twice\n")
+    told = Story("stale").user("?").tool("read_file", '{"path": "tide.txt"}', "1\ttwice").answer("Twice.")
+    session = served.store(told)
+    async with shown(served.app(session), WIDE) as deck:
+        await opened(deck)
+        await deck.says("visible  #5")
+        await deck.press("escape")
+        (served.cwd / "tide.txt").write_text("once\n")
+        await deck.press("f3")
+        await deck.says("stale: the file has changed since  #5")
+        await deck.press("escape")
+        (served.cwd / "tide.txt").unlink()
+        await deck.press("f3")
+        await deck.says("stale: the file is gone  #5")

@@ -233,6 +233,14 @@ def test_compacted_detail(look: Compare, size: tuple[int, int], theme: str) -> N
     assert look(size, compacted_talk(), scene, theme)
 
 
+async def context_screen(deck: Deck) -> None:
+    """With the results of reading files held against the files."""
+    await opens(ContextScreen, "f3")(deck)
+    screen = deck.app.screen
+    assert isinstance(screen, ContextScreen)
+    await deck.until(lambda: screen.compared, "the comparison")
+
+
 @sizes
 def test_compaction_facts(look: Compare, size: tuple[int, int]) -> None:
     async def scene(deck: Deck) -> None:
@@ -388,7 +396,7 @@ def test_error(look: Compare, size: tuple[int, int]) -> None:
 
 @sizes
 def test_context(look: Compare, size: tuple[int, int]) -> None:
-    assert look(size, compacted_talk(), opens(ContextScreen, "f3"))
+    assert look(size, compacted_talk(), context_screen)
 
 
 @sizes

@@ -78,8 +78,13 @@ class Source:
     async def read(self) -> ContextView:
         return self.view
 
-    async def outlook(self, seq: int) -> Outlook:
-        return replace(self.view.outlook, seq=seq)
+    stale_files: dict[int, str] = field(default_factory=dict)
+
+    async def outlook(self, *seqs: int) -> Outlook:
+        return replace(self.view.outlook, seq=seqs[0], seqs=seqs)
+
+    async def stale(self) -> dict[int, str]:
+        return self.stale_files
 
     def note(self, form: tuple[int, int]) -> str:
         return "tool_outputs/grep_1.txt" if form[0] else ""

@@ -185,7 +185,11 @@ async def test_list_shows_tab_completes_and_escape_closes_only_the_list() -> Non
     async with app.run_test() as pilot:
         await type_text(pilot, "/co")
         await pilot.pause()
-        assert [offer.label for offer in app.slash.offers] == ["/compact [focus]", "/context", "/copy"]
+        assert [offer.label for offer in app.slash.offers] == [
+            "/compact [focus]",
+            "/context",
+            "/copy [text|code] [n|#number]",
+        ]
         await pilot.press("escape")
         assert not app.slash.is_open
         assert app.editor.text == "/co"

@@ -7,14 +7,16 @@ from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.context import show_checkpoints, show_context, show_history, show_status
 from tui_app.ui.flows.editor import edit_outside
-from tui_app.ui.flows.files import copy_answer, export_session
+from tui_app.ui.flows.files import export_session
 from tui_app.ui.flows.forking import fork
 from tui_app.ui.flows.leaving import what_leaving_costs
 from tui_app.ui.flows.models import choose_model, switch_to
+from tui_app.ui.flows.pinning import pin
 from tui_app.ui.flows.policies import change_policy, show_policies
 from tui_app.ui.flows.prompts import search_prompts
 from tui_app.ui.flows.queue import show_queue
 from tui_app.ui.flows.rewinding import rewind
+from tui_app.ui.flows.selection import copy_message
 from tui_app.ui.flows.sessions import choose_session
 from tui_app.ui.flows.settings import choose_theme, show_settings
 from tui_app.ui.flows.stats import show_stats
@@ -83,7 +85,11 @@ async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, ar
         case CommandId.CONTEXT:
             app.jump_to(await show_context(app, session))
         case CommandId.COPY:
-            copy_answer(app, session)
+            await copy_message(app, session, argument)
+        case CommandId.FIND:
+            await app.chat.pane.find(argument)
+        case CommandId.PIN | CommandId.UNPIN:
+            await pin(app, session, argument, pinned=command is CommandId.PIN)
         case CommandId.EXPORT:
             await export_session(session, argument)
         case CommandId.HELP:

@@ -2,11 +2,14 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_app.context.events import ViewRewrite
 from tui_app.conversation.outlook import Outlook
 from tui_app.conversation.work import Work
+from tui_app.session.entries import Body, Entry
 from tui_app.session.ledger import growths, ledger, turns_left
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
@@ -16,6 +19,10 @@ from tui_app.ui.widgets.chat_pane import marks
 
 if TYPE_CHECKING:
     from tui_app.conversation.opening import OpenSession
+
+
+MOST_READS = 200
+"""So many of the newest results are held against their files."""
 
 
 class SessionContext:
@@ -63,13 +70,22 @@ class SessionContext:
         except (sqlite3.Error, OSError):
             return self._stats.known  # the next look may succeed
 
-    async def outlook(self, seq: int) -> Outlook:
-        """What may be done with an item; nothing where the session can only be looked at."""
+    async def outlook(self, *seqs: int) -> Outlook:
+        """What may be done with some items; nothing where the session can only be looked at."""
 
         async def look(opened: "OpenSession") -> Outlook:
-            return opened.conversation.outlook(seq)
+            return opened.conversation.outlook(*seqs)
 
         return Outlook() if self._session.read_only else await self._session.link.ask(look)
+
+    async def stale(self) -> Mapping[int, str]:
+        """Which results of reading a file are out of date; files are read again in a thread."""
+        session = self._session
+        shown = {head.seq for head in session.presenter.agent_view.visible()}
+        held = [each for each in session.presenter.view.entries if each.result_seq in shown]
+        reads = [each for each in held if each.title.startswith("read_file")][-MOST_READS:]
+        bodies = await session.bodies.read(reads)
+        return await asyncio.to_thread(_stale, session.launch.cwd, reads, bodies)
 
     def note(self, form: tuple[int, int]) -> str:
         """What was done to an item; its event is read from the log once."""
@@ -85,3 +101,12 @@ class SessionContext:
     def submit(self, work: Work) -> str:
         """Ask for something; why it cannot be done, empty when it was asked for."""
         return "" if self._session.submit(work) else self._session.read_only
+
+
+def _stale(folder: Path, entries: Sequence[Entry], bodies: Sequence[Body]) -> Mapping[int, str]:
+    # The tools belong to the agent side, which is there by now or is not waited for.
+    from tui_app.agent.tools.workspace import Workspace
+    from tui_app.conversation.stale_reads import Read, stale_reads
+
+    reads = [Read(each.result_seq, body.args, body.text) for each, body in zip(entries, bodies, strict=True)]
+    return stale_reads(reads, Workspace(folder))

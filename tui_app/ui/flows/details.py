@@ -1,23 +1,32 @@
-"""Opening what a row stands for: a compaction with its summary, an error with its raw text."""
+"""Opening what a row stands for: a compaction with its summary, an error with its raw text, a message."""
 
+import asyncio
+import json
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from textual.app import App
+from typing import TYPE_CHECKING
 
 from tui_app.context.events import CompactionComplete, CompactionEdited, Error, Record
-from tui_app.conversation.work import BringBack, EditSummary
+from tui_app.conversation.work import BringBack, EditSummary, Pin, Restore
 from tui_app.session.agent_view import in_ranges
 from tui_app.session.entries import Entry
 from tui_app.session.store import Store
 from tui_app.session.view_diff import Difference, compaction_diff
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.commands import CommandId
+from tui_app.ui.message_facts import MessageFacts
 from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView, FactWanted, NewWords
 from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.message import MessageScreen
+from tui_app.ui.widgets.clip import readable_args
+
+if TYPE_CHECKING:
+    from tui_app.ui.app import PlimsollApp
 
 
-async def open_entry(app: App[Any], session: ChatSession, entry: Entry) -> None:
+async def open_entry(app: "PlimsollApp", session: ChatSession, entry: Entry) -> None:
     """Show the details of a row."""
     record = session.bodies.record(session.id, entry.seq)
     if record is None:
@@ -31,12 +40,56 @@ async def open_entry(app: App[Any], session: ChatSession, entry: Entry) -> None:
             text = "\n\n".join(part for part in (message, hint, detail) if part)
             await app.push_screen_wait(DetailsScreen("What went wrong", text))
         case _:
-            body = session.bodies.body(entry)
-            text = "\n\n".join(part for part in (body.args, body.thinking, body.text) if part)
-            await app.push_screen_wait(DetailsScreen(entry.title, text))
+            await _message(app, session, entry)
 
 
-async def _compaction(app: App[Any], session: ChatSession, entry: Entry, record: Record) -> None:
+async def _message(app: "PlimsollApp", session: ChatSession, entry: Entry) -> None:
+    """Show a message, and do what a person wants with it."""
+    shown = session.presenter.agent_view.seen()
+    seen = next((each for each in shown if each.head.seq == entry.message), None)
+    database = session.launch.paths.database
+    wanted = (seen.head.form[0], seen.hidden_by) if seen is not None else ()
+    events = await asyncio.to_thread(read_events, database, session.id, wanted)
+    facts = MessageFacts(entry=entry, seen=seen, events=tuple(record for record, _ in events))
+
+    async def text() -> str:
+        body = (await session.bodies.read([entry]))[0]
+        parts = (await asyncio.to_thread(readable_args, body.args), body.thinking, body.text)
+        return "\n\n".join(filter(None, parts))
+
+    async def raw() -> str:
+        return await asyncio.to_thread(read_json, database, session.id, (entry.seq, entry.result_seq))
+
+    screen = MessageScreen(facts, text, raw, can_change=not session.read_only, glyphs=session.glyphs)
+    match await app.push_screen_wait(screen):
+        case "pin":
+            session.submit(Pin(entry.message, not entry.pinned))
+        case "restore":
+            session.submit(Restore(facts.stage))
+        case "rewind":
+            app.chat.run(CommandId.REWIND, f"#{entry.seq}")
+        case "fork":
+            app.chat.run(CommandId.FORK, f"#{entry.seq}")
+
+
+def read_events(database: Path, session: str, numbers: Sequence[int]) -> list[tuple[Record, str | None]]:
+    """Events by their log numbers, with the messages they carry; those that are not there are left out."""
+    with closing(Store(database, read_only=True)) as store:
+        found = [(store.record(session, seq), store.message(session, seq)) for seq in numbers if seq > 0]
+    return [(record, message) for record, message in found if record is not None]
+
+
+def read_json(database: Path, session: str, numbers: Sequence[int]) -> str:
+    """Events as they are stored, each with the message it carries, as readable JSON."""
+    events = read_events(database, session, numbers)
+    shown = [
+        {**record.to_json(), **({"message": json.loads(message)} if message else {})}
+        for record, message in events
+    ]
+    return "\n\n".join(json.dumps(each, indent=2, ensure_ascii=False) for each in shown)
+
+
+async def _compaction(app: "PlimsollApp", session: ChatSession, entry: Entry, record: Record) -> None:
     written = record.data
     assert isinstance(written, CompactionComplete)
     agent_view = session.presenter.agent_view

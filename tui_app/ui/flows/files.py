@@ -1,27 +1,12 @@
-"""Taking text out of the program: the clipboard and files."""
+"""Taking text out of the program: files."""
 
 import asyncio
 from pathlib import Path
-from typing import Any
-
-from textual.app import App
 
 from tui_app.atomic import write_atomic
 from tui_app.session.export import export_markdown
 from tui_app.session.store import Store
 from tui_app.ui.chat_session import ChatSession
-
-
-def copy_answer(app: App[Any], session: ChatSession) -> None:
-    """Put the last answer on the clipboard as Markdown (OSC 52, where the terminal takes it)."""
-    answers = [entry for entry in session.presenter.view.entries if entry.kind == "assistant"]
-    if not answers:
-        session.say("There is no answer to copy yet.")
-        return
-    text = session.bodies.body(answers[-1]).text
-    app.copy_to_clipboard(text)
-    count = text.count("\n") + 1
-    session.say(f"Copied {count} line{'s' if count != 1 else ''}.")
 
 
 async def export_session(session: ChatSession, target: str) -> None:

@@ -26,7 +26,7 @@ async def step_back(screen: "ChatScreen") -> None:
     A draft is never cleared, the screen never left.
     """
     session, editor = screen.session, screen.pane.prompt.editor
-    if cancel_lookup(editor.screen):
+    if cancel_lookup(editor.screen) or screen.pane.step_back():
         return
     if session.state.queue and editor.is_empty:
         editor.give_back(await session.take_back())

@@ -127,8 +127,6 @@ class ChatScreen(Screen[None]):
     @on(PromptEditor.HelpWanted)
     @on(ContextGauge.Clicked)
     @on(QueueView.Opened)
-    @on(Transcript.UndoRequested)
-    @on(Transcript.CompactRequested)
     @on(ChatPane.ReviewWanted)
     @on(ChatPane.ReviewOver)
     def obey(self, event: Message) -> None:
@@ -146,21 +144,29 @@ class ChatScreen(Screen[None]):
                 self.session.link.resume_queue()
             case PromptEditor.QuitWanted():
                 self.run(CommandId.QUIT)
-            case Transcript.UndoRequested(entry=entry):
-                self.session.undo(entry)
-            case Transcript.CompactRequested(entry=entry, up_to=up_to):
-                self.session.compact_part(entry, up_to=up_to)
             case ChatPane.ReviewWanted(event=about):
                 review(self.app, self.session, about)
             case ChatPane.ReviewOver(job=job):
                 close_review(self.app, job)
 
     @on(Transcript.Opened)
-    def open(self, event: Transcript.Opened) -> None:
-        """Show the details of a row."""
+    @on(Transcript.UndoRequested)
+    @on(Transcript.CompactRequested)
+    @on(Transcript.Asked)
+    def act_on_rows(self, event: Message) -> None:
+        """Do what is asked for of rows of the conversation: show them, take them back, move them."""
         from tui_app.ui.flows.details import open_entry
+        from tui_app.ui.flows.selection import act_on
 
-        self.work(open_entry(self.app, self.session, event.entry))
+        match event:
+            case Transcript.Opened(entry=entry):
+                self.work(open_entry(self.app, self.session, entry))
+            case Transcript.UndoRequested(entry=entry):
+                self.session.undo(entry)
+            case Transcript.CompactRequested(entry=entry, up_to=up_to):
+                self.session.compact_part(entry, up_to=up_to)
+            case Transcript.Asked(wanted=wanted, entries=entries):
+                self.work(act_on(self.app, self.session, wanted, entries), group="selection")
 
     def action_slash(self, text: str) -> None:
         """Run the slash command that a key stands for."""

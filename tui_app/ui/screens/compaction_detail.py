@@ -20,7 +20,6 @@ from tui_app.session.entries import Entry
 from tui_app.session.view_diff import Difference
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
-from tui_app.ui.safe_text import clean
 from tui_app.ui.screens.compaction_text import (
     diff_lines,
     entry_lines,
@@ -30,7 +29,7 @@ from tui_app.ui.screens.compaction_text import (
     ranked,
     sizes,
 )
-from tui_app.ui.screens.details import DetailsScreen, reading_area
+from tui_app.ui.screens.details import DetailsScreen, readable, reading_area
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.screens.summary_editor import SummaryEditor
 
@@ -206,7 +205,7 @@ class CompactionDetail(Dialog[Decision]):
         area.soft_wrap = False
         area.text = "Reading the log …"
         lines = await asyncio.to_thread(self._view.diff)
-        area.text = clean(diff_lines(lines, self._view.done.summary, self._tz)) or "Nothing."
+        area.text = readable(diff_lines(lines, self._view.done.summary, self._tz)) or "Nothing."
 
     def _list(self, selector: str, entries: Sequence[Entry]) -> None:
         area = self.query_one(selector, TextArea)

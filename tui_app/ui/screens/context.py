@@ -1,7 +1,8 @@
 """What fills the context: tokens by category, every item of the next request, and what to do with one."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import ClassVar, Protocol
 
 from textual import on, work
@@ -25,6 +26,7 @@ from tui_app.ui.screens.context_text import (
     limits,
     outlook_text,
     saved_text,
+    with_stale,
 )
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.widgets.ledger_list import LedgerList
@@ -49,8 +51,12 @@ class ContextSource(Protocol):
         """All that is shown, as it is now."""
         ...
 
-    async def outlook(self, seq: int) -> Outlook:
-        """What may be done with an item; one without a number where that is not known."""
+    async def outlook(self, *seqs: int) -> Outlook:
+        """What may be done with some items; one without a number where that is not known."""
+        ...
+
+    async def stale(self) -> Mapping[int, str]:
+        """Results of reading a file that holds something else by now, or is gone, by their numbers."""
         ...
 
     def note(self, form: tuple[int, int]) -> str:
@@ -85,6 +91,7 @@ class ContextScreen(Dialog[int]):
     ]  # fmt: skip
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("enter", "show in the chat", 4),
+        Hint("space", "mark", 3),
         Hint("p", "pin", 1, "screen.pin"),
         Hint("o", "offload", 2, "screen.offload"),
         Hint("a", "archive", 2, "screen.archive"),
@@ -106,6 +113,9 @@ class ContextScreen(Dialog[int]):
         self._source, self._view, self._glyphs = source, view, glyphs
         self._version = source.version
         self._outlook = Outlook()
+        self._stale: Mapping[int, str] = {}
+        self.compared = False
+        """Whether results of reading files have been held against the files."""
 
     def compose(self) -> ComposeResult:
         """Figures, categories, items, what was saved and what could be, keys."""
@@ -113,7 +123,7 @@ class ContextScreen(Dialog[int]):
             yield self.heading(headline(self._view))
             yield Static(id="context-limits", classes="dialog-note", markup=False)
             yield Static(id="context-categories", markup=False)
-            yield LedgerList(self._view.rows, self._source.note)
+            yield LedgerList(self._view.rows, self._source.note, self._glyphs.check)
             yield Static(id="context-saved", classes="dialog-note", markup=False)
             yield Static(id="context-outlook", classes="dialog-note", markup=False)
             yield self.hints()
@@ -122,6 +132,7 @@ class ContextScreen(Dialog[int]):
         """Write the figures, and look for news from now on."""
         self.set_class(self.app.size.height >= ROOMY, "-roomy")
         self._write()
+        self._compare()
         self._follow()
 
     @work(exit_on_error=False)
@@ -131,8 +142,20 @@ class ContextScreen(Dialog[int]):
             if self._source.version != self._version:
                 self._version = self._source.version
                 self._view = await self._source.read()
+                self._view = replace(self._view, rows=with_stale(self._view.rows, self._stale))
                 self.query_one(LedgerList).show(self._view.rows)
                 self._write()
+                self._compare()
+
+    @work(group="stale", exclusive=True, exit_on_error=False)
+    async def _compare(self) -> None:
+        """Say which results are out of date, once their files have been read again."""
+        stale = await self._source.stale()
+        self.compared = True
+        if stale != self._stale:
+            self._stale = stale
+            self._view = replace(self._view, rows=with_stale(self._view.rows, stale))
+            self.query_one(LedgerList).show(self._view.rows)
 
     def _write(self) -> None:
         """Put all figures on the screen but those of the marked item."""
@@ -156,9 +179,9 @@ class ContextScreen(Dialog[int]):
     @work(group="outlook", exclusive=True, exit_on_error=False)
     async def _look(self) -> None:
         """Say what may be done with the marked item, and what the gauge would say then."""
-        row = self.query_one(LedgerList).marked
-        self._outlook = await self._source.outlook(row.seq) if row is not None else Outlook()
-        count = together(self._view.rows, row) if row is not None else 0
+        rows = self.query_one(LedgerList).chosen
+        self._outlook = await self._source.outlook(*(row.seq for row in rows)) if rows else Outlook()
+        count = together(self._view.rows, rows[0]) if len(rows) == 1 else 0
         _say(self, "#context-outlook", outlook_text(self._view.usage, self._outlook, count, self._glyphs))
 
     @on(RowList.Selected)
@@ -170,12 +193,18 @@ class ContextScreen(Dialog[int]):
 
     def action_close(self) -> None:
         """End the search, or close without a decision."""
-        if not self.query_one(LedgerList).end_search():
+        items = self.query_one(LedgerList)
+        if items.end_search():
+            return
+        if items.forget_choice():
+            self._look()
+        else:
             self.dismiss(None)
 
     def action_pin(self) -> None:
         """Pin the marked item, or take its pin away."""
-        self._ask(lambda row: Pin(row.seq, not row.pinned), self._outlook.pin)
+        pinned = any(not row.pinned for row in self.query_one(LedgerList).chosen)
+        self._ask(lambda row: Pin(row.seq, pinned) if row.pinned is not pinned else None, self._outlook.pin)
 
     def action_archive(self) -> None:
         """Archive the marked item."""
@@ -187,19 +216,28 @@ class ContextScreen(Dialog[int]):
 
     def action_restore(self) -> None:
         """Take back what the marked item was rewritten with."""
-        self._ask(lambda row: Restore(row.form[0]), self._outlook.restore)
+        asked: set[int] = set()
 
-    def _ask(self, work: Callable[[LedgerRow], Work], move: Move) -> None:
-        """Have something done with the marked item, or say why not."""
-        row = self.query_one(LedgerList).marked
-        if row is None:
+        def restore(row: LedgerRow) -> Work | None:
+            step = row.form[0]
+            new = bool(step) and step not in asked
+            asked.add(step)
+            return Restore(step) if new else None
+
+        self._ask(restore, self._outlook.restore)
+
+    def _ask(self, work: Callable[[LedgerRow], Work | None], move: Move) -> None:
+        """Have something done with the marked items, or say why not."""
+        items = self.query_one(LedgerList)
+        rows = items.chosen
+        if not rows:
             return
-        known = self._outlook.seq == row.seq
-        _say(
-            self,
-            "#context-outlook",
-            (move.refused if known else "") or self._source.submit(work(row)) or _WAITS,
-        )
+        refused = move.refused if self._outlook.seqs == tuple(row.seq for row in rows) else ""
+        for each in map(work, () if refused else rows):
+            refused = refused or (self._source.submit(each) if each is not None else "")
+        if not refused:
+            items.forget_choice()
+        _say(self, "#context-outlook", refused or _WAITS)
 
 
 def _say(screen: ContextScreen, where: str, text: str) -> None:

@@ -1,7 +1,7 @@
 """The words of the context screen: pure functions over what it shows."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from textual.content import Content
@@ -60,11 +60,15 @@ STATES: dict[ItemState, str] = {
     "trimmed": "trimmed",
     "cut": "cut to size",
     "pointer": "pointer",
+    "stale": "stale: the file has changed since",
+    "gone": "stale: the file is gone",
 }
 """What a person reads for the form an item stands in."""
 CALLS_ONLY = "(calls tools)"
 """Stands for an answer without text."""
 SORTS: tuple["Sort", ...] = ("tokens", "age", "kind")
+MARKED = 2
+"""From so many items on it is said how many are marked."""
 _MANY = 99
 """Turns beyond which a forecast is not given as a number."""
 
@@ -203,8 +207,16 @@ def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, gl
     moves = (
         ("o", outlook.offload, ""), ("a", outlook.archive, ""), ("u", outlook.restore, back),
     )  # fmt: skip
-    parts = [f"{key}: {_after(usage, move)}{more}" for key, move, more in moves if not move.refused]
-    return f"after {f' {glyphs.separator} '.join(parts)}" if parts else ""
+    many = len(outlook.seqs)
+    parts = [
+        f"{key}: {_after(usage, move)}{more}{f', {move.count} of {many}' if move.count < many else ''}"
+        for key, move, more in moves
+        if not move.refused
+    ]
+    after = f"after {f' {glyphs.separator} '.join(parts)}" if parts else ""
+    if many < MARKED:
+        return after
+    return f"{many} marked{f', {after}' if after else ': nothing but p can be done with them'}"
 
 
 def _after(usage: ContextUsage, move: Move) -> str:
@@ -239,9 +251,20 @@ def _searched(row: LedgerRow) -> str:
     return f"{KINDS[row.kind]} {row.title or CALLS_ONLY} {STATES[row.state]} {pinned} #{row.seq}".casefold()
 
 
-def ledger_row(row: LedgerRow, note: str, room: int) -> Row:
-    """One item as it is painted; ``room`` is how many cells its state may take."""
-    figures = f"{tokens(row.tokens):>7}  {row.age:>4}  {one_line(KINDS[row.kind], 12):<12}  "
+def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[LedgerRow, ...]:
+    """Say of results that are shown as they came that their file holds something else by now."""
+    states: dict[str, ItemState] = {"changed": "stale", "gone": "gone"}
+    return tuple(
+        replace(row, state=states[stale[row.seq]])
+        if row.seq in stale and row.state in ("visible", "cut")
+        else row
+        for row in rows
+    )
+
+
+def ledger_row(row: LedgerRow, note: str, room: int, sign: str = "") -> Row:
+    """One item as it is painted; ``room`` is how many cells its state may take, ``sign`` marks it."""
+    figures = f"{sign or ' '}{tokens(row.tokens):>6}  {row.age:>4}  {one_line(KINDS[row.kind], 12):<12}  "
     # A path says where it is by its end: its folder is known.
     state = note.rpartition("/")[2] if row.state == "offloaded" and note else STATES[row.state]
     state = f"in {state}" if row.state == "offloaded" and note else state

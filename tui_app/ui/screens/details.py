@@ -1,5 +1,6 @@
 """The full text of one row, as it is: no markup, no Markdown, no control characters."""
 
+import re
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,6 +12,7 @@ from textual.widgets import TextArea
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import clean, one_line
 from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.widgets.clip import clip
 
 
 class DetailsScreen(Dialog[None]):
@@ -52,8 +54,21 @@ class DetailsScreen(Dialog[None]):
         self.notify("Copied all", markup=False)
 
 
+MOST_CHARS = 200_000
+"""Of a longer text beginning and end are shown."""
+_LINE = re.compile(r"[^\n]{2000}(?=[^\n])")
+"""What a text area wraps within a frame; longer lines are broken here."""
+
+
+def readable(text: str) -> str:
+    """Text of any origin and size for a text area, which would stall on a megabyte in one line."""
+    head, note, tail = clip(text, MOST_CHARS, None, wash=clean)
+    shown = f"{head}\n… {note} …\n{tail}" if note else head
+    return _LINE.sub(lambda line: f"{line.group()}\n", shown)
+
+
 def reading_area(text: str, *, id: str | None = None) -> TextArea:
     """A text to read and select in; escape sequences and control characters are gone from it."""
-    area = TextArea(clean(text), read_only=True, show_cursor=True, compact=True, id=id)
+    area = TextArea(readable(text), read_only=True, show_cursor=True, compact=True, id=id)
     area.highlight_cursor_line = False
     return area

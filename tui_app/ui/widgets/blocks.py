@@ -6,6 +6,7 @@ from datetime import tzinfo
 from typing import assert_never
 
 from tui_app.session.entries import Body, Entry, EntryState
+from tui_app.ui.finding import Excerpt
 from tui_app.ui.format import clock, count_lines, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import clean, one_line
@@ -87,7 +88,13 @@ def estimate(entry: Entry, before: Entry | None, width: int) -> int:
 
 
 def pieces(
-    entry: Entry, before: Entry | None, body: Body, wording: Wording, *, expanded: bool
+    entry: Entry,
+    before: Entry | None,
+    body: Body,
+    wording: Wording,
+    *,
+    expanded: bool,
+    excerpt: Excerpt | None = None,
 ) -> list[Piece]:
     """List the pieces of an entry.
 
@@ -97,11 +104,14 @@ def pieces(
         body: Its full text; empty when :func:`needs_body` says that it is not needed.
         wording: Signs and words.
         expanded: Whether the person opened it.
+        excerpt: What is shown besides of a text that is too long to be shown whole.
 
     Returns:
         Pieces from top to bottom; none when there is nothing to show.
     """
     content = list(_content(entry, body, wording, expanded=expanded))
+    if excerpt is not None:
+        content += _excerpt(excerpt, wording)
     if entry.left:
         content = [FadedPiece(piece) for piece in content]
     gap = distance(entry, before)
@@ -113,6 +123,8 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> I
         case "user":
             yield from _user(entry, body, wording)
         case "assistant":
+            if entry.pinned:
+                yield RowPiece("", _pinned(entry, wording), Tone.ACCENT, ornament=True)
             yield from answer(body.text, body.thinking, wording, expanded=expanded)
             yield from _stopped(entry, wording)
         case "tool" | "system" | "hook":
@@ -127,15 +139,23 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> I
             assert_never(entry.kind)
 
 
+def _excerpt(excerpt: Excerpt, wording: Wording) -> Iterator[Piece]:
+    """A part of a long text that was looked for."""
+    where = f"found at character {excerpt.offset + 1:,} of {excerpt.length:,}"
+    yield TextPiece(f"{wording.glyphs.dots} {where}", Tone.WARNING, indent=_INDENT)
+    yield from text_pieces(excerpt.text, Tone.TEXT, _INDENT, part="excerpt")
+    yield TextPiece(wording.glyphs.dots, Tone.WARNING, indent=_INDENT)
+
+
 def _user(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
-    time = clock(entry.time, wording.tz)
-    right = f"left behind {wording.glyphs.separator} {time}" if entry.left else time
+    states = ("left behind" if entry.left else "", _pinned(entry, wording), clock(entry.time, wording.tz))
+    right = f" {wording.glyphs.separator} ".join(filter(None, states))
     yield RowPiece("", "You:" if wording.plain else "You", Tone.ROLE, right=right, ornament=True)
     head, note, tail = clip(body.text, BODY_CHARS, None, wash=clean)
     yield from text_pieces(head, Tone.TEXT)
     if note:
         yield RowPiece(wording.glyphs.dots, note, Tone.DIM)
-        yield from text_pieces(tail, Tone.TEXT)
+        yield from text_pieces(tail, Tone.TEXT, part="tail")
 
 
 def answer(text: str, thinking: str, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
@@ -148,7 +168,7 @@ def answer(text: str, thinking: str, wording: Wording, *, expanded: bool) -> Ite
     yield from (MarkdownPiece(source, gap) for source, gap in split_markdown(head))
     if note:
         yield RowPiece(wording.glyphs.dots, note, Tone.DIM)
-        yield from (MarkdownPiece(source, gap) for source, gap in split_markdown(tail))
+        yield from (MarkdownPiece(source, gap, "tail") for source, gap in split_markdown(tail))
 
 
 def role(wording: Wording) -> Iterator[Piece]:
@@ -166,7 +186,7 @@ def thinking_pieces(thinking: str, wording: Wording, *, expanded: bool) -> Itera
     title = f"thinking {wording.glyphs.separator} {lines} line{'' if lines == 1 else 's'}"
     yield RowPiece(sign, title, Tone.DIM, fold=True)
     if expanded:
-        yield from _clipped(thinking, wording, Tone.DIM)
+        yield from _clipped(thinking, wording, Tone.DIM, "thinking")
 
 
 def _stopped(entry: Entry, wording: Wording) -> Iterator[Piece]:
@@ -182,20 +202,24 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     size = f"{tokens(entry.tokens)} tok" if entry.tokens else ""
     word = "left behind" if entry.left and not bad else _STATE_WORDS[entry.state]
     mark = f"{glyphs.cross} {word}" if bad else word
-    right = f" {glyphs.separator} ".join(part for part in (mark, size) if part)
+    right = f" {glyphs.separator} ".join(part for part in (mark, _pinned(entry, wording), size) if part)
     title = one_line(entry.title, _TITLE_CELLS) or ("system prompt" if entry.kind == "system" else "tool")
     sign = glyphs.expanded if expanded else glyphs.collapsed
     yield RowPiece(sign, title, Tone.TOOL, right, Tone.ERROR if bad else Tone.DIM, fold=True)
     if not expanded:
         return
     if body.args.strip():
-        yield from _clipped(readable_args(body.args), wording, Tone.DIM)
+        yield from _clipped(readable_args(body.args), wording, Tone.DIM, "args")
     if body.text.strip():
-        yield from _clipped(body.text, wording, Tone.TEXT)
+        yield from _clipped(body.text, wording, Tone.TEXT, "text")
     elif entry.kind in ("tool", "hook"):
         yield TextPiece(
             "(still running)" if entry.state == "running" else "(no output)", Tone.DIM, indent=_INDENT
         )
+
+
+def _pinned(entry: Entry, wording: Wording) -> str:
+    return f"{wording.glyphs.pin} pinned" if entry.pinned else ""
 
 
 def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
@@ -240,12 +264,12 @@ def _row(entry: Entry, wording: Wording) -> Piece:
     return TextPiece(title, Tone.DIM, sign=signs.get(entry.kind, glyphs.separator))
 
 
-def _clipped(text: str, wording: Wording, tone: Tone) -> Iterator[Piece]:
+def _clipped(text: str, wording: Wording, tone: Tone, part: str) -> Iterator[Piece]:
     head, note, tail = clip(text, TOOL_CHARS, TOOL_LINES, wash=_inner)
-    yield from text_pieces(head, tone, _INDENT)
+    yield from text_pieces(head, tone, _INDENT, part=part)
     if note:
         yield TextPiece(f"{wording.glyphs.dots} {note}", Tone.WARNING, indent=_INDENT)
-        yield from text_pieces(tail, tone, _INDENT)
+        yield from text_pieces(tail, tone, _INDENT, part="tail")
 
 
 def _inner(text: str) -> str:

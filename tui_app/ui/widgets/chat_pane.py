@@ -13,10 +13,10 @@ from textual.widgets import Static
 
 from tui_app.context.usage import ContextUsage
 from tui_app.conversation.policies import choose_policy, policy_names
-from tui_app.session.entries import Bodies
 from tui_app.settings import Settings
 from tui_app.ui.glyphs import PLAIN, UNICODE
-from tui_app.ui.keys import as_bindings, footer_hints
+from tui_app.ui.keys import MARK_HINTS, Hint, as_bindings, footer_hints
+from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.header import ChatHeader
 from tui_app.ui.widgets.hints import HintRow
@@ -30,6 +30,7 @@ from tui_app.ui.widgets.transcript import Transcript
 if TYPE_CHECKING:
     from tui_app.context.events import CompactionProgress, CompactionProposed, CompactionStart
     from tui_app.ui.chat_state import ChatState
+    from tui_app.ui.widgets.find_row import FindRow
 
 WIDE = 110
 """Columns from which the timeline stands beside the chat."""
@@ -61,7 +62,9 @@ class ChatPane(Vertical):
             super().__init__()
             self.job = job
 
-    def __init__(self, settings: Settings, bodies: Bodies, folder: Path, *, id: str | None = None) -> None:
+    def __init__(
+        self, settings: Settings, bodies: LateBodies, folder: Path, *, id: str | None = None
+    ) -> None:
         """Make the widgets.
 
         Args:
@@ -72,7 +75,7 @@ class ChatPane(Vertical):
         """
         super().__init__(id=id)
         self.glyphs = PLAIN if settings.plain else UNICODE
-        self._settings = settings
+        self._settings, self._bodies = settings, bodies
         self._streamed = 0
         """Tokens of the answer that the gauge's measure does not hold yet."""
         self.transcript = Transcript(bodies, self.glyphs, id="transcript")
@@ -167,6 +170,50 @@ class ChatPane(Vertical):
         self.transcript.jump_to(event.entry.seq)
         self.transcript.focus()
 
+    async def find(self, words: str = "") -> None:
+        """Open the row in which one says what to look for in the conversation."""
+        # Most sessions do without it: the first paint does not wait for it.
+        from tui_app.ui.widgets.find_row import FindRow
+
+        row = self.find_row
+        if row is None:
+            row = FindRow(self.transcript, self._bodies, id="find")
+            row.separator = self.glyphs.separator
+            await self.mount(row, after="#middle")
+        row.open(words)
+
+    @property
+    def find_row(self) -> "FindRow | None":
+        """The row in which one looks for words, once it was opened."""
+        from tui_app.ui.widgets.find_row import FindRow
+
+        return self.query_one_optional("#find", FindRow)
+
+    def action_find(self) -> None:
+        """Look for words in the conversation."""
+        self.run_worker(self.find(), group="find", exclusive=True, exit_on_error=False)
+
+    def on_find_row_closed(self, event: "FindRow.Closed") -> None:
+        """Read on at the place that was found, or go back to the prompt."""
+        event.stop()
+        (self.transcript if event.arrived else self.prompt.editor).focus()
+
+    def step_back(self) -> bool:
+        """End the looking for words, or take all marks away; whether there was anything of that."""
+        row = self.find_row
+        if row is not None and row.is_open:
+            row.close()
+            return True
+        return self.transcript.unmark()
+
+    @on(Transcript.MarksChanged)
+    def explain_marks(self, event: Transcript.MarksChanged) -> None:
+        """Say in the bottom row what can be done with marked entries."""
+        event.stop()
+        keys = footer_hints(self._settings.keymap)
+        marked = Hint(f"{event.count:,}", "marked")
+        self.query_one("#hints", HintRow).hints = (marked, *MARK_HINTS) if event.count else keys
+
     def on_key(self, event: events.Key) -> None:
         """Let a person type whatever has the focus: letters no widget wants go to the prompt."""
         editor = self.prompt.editor
@@ -201,10 +248,8 @@ class ChatPane(Vertical):
         """Open the focused row; without one the newest row that has details."""
         if self.timeline.has_focus:
             self.timeline.action_select()
-        elif self.transcript.cursor_entry is not None:
-            self.transcript.action_open()
         else:
-            self.transcript.open_newest()
+            self.transcript.action_details()
 
 
 def marks(settings: Settings, usage: ContextUsage | None, policy: str = "") -> tuple[float, float]:

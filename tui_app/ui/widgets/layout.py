@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tui_app.session.entries import Bodies, Body, Entry
+from tui_app.ui.finding import Excerpt
 from tui_app.ui.safe_text import clean
 from tui_app.ui.widgets import blocks
 from tui_app.ui.widgets.blocks import Wording
@@ -49,6 +50,8 @@ class Layout:
         self.entries: list[Entry] = []
         self.expanded: set[int] = set()
         """Log numbers of the opened entries; 0 for the live answer."""
+        self.excerpts: dict[int, Excerpt] = {}
+        """What is shown besides of entries too long to be shown whole, by log number."""
         self.live: LiveMessage | None = None
         self.wording = wording
         self.painter = painter
@@ -71,6 +74,7 @@ class Layout:
         self.entries = list(entries)
         self.live = None
         self.expanded.clear()
+        self.excerpts.clear()
         self._slots = {entry.seq: slot for slot, entry in enumerate(self.entries)}
         self._reindex()
 
@@ -197,7 +201,8 @@ class Layout:
         entry = self.entries[slot]
         expanded = entry.seq in self.expanded
         body = self._bodies.preview(entry) if blocks.needs_body(entry, expanded=expanded) else _EMPTY
-        return blocks.pieces(entry, self.before(slot), body, self.wording, expanded=expanded)
+        excerpt = self.excerpts.get(entry.seq)
+        return blocks.pieces(entry, self.before(slot), body, self.wording, expanded=expanded, excerpt=excerpt)
 
     def lines(self, slot: int, piece: int) -> Sequence[Line]:
         """Paint a piece (measured)."""

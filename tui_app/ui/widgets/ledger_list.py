@@ -29,6 +29,14 @@ class LedgerList(Vertical):
         Binding(
             "slash", "search", "Search", show=False, id="context.search", tooltip="Show the items with words."
         ),
+        Binding(
+            "space",
+            "choose",
+            "Mark",
+            show=False,
+            id="context.mark",
+            tooltip="Mark the item: keys then act on all that are marked.",
+        ),
     ]
 
     class Marked(Message):
@@ -42,17 +50,19 @@ class LedgerList(Vertical):
             super().watch_cursor(cursor)
             self.post_message(LedgerList.Marked())
 
-    def __init__(self, rows: Sequence[LedgerRow], note: Note) -> None:
+    def __init__(self, rows: Sequence[LedgerRow], note: Note, sign: str = "✓") -> None:
         """Make a list.
 
         Args:
             rows: The items in the order they are sent.
             note: Says what was done to an item; asked for visible rows only.
+            sign: Stands in front of marked items.
         """
         super().__init__(id="context-ledger")
-        self._all, self._note = rows, note
+        self._all, self._note, self._sign = rows, note, sign
         self._sort: Sort = "tokens"
         self._wanted = ""
+        self._chosen: frozenset[int] = frozenset()
         self._shown = arranged(rows, self._sort, "")
 
     def compose(self) -> ComposeResult:
@@ -80,6 +90,27 @@ class LedgerList(Vertical):
         cursor = self.rows.cursor
         return self._shown[cursor] if cursor is not None and cursor < len(self._shown) else None
 
+    @property
+    def chosen(self) -> Sequence[LedgerRow]:
+        """What a key acts on: all items with a mark, else the one under the cursor."""
+        found = [row for row in self._all if row.seq in self._chosen]
+        return found or ([self.marked] if self.marked is not None else [])
+
+    def forget_choice(self) -> bool:
+        """Take all marks away; whether there were any."""
+        had = bool(self._chosen)
+        self._chosen = frozenset()
+        self.rows.refresh()
+        return had
+
+    def action_choose(self) -> None:
+        """Mark the item under the cursor, or take its mark away, and go on to the next."""
+        if self.marked is not None:
+            self._chosen ^= {self.marked.seq}
+            self.rows.refresh()
+            self.rows.action_move(1)
+            self.post_message(self.Marked())
+
     def show(self, rows: Sequence[LedgerRow]) -> None:
         """Show other items; the mark stays on the item it is on."""
         self._all = rows
@@ -100,7 +131,8 @@ class LedgerList(Vertical):
 
     def _row(self, index: int) -> Row:
         row = self._shown[index]
-        return ledger_row(row, self._note(row.form), self.size.width // _STATE_SHARE)
+        sign = self._sign if row.seq in self._chosen else ""
+        return ledger_row(row, self._note(row.form), self.size.width // _STATE_SHARE, sign)
 
     def action_sort(self) -> None:
         """Order the rows by the next thing."""

@@ -36,6 +36,8 @@ class Tone(Enum):
     REMOVED = "transcript--removed"
     MARK = "transcript--mark"
     UNREAD = "transcript--unread"
+    FOUND = "transcript--found"
+    HERE = "transcript--here"
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,7 @@
 """The parts that an entry is painted from; equal pieces paint equally, so their lines can be shared."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from rich.cells import cell_len
@@ -85,6 +85,10 @@ class TextPiece:
     sign: str = ""
     indent: int = 0
     join: str = "\n"
+    part: str = field(default="", compare=False)
+    """Which text of an entry it is a piece of; empty for words of ours."""
+    start: int = field(default=0, compare=False)
+    """Where it begins in that text."""
 
     def estimate(self, width: int) -> int:
         """Guess from the number of characters and newlines."""
@@ -110,6 +114,8 @@ class MarkdownPiece:
     source: str
     gap: bool = False
     """Whether a blank line stands before it."""
+    part: str = field(default="text", compare=False)
+    """Which text of an entry it is a piece of."""
 
     def estimate(self, width: int) -> int:
         """Guess from the number of characters and newlines."""
@@ -150,13 +156,13 @@ def folds(piece: Piece | None) -> bool:
     return isinstance(piece, RowPiece | FadedPiece) and piece.fold
 
 
-def text_pieces(text: str, tone: Tone, indent: int = 0) -> Iterator[TextPiece]:
+def text_pieces(text: str, tone: Tone, indent: int = 0, *, part: str = "text") -> Iterator[TextPiece]:
     """Cut plain text of any length into pieces, at line ends where there are some."""
     start, join = 0, "\n"
     while True:
         stop = _piece_end(text, start)
         at_newline = stop < len(text) and text[stop] == "\n"
-        yield TextPiece(text[start:stop], tone, indent=indent, join=join)
+        yield TextPiece(text[start:stop], tone, indent=indent, join=join, part=part, start=start)
         start, join = (stop + 1, "\n") if at_newline else (stop, "")
         if stop >= len(text):
             return

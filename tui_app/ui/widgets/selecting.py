@@ -15,7 +15,8 @@ from textual.strip import Strip
 
 from tui_app.ui.widgets.blocks import distance
 from tui_app.ui.widgets.layout import START, Layout, Spot
-from tui_app.ui.widgets.lines import GUTTER, Line
+from tui_app.ui.widgets.lines import GUTTER, Line, Painter
+from tui_app.ui.widgets.palette import Tone
 
 _BITS = 24
 _MASK = (1 << _BITS) - 1
@@ -53,6 +54,17 @@ def highlight(line: Line, span: tuple[int, int], style: Style) -> Strip:
     before, inside, *after = line.strip.divide([left, right, line.strip.cell_length])
     marked = Strip([Segment(text, (old or Style.null()) + style) for text, old, _ in inside])
     return Strip.join([before, marked, *after])
+
+
+def signed(strip: Strip, painter: Painter, *, focused: bool, marked: bool) -> Strip:
+    """Put the signs of the focus and of a marked entry in the gutter of a line."""
+    glyphs = painter.glyphs
+    if marked:
+        sign = Strip([painter.styled(glyphs.check, Tone.MARK)], 1)
+        strip = Strip.join([strip.crop(0, 1), sign, strip.crop(GUTTER)])
+    if focused:
+        strip = Strip.join([Strip([painter.styled(glyphs.mark, Tone.MARK)], 1), strip.crop(1)])
+    return strip
 
 
 def selected_text(layout: Layout, selection: Selection) -> str:

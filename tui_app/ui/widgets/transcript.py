@@ -1,35 +1,29 @@
 """The transcript: everything that was said and done, with the answer that is being written at its end."""
 
 from collections.abc import Sequence
-from time import monotonic
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual import events
 from textual.binding import BindingType
 from textual.message import Message
-from textual.timer import Timer
 
 from tui_app.session.entries import Entry
 from tui_app.ui.keys import fixed_key
 from tui_app.ui.widgets.blocks import foldable, has_details
-from tui_app.ui.widgets.layout import START, Spot
-from tui_app.ui.widgets.live import LiveMessage
+from tui_app.ui.widgets.layout import START
 from tui_app.ui.widgets.pieces import folds
 from tui_app.ui.widgets.transcript_parts import TranscriptParts
 
-FRAMES_PER_SECOND = 40
-_NOW_S = 0.004
-"""Text that arrives so shortly before the next frame is painted at once, with the rows around it."""
 _STEP = 3
 """Lines that one press of an arrow key moves within an entry larger than the window."""
 
 
+Wish = Literal["pin", "text", "code", "markdown", "archive", "offload"]
+"""What can be done with entries: pin, three ways to copy, two ways to take results out of the view."""
+
+
 class Transcript(TranscriptParts):
     """Shows entries and lets a person walk through them.
-
-    Call :meth:`set_entries` when a session opens, then :meth:`append` and :meth:`replace` as things happen.
-    An answer goes :meth:`live_start`, :meth:`live_append` any number of times, :meth:`live_end`; the
-    finished entry, appended afterwards, takes the place of the live one without moving a line.
 
     Colours come from the component classes named in :class:`~tui_app.ui.widgets.palette.Tone`.
     """
@@ -48,8 +42,27 @@ class Transcript(TranscriptParts):
         ),
         fixed_key("transcript.open", "enter", "open", "Open", "Open or close it, or show its details."),
         fixed_key(
-            "transcript.details", "ctrl+o", "open", "Details", "Open or close it, or show its details."
+            "transcript.details", "ctrl+o", "details", "Details", "All that is known about it, on a screen."
         ),
+        fixed_key(
+            "transcript.pin", "p", "ask('pin')", "Pin or unpin", "Keep it word for word, or no longer."
+        ),
+        fixed_key("transcript.mark", "v,space", "mark", "Mark", "Mark it, to do something with all marked."),
+        fixed_key(
+            "transcript.extend_up", "shift+up", "extend(-1)", "Mark upwards", "Mark up to the one before."
+        ),
+        fixed_key(
+            "transcript.extend_down", "shift+down", "extend(1)", "Mark downwards", "Mark up to the next."
+        ),
+        fixed_key(
+            "transcript.copy_text", "y", "ask('text')", "Copy as text", "What is marked, without markup."
+        ),
+        fixed_key(
+            "transcript.copy_code", "c", "ask('code')", "Copy the code", "Code blocks of what is marked."
+        ),
+        fixed_key("transcript.copy_markdown", "m", "ask('markdown')", "Copy as Markdown", "What is marked."),
+        fixed_key("transcript.archive", "a", "ask('archive')", "Archive", "Marked results leave a digest."),
+        fixed_key("transcript.offload", "o", "ask('offload')", "Offload", "Marked results go to files."),
         fixed_key("transcript.undo", "u", "undo", "Undo compaction", "Bring the full history back."),
     ]
 
@@ -67,7 +80,21 @@ class Transcript(TranscriptParts):
             return self.transcript
 
     class Opened(_OfEntry):
-        """The person wants the details of a compaction or an error."""
+        """The person wants the details of an entry."""
+
+    class Asked(Message):
+        """The person wants something done with the marked entries, or the one under the cursor."""
+
+        def __init__(self, wanted: Wish, entries: Sequence[Entry]) -> None:
+            super().__init__()
+            self.wanted, self.entries = wanted, entries
+
+    class MarksChanged(Message):
+        """Other entries are marked."""
+
+        def __init__(self, count: int) -> None:
+            super().__init__()
+            self.count = count
 
     class UnreadChanged(TranscriptParts.UnreadChanged):
         """The number of unread lines changed."""
@@ -75,99 +102,8 @@ class Transcript(TranscriptParts):
     class UndoRequested(_OfEntry):
         """The person wants a compaction, or what a stage rewrote, undone."""
 
-    _live_timer: Timer | None = None
-    _live_due = 0.0
-
-    # Content
-
-    def set_entries(self, entries: Sequence[Entry]) -> None:
-        """Show another conversation from its end; costs a few milliseconds for ten thousand entries."""
-        self._stop_timer()
-        self._pages.set_entries(entries)
-        self._cursor = None
-        self._viewport.following = True
-        self.unread = 0
-        self._forget_selection()
-        self._place()
-
-    def clear(self) -> None:
-        """Show nothing."""
-        self.set_entries(())
-
-    def append(self, entry: Entry) -> None:
-        """Add an entry at the end (before the live answer, if that goes on)."""
-        before = self._pages.total
-        slot = self._pages.append(entry)
-        self._added(slot, before)
-
-    def replace(self, entry: Entry) -> None:
-        """Show a new state of the entry with the same log number; unknown ones are ignored."""
-        if self._pages.replace(entry) is not None:
-            self._place()
-
-    def jump_to(self, seq: int) -> None:
-        """Scroll to the entry with a log number and put the cursor on it."""
-        slot = self._pages.slot_of(seq)
-        if slot is not None:
-            self._cursor = slot
-            self._viewport.show(Spot(slot, 0, 0))
-            self._place()
-
-    # The live answer
-
-    def live_start(self) -> None:
-        """Begin an answer."""
-        self._stop_timer()
-        self._pages.expanded.discard(0)
-        self._pages.set_live(LiveMessage())
-        self._place()
-
-    def live_append(self, text: str = "", thinking: str = "") -> None:
-        """Add streamed text; painted with whatever else arrives within the same frame."""
-        if self._pages.live is None:
-            self.live_start()
-        if self._pages.live is not None:
-            self._pages.live.append(text, thinking)
-        if self._live_timer is None and self.is_mounted:
-            wait = self._live_due - monotonic()
-            if wait <= _NOW_S:
-                self.live_flush()
-            else:
-                self._live_timer = self.set_timer(wait, self.live_flush)
-
-    def live_flush(self) -> None:
-        """Paint what has arrived now instead of with the next frame."""
-        self._stop_timer()
-        self._live_due = monotonic() + 1 / FRAMES_PER_SECOND
-        if self._pages.live is not None:
-            before, growing = self._pages.total, self._pages.growing_from
-            self._pages.refresh_live()
-            self._added(len(self._pages) - 1, before, growing)
-
-    def live_end(self) -> None:
-        """End the answer; it stays until its finished entry, or the next prompt, is appended."""
-        if self._pages.live is not None:
-            self._pages.live.end()
-            self.live_flush()
-            if self._pages.live.empty:
-                self._pages.set_live(None)
-                self._place()
-
-    def _stop_timer(self) -> None:
-        if self._live_timer is not None:
-            self._live_timer.stop()
-            self._live_timer = None
-
-    def _added(self, slot: int, total_before: int, changed_from: int = 0) -> None:
-        """Count new lines for a person who reads further up, then show them to one who does not."""
-        if not self._viewport.following:
-            self._pages.measure(slot)
-            self.unread = max(0, self.unread + self._pages.total - total_before)
-        self._place(changed_from)
-
-    def _forget_selection(self) -> None:
-        if self.is_mounted and self.text_selection is not None:
-            self.screen.clear_selection()
+    _anchor: int | None = None
+    """Slot of the entry at which marking began."""
 
     # Walking
 
@@ -228,15 +164,73 @@ class Transcript(TranscriptParts):
         self._cursor = None
         self._place()
 
+    # Marking
+
+    @property
+    def marked(self) -> Sequence[Entry]:
+        """The marked entries, oldest first."""
+        return [entry for entry in self._pages.entries if entry.seq in self._marks]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Letters mean something on a row only, most of them on marked ones; else they are typed."""
+        if action == "mark" or (action == "ask" and parameters == ("pin",)):
+            return bool(self._marks) or self.cursor_entry is not None
+        return bool(self._marks) if action == "ask" else super().check_action(action, parameters)
+
+    def action_mark(self) -> None:
+        """Mark the entry under the cursor, or take its mark away."""
+        if (entry := self.cursor_entry) is not None:
+            self._anchor = self._cursor
+            self._show_marks(self._marks ^ {entry.seq})
+
+    def action_extend(self, step: int) -> None:
+        """Mark everything between where marking began and the next entry."""
+        if self.cursor_entry is None:
+            self.action_move(step)
+        elif self._cursor is not None:
+            self._anchor = self._cursor if self._anchor is None or not self._marks else self._anchor
+            self._cursor = min(self._neighbour(self._cursor, step), len(self._pages.entries) - 1)
+            self._viewport.reveal(self._cursor)
+        if self.cursor_entry is not None and self._cursor is not None:
+            anchor = self._cursor if self._anchor is None else self._anchor
+            between = slice(min(anchor, self._cursor), max(anchor, self._cursor) + 1)
+            self._show_marks({entry.seq for entry in self._pages.entries[between] if _shows(entry)})
+        self._place()
+
+    def unmark(self) -> bool:
+        """Take all marks away; whether there were any."""
+        had = bool(self._marks)
+        self._show_marks(set())
+        return had
+
+    def _show_marks(self, marks: set[int]) -> None:
+        self._marks = marks
+        self._anchor = self._anchor if marks else None
+        self.post_message(self.MarksChanged(len(marks)))
+        self.refresh()
+
+    def action_ask(self, wanted: Wish) -> None:
+        """Have something done with the marked entries, or the one under the cursor."""
+        entries = self.marked or ([self.cursor_entry] if self.cursor_entry else [])
+        if entries:
+            self.post_message(self.Asked(wanted, entries))
+
     # Opening
+
+    def action_details(self) -> None:
+        """Ask for all that is known about the entry under the cursor, or the newest that says more."""
+        if (entry := self.cursor_entry) is not None:
+            self.post_message(self.Opened(self, entry))
+        elif self._cursor is None:
+            self.open_newest()
 
     def action_open(self) -> None:
         """Open or close the entry under the cursor, or ask for its details."""
         entry = self.cursor_entry
-        if entry is not None and has_details(entry):
-            self.post_message(self.Opened(self, entry))
-        elif self._cursor is not None and (entry is None or foldable(entry)):
+        if self._cursor is not None and (entry is None or foldable(entry)):
             self._toggle(self._cursor)
+        elif entry is not None:
+            self.post_message(self.Opened(self, entry))
 
     def open_newest(self) -> None:
         """Ask for the details of the newest compaction or error, wherever the cursor is."""
@@ -274,3 +268,8 @@ class Transcript(TranscriptParts):
             if folds(piece) or (entry is not None and has_details(entry)):
                 self.action_open()
         self.refresh()
+
+
+def _shows(entry: Entry) -> bool:
+    """Whether an entry has lines; an answer that only calls tools has none."""
+    return entry.kind != "assistant" or bool(entry.chars)

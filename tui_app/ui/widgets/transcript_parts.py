@@ -7,10 +7,10 @@ from textual.message import Message
 
 from tui_app.session.entries import Entry
 from tui_app.ui.keys import fixed_key
-from tui_app.ui.widgets.transcript_view import TranscriptView
+from tui_app.ui.widgets.transcript_found import SearchedTranscript
 
 
-class TranscriptParts(TranscriptView):
+class TranscriptParts(SearchedTranscript):
     """A transcript whose marked entry says where a compaction ends or begins."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

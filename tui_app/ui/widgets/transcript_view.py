@@ -1,5 +1,6 @@
 """The painting half of the transcript: a scrolling view of lines that are made when they become visible."""
 
+from dataclasses import replace
 from datetime import tzinfo
 
 from rich.cells import cell_len
@@ -15,10 +16,11 @@ from textual.strip import Strip
 from tui_app.session.entries import Bodies
 from tui_app.ui.glyphs import PLAIN, Glyphs
 from tui_app.ui.widgets.blocks import Wording
+from tui_app.ui.widgets.found import Found
 from tui_app.ui.widgets.layout import Layout
 from tui_app.ui.widgets.lines import GUTTER, Painter
 from tui_app.ui.widgets.palette import PLAIN_PALETTE, Palette, Tone, legible
-from tui_app.ui.widgets.selecting import highlight, row_of, selected_text, whole
+from tui_app.ui.widgets.selecting import highlight, row_of, selected_text, signed, whole
 from tui_app.ui.widgets.viewport import Viewport
 
 _NEAR_PAGES = 3
@@ -58,6 +60,8 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
         & > .transcript--added { color: $text-success; }
         & > .transcript--removed { color: $text-error; }
         & > .transcript--mark { color: $text-accent; text-style: bold; }
+        & > .transcript--found { background: $warning-muted; color: $text-warning; text-style: underline; }
+        & > .transcript--here { background: $accent; color: $background; text-style: bold underline; }
         & > .transcript--unread { background: $accent-muted; color: $text-accent; text-style: bold; }
     }
     """
@@ -98,6 +102,9 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
         self._placing = False
         self._palette_stale = False
         self._cursor: int | None = None
+        self._found: Found | None = None
+        self._marks: set[int] = set()
+        """Log numbers of the entries that are marked."""
 
     # Size and colours
 
@@ -238,15 +245,25 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
         if line is None:
             return Strip.blank(width, base).apply_offsets(0, row_of(self._pages.end))
         row = row_of(spot)
+        for start, stop, here in self._found.spans(self._pages, spot) if self._found else ():
+            tone = painter.palette.style(Tone.HERE if here else Tone.FOUND)
+            line = replace(line, strip=highlight(line, (start, stop), tone))
         strip = line.strip
         selection = self.text_selection
         span = selection.get_span(row) if selection is not None else None
         if span is not None:
             strip = highlight(line, span, self.screen.get_component_rich_style("screen--selection"))
-        if spot.slot == self._cursor and self.has_focus and not line.blank:
-            mark = painter.styled(self._wording.glyphs.mark, Tone.MARK)
-            strip = Strip.join([Strip([mark], 1), strip.crop(1)])
+        if not line.blank:
+            focused = spot.slot == self._cursor and self.has_focus
+            strip = signed(strip, painter, focused=focused, marked=self._is_marked(spot.slot))
         return strip.crop_extend(0, width, base).apply_offsets(-GUTTER, row)
+
+    def _is_marked(self, slot: int) -> bool:
+        return (
+            bool(self._marks)
+            and slot < len(self._pages.entries)
+            and self._pages.entries[slot].seq in self._marks
+        )
 
     def _unread_row(self, width: int) -> Strip:
         count = f"{self.unread} new line{'' if self.unread == 1 else 's'}"

@@ -1,0 +1,263 @@
+"""Text of models, tools, files and names, as bad as it gets, in every place that shows it."""
+
+import unicodedata
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.ui.app.story import MODEL, Story
+from tests.ui.app.test_app_snapshots import DONE
+from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
+from tui_app.agent import catalogue
+from tui_app.agent.catalogue import ModelChoice
+from tui_app.context.events import Error, Fact, MessagePinned
+from tui_app.ui.outside import window_title
+from tui_app.ui.safe_text import clean, one_line
+from tui_app.ui.screens.compaction_detail import CompactionDetail
+from tui_app.ui.screens.context import ContextScreen
+from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.message import MessageScreen
+from tui_app.ui.screens.model_picker import ModelPicker
+from tui_app.ui.screens.pins import PinsScreen
+from tui_app.ui.screens.rewind import PromptPicker
+from tui_app.ui.screens.sessions import SessionsScreen
+from tui_app.ui.widgets.long_text import LongText
+
+NASTY = {
+    "markup": "[bold red]x[/] [/x] [@click=app.quit()]y[/] [link=file:///etc]z [",
+    "ansi": "\x1b[31mred\x1b[0m\x1b[2J\x1b[999;999H\x1b[?1049l gone\x1b[",
+    "osc": "\x1b]52;c;cm0gLXJm\x07\x1b]8;;http://e.vil\x1b\\link\x1b]8;;\x1b\\\x1b]2;title\x07\x1bP+q\x1b\\end",
+    "c1": "\x9b31mred\x9d52;c;eA==\x9c\x85next\x90dcs\x9c\x8d",
+    "bidi": "\u202eevil\u202c \u2066iso\u2069 \u200f\u061cשלום عربى\u200e",
+    "zero-width": "a\u200bb\u200cc\u200dd\ufeffe\u2060f\u00adg\u034fh\u3164i\U000e0041\U000e0042",
+    "wide": "漢字テスト한국어 ｆｕｌｌ 🚢🌊⚓",
+    "joined": "👩‍👩‍👧‍👦 👩🏽‍🚀 ❤️ 1️⃣ 🇩🇪 🏴‍☠️",
+    "flood": "z" + "\u0301\u0489\u20dd" * 300 + "algo " + "ก" + "\u0e49" * 300,
+    "long": "x" * 1_000_000,
+    "nul": "a\x00b\x07\x08\x08c\rd\x7f",
+    "surrogate": "half \ud83d and \udc00 done",
+}
+"""What must not reach the terminal as it is, by what it is."""
+TOGETHER = {
+    "acting": ("nul", "c1", "ansi", "osc", "markup"),
+    "hiding": ("zero-width", "surrogate", "bidi", "flood"),
+    "wide": ("joined", "wide"),
+    "long": ("long",),
+}
+"""What is shown in one run of the program."""
+WHERE: dict[str, Callable[[Deck], Awaitable[None]]] = {}
+"""Places that show foreign text, and the way there."""
+
+
+def place(scene: Callable[[Deck], Awaitable[None]]) -> Callable[[Deck], Awaitable[None]]:
+    WHERE[scene.__name__] = scene
+    return scene
+
+
+async def at(deck: Deck, screen: type) -> None:
+    await deck.until(lambda: isinstance(deck.app.screen, screen), screen.__name__)
+
+
+@place
+async def transcript(deck: Deck) -> None:
+    deck.transcript.focus()
+    await deck.press("home", "down", "down", "enter", "down", "enter", "home")
+
+
+@place
+async def transcript_end(deck: Deck) -> None:
+    await deck.press("ctrl+end")
+
+
+@place
+async def timeline(deck: Deck) -> None:
+    if not deck.app.chat.pane.timeline.display:
+        await deck.press("ctrl+t")
+
+
+@place
+async def find(deck: Deck) -> None:
+    await deck.press("ctrl+f", *"beacon")
+    await deck.says(" of ")
+
+
+@place
+async def message(deck: Deck) -> None:
+    deck.transcript.jump_to(4)
+    deck.transcript.focus()
+    await deck.press("ctrl+o")
+    await at(deck, MessageScreen)
+    text = deck.app.screen.query_one(LongText)
+    await deck.until(lambda: text.line_count, "its text")
+
+
+@place
+async def message_as_json(deck: Deck) -> None:
+    await message(deck)
+    await deck.press("j")
+    await deck.says('"type"')
+
+
+@place
+async def context(deck: Deck) -> None:
+    await deck.press("f3")
+    await at(deck, ContextScreen)
+
+
+@place
+async def compaction(deck: Deck) -> None:
+    entries = deck.app.chat.session.presenter.view.entries
+    deck.transcript.jump_to(next(entry.seq for entry in entries if entry.kind == "compaction"))
+    deck.transcript.focus()
+    await deck.press("enter")
+    await at(deck, CompactionDetail)
+
+
+@place
+async def facts(deck: Deck) -> None:
+    await compaction(deck)
+    await deck.press("right_square_bracket")
+
+
+@place
+async def what_left(deck: Deck) -> None:
+    await facts(deck)
+    await deck.press("right_square_bracket")
+
+
+@place
+async def error(deck: Deck) -> None:
+    entries = deck.app.chat.session.presenter.view.entries
+    deck.transcript.jump_to(next(entry.seq for entry in entries if entry.kind == "error"))
+    deck.transcript.focus()
+    await deck.press("enter")
+    await at(deck, DetailsScreen)
+
+
+@place
+async def notices(deck: Deck) -> None:
+    session = deck.app.chat.session
+    session.report(session.state.title)
+    await deck.press("f2")
+    await at(deck, DetailsScreen)
+
+
+@place
+async def status(deck: Deck) -> None:
+    session = deck.app.chat.session
+    session.say(session.state.title)
+
+
+@place
+async def sessions(deck: Deck) -> None:
+    await deck.send("/sessions")
+    await at(deck, SessionsScreen)
+
+
+@place
+async def models(deck: Deck) -> None:
+    await deck.press("ctrl+l")
+    await at(deck, ModelPicker)
+    await deck.says("beacon")
+
+
+@place
+async def rewind(deck: Deck) -> None:
+    await deck.send("/rewind")
+    await at(deck, PromptPicker)
+
+
+@place
+async def pins(deck: Deck) -> None:
+    await deck.send("/pin")
+    await at(deck, PinsScreen)
+
+
+def story(text: str) -> Story:
+    """A session with the text in every place that a log has for one."""
+    words = f"beacon {text}"
+    done = replace(DONE, summary=words, title=words, facts=(Fact(kind="file", text=words, state="lost"),))
+    lost = Error(kind="provider", message=words, hint=words, detail=words)
+    told = Story(words).user(words).tool(f"grep {text[:60]}", words, words).answer(words)
+    return told.add(MessagePinned(seq=2)).user(words).answer("so").compacted(done).user(words).add(lost)
+
+
+def safe(row: str) -> bool:
+    """Whether a painted row holds nothing that acts, hides or reorders."""
+    allowed = {"\u200c"}
+    return not [
+        sign for sign in row if unicodedata.category(sign) in ("Cc", "Cf", "Cs") and sign not in allowed
+    ]
+
+
+def cells(row: str) -> int:
+    """How wide a row is in a terminal that joins nothing: signs one by one."""
+    wide = {"W", "F"}
+    bare = [sign for sign in row if unicodedata.category(sign) not in ("Mn", "Me", "Cf")]
+    return sum(2 if unicodedata.east_asian_width(sign) in wide else 1 for sign in bare)
+
+
+@pytest.fixture
+def offering(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Let the picker offer a model with a bad name."""
+
+    def offer(text: str) -> None:
+        async def list_models(**_: object) -> list[ModelChoice]:
+            bad = ModelChoice(f"x:beacon {text}", text, 8_000, "server", available=True, price=text)
+            return [ModelChoice(MODEL, "scripted", 128_000, "setting", available=True), bad]
+
+        monkeypatch.setattr(catalogue, "list_models", list_models)
+
+    return offer
+
+
+@pytest.mark.parametrize("size", [WIDE, USUAL])
+@pytest.mark.parametrize("kinds", TOGETHER)
+async def test_shown_safely_with_the_layout_intact(
+    served: Desk, offering: Callable[[str], None], kinds: str, size: tuple[int, int]
+) -> None:
+    text = " ".join(NASTY[name] for name in TOGETHER[kinds])
+    offering(text)
+    # The log takes no half of a pair.
+    session = served.store(story(text.encode("utf-8", "replace").decode()))
+    async with shown(served.app(session), size) as deck:
+        await deck.ready()
+        for where, scene in WHERE.items():
+            await scene(deck)
+            await deck.settle()
+            rows = deck.rows
+            assert len(rows) == size[1], where
+            assert not [row for row in rows if not safe(row)], where
+            wrong = {row: cells(row) for row in rows if cells(row) != size[0]}
+            assert not wrong, f"{where} at {size}"
+            while deck.app.screen is not deck.app.chat:
+                await deck.press("escape")
+            deck.app.chat.pane.step_back()
+            deck.editor.focus()
+            await deck.press("ctrl+end")
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_the_title_of_the_window_is_one_clean_line(served: Desk, name: str) -> None:
+    from tui_app.ui.chat_state import ChatState
+
+    title = window_title(ChatState(title=NASTY[name]))
+    assert safe(title)
+    assert len(title) < 300
+    title.encode()
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_cleaned_text_is_as_wide_as_it_is_counted(name: str) -> None:
+    from rich.cells import cell_len
+
+    text = one_line(NASTY[name], 70)
+    assert cell_len(text) == cells(text)
+    assert clean(clean(NASTY[name])) == clean(NASTY[name])
+
+
+def test_joining_signs_stay_where_writing_needs_them() -> None:
+    assert clean("می\u200cخواهم é ñ ก้ำ") == "می\u200cخواهم é ñ ก้ำ"
+    assert clean("👩‍👧 👍🏽 ❤️") == "👩👧 👍 ❤"
+    assert len(clean("z" + "\u0301" * 99)) == 5
