@@ -31,6 +31,7 @@ from pydantic_core import to_json
 
 from tui_app.context.attachments import attachment_tokens, file_name, text_of
 from tui_app.context.encodings import TextCounter
+from tui_app.context.inbox import is_inbox_part
 
 Costs = list[tuple[str, int]]
 """Tokens by category; the first entry is what the part mainly is."""
@@ -81,6 +82,8 @@ def _request_part(part: object, text: TextCounter) -> Costs | None:
             return [("system", text.count(part.content))]
         case InstructionDeltaPart():
             return [("system", text.count(part.render()))]
+        case UserPromptPart(content=str() as content) if is_inbox_part(part):
+            return [("memory", text.count(content))]
         case UserPromptPart():
             return _user_content(part.content, text)
         case BaseToolReturnPart():

@@ -12,6 +12,10 @@ from tui_app.context.events import (
     CompactionUndone,
     Error,
     HookRan,
+    MemoryAdded,
+    MemoryConsolidated,
+    MemoryInbox,
+    MemoryPruned,
     ModelChange,
     PolicyChange,
     RewriteUndone,
@@ -40,6 +44,10 @@ _KINDS: dict[str, EntryKind] = {
     CheckpointCreated.TYPE: "checkpoint",
     Error.TYPE: "error",
     HookRan.TYPE: "hook",
+    MemoryInbox.TYPE: "memory",
+    MemoryAdded.TYPE: "memory",
+    MemoryPruned.TYPE: "memory",
+    MemoryConsolidated.TYPE: "memory",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "compaction", "rewrite"})
@@ -161,6 +169,8 @@ def entry_of(head: Head) -> Entry | None:
             state = _COMPACTION_STATES.get(head.state, "failed")
         case "error":
             state = "failed"
+        case "memory":
+            state = "failed" if head.state == "failed" else "ok"
         case "hook":
             state = _HOOK_STATES.get(head.state, "ok")
         case "assistant" if head.state == "interrupted":

@@ -30,9 +30,9 @@ BODY_CHARS = 300_000
 _TITLE_CELLS = 400
 _INDENT = 4
 _ROW_KINDS = frozenset(
-    {"tool", "system", "hook", "rewrite", "truncation", "model", "checkpoint", "clear", "notice"}
+    {"tool", "system", "hook", "memory", "rewrite", "truncation", "model", "checkpoint", "clear", "notice"}
 )
-_FOLDED_KINDS = frozenset({"tool", "system", "hook"})
+_FOLDED_KINDS = frozenset({"tool", "system", "hook", "memory"})
 _STATE_WORDS: dict[EntryState, str] = {
     "running": "running", "ok": "", "failed": "failed", "cancelled": "cancelled", "undone": "undone",
     "interrupted": "interrupted", "discarded": "discarded", "vetoed": "vetoed",
@@ -115,7 +115,7 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> I
         case "assistant":
             yield from answer(body.text, body.thinking, wording, expanded=expanded)
             yield from _stopped(entry, wording)
-        case "tool" | "system" | "hook":
+        case "tool" | "system" | "hook" | "memory":
             yield from _folded(entry, body, wording, expanded=expanded)
         case "compaction":
             yield from _compaction(entry, wording)

@@ -1,0 +1,119 @@
+"""What is worth remembering of a session, found by rules and without any model.
+
+Rules of the user in their own words, decisions, commands that did something and worked, and the files that most
+of the work was about, each with what was done. What only looked, was tried once or failed is left out, so that
+a board says something and is no list of names.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from tui_app.context.events import Fact
+from tui_app.context.fact_extractors.commands import only_looks, untold_runs
+from tui_app.context.fact_extractors.cues import sounds_decided
+from tui_app.context.fact_extractors.files import file_trails
+from tui_app.context.fact_extractors.outcomes import checks, command_of
+from tui_app.context.fact_extractors.ranking import make_fact
+from tui_app.context.fact_extractors.reading import Reading, read_items
+from tui_app.context.fact_extractors.rules import find_rules
+from tui_app.context.fact_extractors.talk import ANSWERED, decision_facts
+from tui_app.context.items import Item
+from tui_app.memory.entries import EXTRACTION, Draft, EntryKind
+from tui_app.memory.guard import LONGEST, NotRemembered, checked
+
+_MOST: dict[EntryKind, int] = {"rule": 20, "decision": 8, "command": 6, "file": 6}
+"""Entries of a kind that one session yields at most."""
+_WEIGHTS: dict[EntryKind, float] = {"rule": 4.0, "decision": 2.0, "command": 1.5, "file": 1.2}
+_PROVED = 2
+"""Runs of a command that checks nothing after which it is worth knowing."""
+_WORKED_ON = 2
+"""Changes to a file after which it matters."""
+
+
+def drafts_of(items: Sequence[Item], session: str, after: int = 0) -> list[Draft]:
+    """Find what a session leaves for later ones.
+
+    Args:
+        items: Every message of the session, in order, as it was said; a later one may take back an earlier one.
+        session: Its id.
+        after: Log number up to which it has been read before; nothing is found in front of it.
+
+    Returns:
+        Drafts, oldest source first within a kind. The same messages always give the same drafts.
+    """
+    reading = read_items(items)
+    return [
+        Draft(
+            text=text,
+            kind=kind,
+            made_by=EXTRACTION,
+            session=session,
+            seq=seq,
+            weight=round(_WEIGHTS[kind] * factor, 3),
+            everywhere=kind == "rule",
+        )
+        for kind, found in (
+            ("rule", _rules(reading)),
+            ("decision", _decisions(reading)),
+            ("command", _commands(reading)),
+            ("file", _files(reading)),
+        )
+        for text, seq, factor in _best(kind, found, after)
+    ]  # fmt: skip
+
+
+_Found = tuple[str, int, float]
+"""Text, log number of its source, and how much it counts among its kind."""
+
+
+def _best(kind: EntryKind, found: Iterator[_Found], after: int) -> list[_Found]:
+    fresh = [one for one in found if one[1] > after and _may_stand(one[0])]
+    best = sorted(fresh, key=lambda one: (one[2], one[1]), reverse=True)[: _MOST[kind]]
+    return sorted(best, key=lambda one: one[1])
+
+
+def _may_stand(text: str) -> bool:
+    try:
+        return bool(checked(text, by_person=False))
+    except NotRemembered:
+        return False
+
+
+def _rules(reading: Reading) -> Iterator[_Found]:
+    for rule in find_rules(reading):
+        if not rule.replaced and len(rule.text) <= LONGEST:
+            yield rule.text, rule.said.key, 0.7 + 0.15 * rule.strength + 0.05 * min(rule.times, 4)
+
+
+def _decisions(reading: Reading) -> Iterator[_Found]:
+    for fact in decision_facts(reading):
+        answered = ANSWERED in fact.text
+        if answered or sounds_decided(fact.text):
+            yield fact.text, _source(fact), 1.2 if answered else 1.0
+
+
+def _commands(reading: Reading) -> Iterator[_Found]:
+    for run in untold_runs(reading):
+        command = command_of(run.action)
+        if not command or not run.ok or only_looks(command):
+            continue
+        check = checks(command)
+        if check or run.times >= _PROVED:
+            times = f"worked {run.times}×" if run.times > 1 else "worked"
+            after = ", failed before" if run.was_broken else ""
+            factor = (1.2 if check else 0.8) + 0.05 * min(run.times, 6)
+            yield f"`{run.what}` · {times}{after}", run.action.key, factor
+
+
+def _files(reading: Reading) -> Iterator[_Found]:
+    for trail in file_trails(reading):
+        changes = sum(count for verb, count in trail.counts.items() if verb != "read")
+        if changes >= _WORKED_ON and not trail.gone:
+            fact = make_fact(
+                reading, "file", f"{trail.path} · {trail.deeds()}", key=trail.key, index=trail.index
+            )
+            yield fact.text, trail.key, 0.8 + 0.05 * min(changes, 8)
+
+
+def _source(fact: Fact) -> int:
+    """Log number of the message a fact comes from."""
+    return int(fact.source.removeprefix("#") or 0)
