@@ -82,10 +82,9 @@ def _request_part(part: object, text: TextCounter) -> Costs | None:
             return [("system", text.count(part.content))]
         case InstructionDeltaPart():
             return [("system", text.count(part.render()))]
-        case UserPromptPart(content=str() as content) if is_inbox_part(part):
-            return [("memory", text.count(content))]
         case UserPromptPart():
-            return _user_content(part.content, text)
+            costs = _user_content(part.content, text)
+            return [("memory", costs[0][1])] if is_inbox_part(part) else costs
         case BaseToolReturnPart():
             return _tool_return(part, text)
         case RetryPromptPart():

@@ -41,6 +41,7 @@ from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.policy_change import PolicySwitch, policy_of
 from tui_app.conversation.provider_compaction import ProviderCompaction
+from tui_app.conversation.remembering import Remembering, remembering_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
@@ -71,6 +72,7 @@ class OpenSession:
     hooks: Hooks
     telemetry: Telemetry
     memory: MemoryGuard
+    remembering: Remembering
 
     async def prepare(self) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -88,11 +90,17 @@ class OpenSession:
         if start is not None:
             self.hooks.started(start)
 
+    async def live(self) -> None:
+        """Prepare, then read behind everything else the sessions that are over."""
+        await self.prepare()
+        self.remembering.start()
+
     async def close(self) -> None:
         """End the session; one in which nothing was ever said leaves no trace."""
         try:
             await self.memory.close()
             await self.conversation.close()
+            await self.remembering.close()
             session = self.conversation.session
             if self.store.info(session).messages == 0:
                 self.store.delete(session)
@@ -191,7 +199,8 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     compactor = _compactor(opening, policy, place, writers, hooks)
     around = [ToolHooks(hooks), *telemetry.capabilities()]
     runner, carried = _runner(opening, place, compactor, limits, writers, around)
-    turns = Turns(history, runner, Workspace(opening.cwd))
+    remembering = remembering_of(opening, history, writers, bus)
+    turns = Turns(history, runner, Workspace(opening.cwd), remembering.inbox.deliver)
     # A killed process may have left an index that counts a checkpoint never applied.
     history.sync_files()
     compactions = Compactions(history, compactor, runner)
@@ -206,8 +215,9 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     )
     memory = MemoryGuard(conversation, opening.settings.memory_limit_mb)
     return OpenSession(
-        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory
-    )
+        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory,
+        remembering,
+    )  # fmt: skip
 
 
 def _writers(

@@ -99,7 +99,9 @@ class ContextBoard:
             raise NotRemembered(f"there is no entry {number} on this board")
         if entry.made_by == PERSON and by != PERSON:
             raise NotRemembered("a person wrote it, and only a person takes it off")
-        pruned = self.store.prune(number, by, reason or ("forgotten" if by == PERSON else "out of date"), self.now())
+        pruned = self.store.prune(
+            number, by, reason or ("forgotten" if by == PERSON else "out of date"), self.now()
+        )
         return pruned or entry
 
     def edit(self, number: int, text: str) -> Added:

@@ -44,7 +44,7 @@ class Outcome:
         self.added, self.pruned, self.refused = tool.added, tool.pruned, tool.refused
 
 
-async def extract(task: Task, board: ContextBoard, changed: Callable[[], None], before: int = 0) -> Outcome:
+async def extract(task: Task, board: ContextBoard, changed: Callable[[], object], before: int = 0) -> Outcome:
     """Put on the board what rules find; doing it again changes nothing.
 
     Args:
@@ -78,7 +78,7 @@ async def ask(
     board: ContextBoard,
     agent: ConsolidationAgent,
     name: str,
-    changed: Callable[[], None],
+    changed: Callable[[], object],
     read: Callable[[int], None],
 ) -> Outcome:
     """Let a model keep the board; of a session too long for it rules read the beginning.

@@ -1,8 +1,8 @@
 """Whether a session really says what a model wants remembered of it.
 
-A model may invent a rule, widen one, or take a sentence out of a file for the user's. So each entry names the
-message it comes from, and only what the user typed, the assistant said, or a tool really did can bear it: what
-tools and files print bears nothing.
+A model may invent a rule, widen one, or take a sentence out of a file for the user's. So each entry names
+the message it comes from, and only what the user typed, the assistant said, or a tool really did can bear it:
+what tools and files print bears nothing.
 """
 
 import re

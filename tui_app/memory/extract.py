@@ -1,11 +1,11 @@
 """What is worth remembering of a session, found by rules and without any model.
 
-Rules of the user in their own words, decisions, commands that did something and worked, and the files that most
-of the work was about, each with what was done. What only looked, was tried once or failed is left out, so that
-a board says something and is no list of names.
+Rules of the user in their own words, decisions, commands that did something and worked, and the files that
+most of the work was about, each with what was done. What only looked, was tried once or failed is left out,
+so that a board says something and is no list of names.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.commands import only_looks, untold_runs
@@ -33,7 +33,7 @@ def drafts_of(items: Sequence[Item], session: str, after: int = 0) -> list[Draft
     """Find what a session leaves for later ones.
 
     Args:
-        items: Every message of the session, in order, as it was said; a later one may take back an earlier one.
+        items: Every message of the session, in order, as it was said; a later one may take one back.
         session: Its id.
         after: Log number up to which it has been read before; nothing is found in front of it.
 
@@ -41,24 +41,23 @@ def drafts_of(items: Sequence[Item], session: str, after: int = 0) -> list[Draft
         Drafts, oldest source first within a kind. The same messages always give the same drafts.
     """
     reading = read_items(items)
-    return [
-        Draft(
-            text=text,
-            kind=kind,
-            made_by=EXTRACTION,
-            session=session,
-            seq=seq,
-            weight=round(_WEIGHTS[kind] * factor, 3),
-            everywhere=kind == "rule",
-        )
-        for kind, found in (
-            ("rule", _rules(reading)),
-            ("decision", _decisions(reading)),
-            ("command", _commands(reading)),
-            ("file", _files(reading)),
-        )
-        for text, seq, factor in _best(kind, found, after)
-    ]  # fmt: skip
+    drafts: list[Draft] = []
+    for kind, found in _FINDERS:
+        drafts += [_draft(kind, one, session) for one in _best(kind, found(reading), after)]
+    return drafts
+
+
+def _draft(kind: EntryKind, found: "_Found", session: str) -> Draft:
+    text, seq, factor = found
+    return Draft(
+        text=text,
+        kind=kind,
+        made_by=EXTRACTION,
+        session=session,
+        seq=seq,
+        weight=round(_WEIGHTS[kind] * factor, 3),
+        everywhere=kind == "rule",
+    )
 
 
 _Found = tuple[str, int, float]
@@ -117,3 +116,11 @@ def _files(reading: Reading) -> Iterator[_Found]:
 def _source(fact: Fact) -> int:
     """Log number of the message a fact comes from."""
     return int(fact.source.removeprefix("#") or 0)
+
+
+_FINDERS: tuple[tuple[EntryKind, Callable[[Reading], Iterator[_Found]]], ...] = (
+    ("rule", _rules),
+    ("decision", _decisions),
+    ("command", _commands),
+    ("file", _files),
+)

@@ -15,14 +15,16 @@ _SHORTEST = 4
 _GAP = r"[\w\s,'\"-]{0,60}?"
 _ORDERS = re.compile(
     r"(?i)\b(?:ignore|disregard|forget|override|bypass|overrule)\b" + _GAP
-    + r"\b(?:instructions?|rules?|prompts?|guidelines?|directions?|polic(?:y|ies)|safety|approvals?|restrictions?)\b"
+    + r"\b(?:instructions?|rules?|prompts?|guidelines?|directions?|polic(?:y|ies)|safety|approvals?"
+    r"|restrictions?)\b"
     r"|\b(?:system|developer|hidden)\s+(?:prompt|message|instructions?)\b"
     r"|\b(?:new|updated|revised|real|true)\s+(?:system\s+)?instructions?\s*(?::|are\b)"
     r"|\byou\s+are\s+now\b|\bpretend\s+(?:to\s+be|you)\b|\bjailbreak|\bunrestricted\s+(?:mode|ai|assistant)\b"
     r"|\b(?:do\s+not|don['’]?t|never|without)\s+(?:tell|telling|inform|informing|mention|mentioning|alert"
     r"|alerting|ask|asking|notify|notifying)" + _GAP + r"\b(?:user|human|person|developer|owner|anyone)\b"
     r"|\b(?:send|upload|post|exfiltrate|forward|leak|email|transmit)\b" + _GAP
-    + r"\b(?:to\s+https?:|to\s+[\w.-]+@|secrets?|credentials?|tokens?|api\s+keys?|passwords?|environment\s+variables)"
+    + r"\b(?:to\s+https?:|to\s+[\w.-]+@|secrets?|credentials?|tokens?|api\s+keys?|passwords?"
+    r"|environment\s+variables)"
     r"|\b(?:when|if|once)\s+you\s+(?:see|read|load)\s+(?:this|the)\s+(?:message|memory|entry|note|text)\b"
     r"|\b(?:curl|wget)\b[^|\n]{0,200}\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|\bbase64\s+(?:-d|--decode)\b[^|\n]{0,80}\|"
 )  # fmt: skip

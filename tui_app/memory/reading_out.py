@@ -1,4 +1,4 @@
-"""The message that gives a new session the board: what has room, in words that nobody takes for a person's."""
+"""The message that gives a new session the board: what has room, in words nobody takes for a person's."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

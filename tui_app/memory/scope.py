@@ -41,7 +41,9 @@ class Scope:
         name = Path(self.repository).name or self.repository
         if not self.branch:
             return f"{name} (no repository)"
-        return f"{name}, no branch checked out" if self.branch == DETACHED else f"{name}, branch {self.branch}"
+        return (
+            f"{name}, no branch checked out" if self.branch == DETACHED else f"{name}, branch {self.branch}"
+        )
 
 
 def scope_of(folder: Path) -> Scope:

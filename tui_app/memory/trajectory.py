@@ -1,4 +1,4 @@
-"""A session as the model reads it that keeps the board: data between markers, in parts that fit its window."""
+"""A session as the model reads it that keeps the board: data between markers, in parts that fit it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def parts_of(items: Sequence[Item], budget: int, count: Callable[[str], int]) ->
     """Cut what was said into parts.
 
     Args:
-        items: The messages to read, oldest first; the board itself, system prompts and summaries are left out.
+        items: The messages to read, oldest first; the board, system prompts and summaries are left out.
         budget: Tokens a part may take.
         count: Tokens of a text.
 

@@ -119,7 +119,13 @@ class Head:
 def head_of(seq: int, time: float, payload: Payload) -> Head:
     """Take the light fields out of a payload."""
     base = Head(seq=seq, type=payload.TYPE, time=time)
-    return _conversation(base, payload) or _compactions(base, payload) or _memory(base, payload) or _others(base, payload) or base
+    return (
+        _conversation(base, payload)
+        or _compactions(base, payload)
+        or _memory(base, payload)
+        or _others(base, payload)
+        or base
+    )
 
 
 def _conversation(base: Head, payload: Payload) -> Head | None:
