@@ -1,9 +1,8 @@
 """Putting together what a conversation needs of the context board."""
 
 import time
-from functools import partial
-from pathlib import Path
 
+from tui_app.conversation.boards import boards_in, lock_of
 from tui_app.conversation.bus import EventBus
 from tui_app.conversation.remembering.inbox import BoardInbox
 from tui_app.conversation.remembering.reader import SessionReader
@@ -12,21 +11,8 @@ from tui_app.conversation.remembering.telling import LogOf, Telling
 from tui_app.conversation.request import Opening
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.writers import SummaryWriters
-from tui_app.memory.sqlite_store import SqliteBoardStore
-from tui_app.paths import Paths
-from tui_app.session.database import connect
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings_memory import memory_settings
-
-
-def boards_in(database: Path) -> SqliteBoardStore:
-    """The boards that stand in a sessions file; it is made when it is first used."""
-    return SqliteBoardStore(partial(connect, database, read_only=False))
-
-
-def lock_of(paths: Paths) -> Path:
-    """Held by the one program that reads sessions for their boards."""
-    return paths.data / "memory.lock"
 
 
 def remembering_of(

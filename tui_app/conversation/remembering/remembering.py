@@ -32,6 +32,7 @@ _TRIES = 3
 _LOOKS, _BETWEEN_S = 3, 2.0
 """Times, and seconds between them, that sessions still held by a window that closes are looked at again."""
 NOTHING_NEW = "Nothing has been said in this session since it was read for the context board."
+OFF = "Memory is switched off: enabled under [memory] in the settings switches it on."
 RUNNING = "The context board is being brought up to date already."
 
 
@@ -87,6 +88,9 @@ class Remembering:
 
     def run(self) -> None:
         """Read this session now, because a person asks for it; a notice says what came of it."""
+        if not self.settings.enabled:
+            self.history.append(Notice(text=OFF))
+            return
         if self._by_hand:
             self.history.append(Notice(text=RUNNING))
             return
