@@ -129,10 +129,8 @@ def _forgotten(opened: "OpenSession", number: int) -> _Result:
 
 
 def _worded(opened: "OpenSession", entry: Entry | None, text: str) -> _Result:
-    if entry is None:
-        done = opened.remembering.add(text)
-    else:
-        done = opened.remembering.edit(entry.id, text)
+    board = opened.remembering
+    done = board.add(text) if entry is None else board.edit(entry.id, text)
     told = f"Kept as entry {done.entry.id}." if done.new else f"Entry {done.entry.id} says so already."
     return _Result(told=told, entry=done.entry.id)
 

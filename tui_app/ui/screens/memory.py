@@ -153,7 +153,8 @@ class MemoryScreen(FilterDialog[MemoryChoice]):
         """Ask, then dismiss with the entry to forget."""
         if (entry := self._at) is None:
             return
-        question = f'Forget "{one_line(entry.text, 120)}"? No later session is told; it does not come back by itself.'
+        said = one_line(entry.text, 120)
+        question = f'Forget "{said}"? No later session is told; it does not come back by itself.'
 
         def decided(yes: bool | None) -> None:
             if yes:
