@@ -99,8 +99,8 @@ def test_a_submodule_is_a_repository_of_its_own(tmp_path: Path) -> None:
 def renamed(root: Path, old: str, new: str) -> None:
     log = root / ".git/logs/refs/heads" / new
     log.parent.mkdir(parents=True, exist_ok=True)
-    line = f"{'0' * 40} {'0' * 40} Ada <a@b> 1767268800 +0000\tBranch: renamed refs/heads/{old} to refs/heads/{new}\n"
-    log.write_text(line)
+    said = f"Branch: renamed refs/heads/{old} to refs/heads/{new}"
+    log.write_text(f"{'0' * 40} {'0' * 40} Ada <a@b> 1767268800 +0000\t{said}\n")
     (root / ".git/HEAD").write_text(f"ref: refs/heads/{new}\n")
 
 

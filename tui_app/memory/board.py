@@ -17,11 +17,12 @@ _ALIKE = 0.8
 """Share of words from which two entries of a kind say the same, so that the newer one replaces the older."""
 _FEWEST = 4
 """Words below which entries are only alike when they are equal."""
-_VALUES = re.compile(r"\d[\w.]*|`[^`]+`|\"[^\"]+\"")
+_VALUES = re.compile(r"(?<!\w)\d[\w.]*|`[^`]+`|\"[^\"]+\"")
 _NEGATION = re.compile(
     r"(?i)\b(?:not|never|no|don['’]?t|avoid|without|stop|cannot|can['’]?t|nicht|kein\w*|nie|pas|jamais|nunca)\b"
 )
-_RULES: frozenset[EntryKind] = frozenset({"rule"})
+_WITH_VALUES: frozenset[EntryKind] = frozenset({"rule", "decision"})
+"""Kinds of which only one value can hold at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +161,19 @@ def _refuse_pruned(draft: Draft, key: str, everything: Sequence[Entry]) -> None:
 
 
 def _replaces(draft: Draft, entry: Entry) -> bool:
-    """Whether a draft says anew what an entry says, or with another value."""
-    if entry.kind != draft.kind or (entry.made_by == PERSON and draft.made_by != PERSON):
+    """Whether a draft says anew what an entry says, or a rule or decision with another value.
+
+    A person's own neither replaces anything by itself nor is replaced: they edit what they want changed.
+    """
+    if entry.kind != draft.kind or PERSON in (entry.made_by, draft.made_by):
         return False
-    if draft.made_by in (PERSON, EXTRACTION) and draft.kind in ("command", "file"):
+    if draft.made_by == EXTRACTION and draft.kind in ("command", "file"):
         return _subject(draft.text) == _subject(entry.text)
-    new, old = _words(draft.text), _words(entry.text)
+    values = draft.kind in _WITH_VALUES
+    new, old = _words(draft.text, values=values), _words(entry.text, values=values)
     if min(len(new), len(old)) < _FEWEST:
         return False
-    if draft.kind in _RULES and bool(_NEGATION.search(draft.text)) != bool(_NEGATION.search(entry.text)):
+    if draft.kind == "rule" and bool(_NEGATION.search(draft.text)) != bool(_NEGATION.search(entry.text)):
         # The opposite of a rule, about the very same thing, takes its place.
         return new == old
     return len(new & old) >= _ALIKE * len(new | old)
@@ -179,6 +184,7 @@ def _subject(text: str) -> str:
     return text.partition(" · ")[0]
 
 
-def _words(text: str) -> frozenset[str]:
-    """Words of a text less its values and what denies it."""
-    return frozenset(key_of(_NEGATION.sub(" ", _VALUES.sub(" ", text))).split())
+def _words(text: str, *, values: bool) -> frozenset[str]:
+    """Words of a text less what denies it, and less its values where those may change."""
+    text = _VALUES.sub(" ", text) if values else text
+    return frozenset(key_of(_NEGATION.sub(" ", text)).split())

@@ -59,7 +59,7 @@ class MemoryScreen(FilterDialog[MemoryChoice]):
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/memory.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f4", "edit", "Edit", show=False, id="memory.edit", tooltip="Word the marked entry anew."),
-        Binding("f6", "add", "Add", show=False, id="memory.add", tooltip="Put something on the board yourself."),
+        Binding("f6", "add", "Add", show=False, id="memory.add", tooltip="Put something on the board."),
         Binding(
             "f8", "forget", "Forget", show=False, id="memory.forget",
             tooltip="Take the marked entry off the board, after a question.",
