@@ -34,6 +34,7 @@ _MARKUP = re.compile(
     r"|system[_-]reminder|transcript)\b[^>]{0,80}>|\[/?INST\]|^\s*(?:system|assistant|developer)\s*:"
 )
 """Signs by which models tell who speaks; on a board they have no meaning but to deceive."""
+_ESCAPES = re.compile(r"\x1b\[[0-?]{0,40}[ -/]{0,8}[@-~]|\x1b\][^\x07\x1b]{0,400}(?:\x07|\x1b\\\\)")
 _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 
 
@@ -44,7 +45,8 @@ class NotRemembered(Exception):
 def plain(text: str) -> str:
     """One line without characters that cannot be seen."""
     seen = "".join(
-        " " if char.isspace() else "" if unicodedata.category(char) in _INVISIBLE else char for char in text
+        " " if char.isspace() else "" if unicodedata.category(char) in _INVISIBLE else char
+        for char in _ESCAPES.sub("", text)
     )
     return " ".join(seen.split())
 
