@@ -23,6 +23,8 @@ class Task:
     session: str
     after: int = 0
     """Log number up to which it has been read before."""
+    folders: tuple[str, ...] = ()
+    """Where it was held, and the repository's."""
 
     @property
     def until(self) -> int:
@@ -54,7 +56,7 @@ async def extract(task: Task, board: ContextBoard, changed: Callable[[], object]
         before: Leave out what comes from this log number on; 0 leaves nothing out.
     """
     # Finding them takes a second for a long session, and nothing is changed meanwhile.
-    drafts = await asyncio.to_thread(drafts_of, task.items, task.session, task.after)
+    drafts = await asyncio.to_thread(drafts_of, task.items, task.session, task.after, task.folders)
     outcome = Outcome(parts=1)
     for draft in drafts:
         if not before or draft.seq < before:

@@ -64,9 +64,8 @@ async def read_sessions(
             if who := holder(folder.lock_file):
                 yield Reading(info.id, held=who)
                 continue
-            model = opening.model or info.model
             scope = await asyncio.to_thread(scope_of, Path(info.cwd))
-            done = await _reader(opening, model, telling).read(info.id, model, scope)
+            done = await _reader(opening, info, telling).read(info, scope, opening.model)
             if done is not None:
                 telling.append(info.id, done)
             asked = due[info.id].asked if info.id in due else None
@@ -74,13 +73,13 @@ async def read_sessions(
             yield Reading(info.id, done)
 
 
-def _reader(opening: Opening, model: str, telling: Telling) -> SessionReader:
+def _reader(opening: Opening, info: SessionInfo, telling: Telling) -> SessionReader:
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     return SessionReader(
         boards_in(opening.paths.database),
         opening.paths.database,
         ModelShelf(opening.env, opening.settings.endpoints, limits),
-        TextCounter(encoding_name(model)),
+        TextCounter(encoding_name(opening.model or info.model)),
         memory_settings(opening.settings.memory),
         opening.settings.summary_timeout_s,
         told=telling.tell,

@@ -26,7 +26,7 @@ from tui_app.memory.consolidate import Outcome, Task, ask, extract
 from tui_app.memory.consolidation_agent import ConsolidationAgent
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
-from tui_app.session.store import Store
+from tui_app.session.store import SessionInfo, Store
 from tui_app.session.visibility import MESSAGES
 from tui_app.settings_memory import MemorySettings
 
@@ -53,13 +53,13 @@ class SessionReader:
     told: Callable[[], object] = field(default=lambda: None)
     """Called after changes, to have them told."""
 
-    async def read(self, session: str, model: str, scope: Scope) -> MemoryConsolidated | None:
+    async def read(self, session: SessionInfo, scope: Scope, model: str = "") -> MemoryConsolidated | None:
         """Read what has been said in a session since it was read last.
 
         Args:
-            session: Its id.
-            model: Name of its model.
+            session: Which one.
             scope: Whose board is kept.
+            model: Name of the model that reads it; empty is its own, or the one that is set.
 
         Returns:
             What came of it; None where there is nothing new. Whatever a model fails at, rules do.
@@ -68,18 +68,19 @@ class SessionReader:
             sqlite3.Error: if the file cannot be used.
         """
         started = monotonic()
-        after = await asyncio.to_thread(self.boards.read_until, session)
-        items = await asyncio.to_thread(said_in, self.database, session)
-        task = Task(items=items, session=session, after=after)
+        after = await asyncio.to_thread(self.boards.read_until, session.id)
+        items = await asyncio.to_thread(said_in, self.database, session.id)
+        folders = (session.cwd, scope.repository)
+        task = Task(items=items, session=session.id, after=after, folders=folders)
         if task.until <= after:
             return None
-        done = await self._read(task, model, ContextBoard(self.boards, scope, self.settings.max_entries))
-        await asyncio.to_thread(self.boards.done, session, task.until, asked=_KEEP_DUE)
+        board = ContextBoard(self.boards, scope, self.settings.max_entries)
+        done = await self._read(task, model or self.settings.model or session.model, board)
+        await asyncio.to_thread(self.boards.done, session.id, task.until, asked=_KEEP_DUE)
         self.told()
         return replace(done, read_until=task.until, duration_s=round(monotonic() - started, 3))
 
-    async def _read(self, task: Task, model: str, board: ContextBoard) -> MemoryConsolidated:
-        name = self.settings.model or model
+    async def _read(self, task: Task, name: str, board: ContextBoard) -> MemoryConsolidated:
         agent, why = await self._agent(name)
         if agent is not None:
             try:
@@ -99,7 +100,9 @@ class SessionReader:
         self.boards.done(task.session, until, asked=_KEEP_DUE)
 
     async def _agent(self, name: str) -> tuple[ConsolidationAgent | None, str]:
-        """Who asks a model, or why there is none; for one that works without a model no reason."""
+        """Who asks a model, or why there is none; for what was held without a model no reason."""
+        if not name:
+            return None, ""
         try:
             model = await self.shelf.get(name)
         except Exception as error:  # an SDK may raise anything

@@ -239,7 +239,7 @@ class Remembering:
             try:
                 if begin:
                     self.boards.begun(session)
-                done = await self.reader.read(session, self.history.store.info(session).model, scope)
+                done = await self.reader.read(self.history.store.info(session), scope)
                 if done is not None:
                     self._log_to(session, done)
                 return done
