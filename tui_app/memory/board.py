@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tui_app.memory.entries import EXTRACTION, PERSON, Draft, Entry, EntryKind, Maker
@@ -17,12 +17,13 @@ _ALIKE = 0.8
 """Share of words from which two entries of a kind say the same, so that the newer one replaces the older."""
 _FEWEST = 4
 """Words below which entries are only alike when they are equal."""
-_VALUES = re.compile(r"(?<!\w)\d[\w.]*|`[^`]+`|\"[^\"]+\"")
+_NUMBER = re.compile(r"(?<!\w)\d[\w.]*")
+_VALUE = re.compile(rf"{_NUMBER.pattern}|`[^`]+`|\"[^\"]+\"")
 _NEGATION = re.compile(
     r"(?i)\b(?:not|never|no|don['’]?t|avoid|without|stop|cannot|can['’]?t|nicht|kein\w*|nie|pas|jamais|nunca)\b"
 )
-_WITH_VALUES: frozenset[EntryKind] = frozenset({"rule", "decision"})
-"""Kinds of which only one value can hold at a time."""
+_VALUES: Mapping[EntryKind, re.Pattern[str]] = {"rule": _VALUE, "decision": _NUMBER}
+"""Kinds of which one value holds at a time, and what is one: decisions put names in code marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +170,8 @@ def _replaces(draft: Draft, entry: Entry) -> bool:
         return False
     if draft.made_by == EXTRACTION and draft.kind in ("command", "file"):
         return _subject(draft.text) == _subject(entry.text)
-    values = draft.kind in _WITH_VALUES
-    new, old = _words(draft.text, values=values), _words(entry.text, values=values)
+    value = _VALUES.get(draft.kind)
+    new, old = _words(draft.text, value), _words(entry.text, value)
     if min(len(new), len(old)) < _FEWEST:
         return False
     if draft.kind == "rule" and bool(_NEGATION.search(draft.text)) != bool(_NEGATION.search(entry.text)):
@@ -184,7 +185,7 @@ def _subject(text: str) -> str:
     return text.partition(" · ")[0]
 
 
-def _words(text: str, *, values: bool) -> frozenset[str]:
+def _words(text: str, value: re.Pattern[str] | None) -> frozenset[str]:
     """Words of a text less what denies it, and less its values where those may change."""
-    text = _VALUES.sub(" ", text) if values else text
+    text = value.sub(" ", text) if value is not None else text
     return frozenset(key_of(_NEGATION.sub(" ", text)).split())

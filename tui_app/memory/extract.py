@@ -25,20 +25,21 @@ _MOST: dict[EntryKind, int] = {"rule": 20, "decision": 8, "command": 6, "file": 
 _WEIGHTS: dict[EntryKind, float] = {"rule": 4.0, "decision": 2.0, "command": 1.5, "file": 1.2}
 _STANDING = re.compile(
     r"(?i)\b(?:always|never|every time|from now on|going forward|no matter|under no circumstances"
-    r"|at all times|prefer|avoid|must(?:\s?n[o'’]?t)?|refrain|stick to|make sure|ask (?:me )?before|not allowed|forbidden"
-    r"|immer|niemals|nie|ab jetzt|stets|vermeide\w*|musst?|müssen|darf(?:st)?|dürfen"
-    r"|toujours|jamais|évite[rz]?|doit|dois|devez|interdit|siempre|nunca|jamás|evita[r]?|debe[ns]?|prohibido)\b"
+    r"|at all times|prefer|avoid|must(?:\s?n[o'’]?t)?|refrain|stick to|make sure|ask (?:me )?before"
+    r"|not allowed|forbidden|immer|niemals|nie|ab jetzt|stets|vermeide\w*|musst?|müssen|darf(?:st)?|dürfen"
+    r"|toujours|jamais|évite[rz]?|doit|dois|devez|interdit|siempre|nunca|jamás|evita[r]?|debe[ns]?"
+    r"|prohibido)\b"
     r"|(?:^|[,;:.–-] |\bplease |\band |\bbut |\bso )"
     r"(?:do not|don['’]?t|bitte (?:nicht|kein\w*)|keep|leave)\b"
     r"|必须|不要|禁止|务必|总是|始终|绝不|请勿|一定要|不准|必ず|しないで"
 )
-"""Words that make a rule hold beyond the task at hand; most sentences that steer are about that task alone."""
+"""Words that make a rule hold beyond the task at hand; most that steer are about that task alone."""
 _ITEM = re.compile(r"^\s*(?:\d{1,3}[.)]|[-*#>|])\s")
 """Lines of a list somebody handed over, such as the steps of a plan."""
 _REASON = re.compile(
     r"(?i)\b(?:because|since|so that|in order to|rather than|instead of|to avoid|decided|chose|chosen"
-    r"|agreed|opted|settled on|going with|root cause|trade-?off|weil|damit|statt|entschieden|parce que|afin de|décidé"
-    r"|plutôt que|porque|para que|decidido|en lugar de)\b|因为|决定|选择|原因|而不是"
+    r"|agreed|opted|settled on|going with|root cause|trade-?off|weil|damit|statt|entschieden|parce que"
+    r"|afin de|décidé|plutôt que|porque|para que|decidido|en lugar de)\b|因为|决定|选择|原因|而不是"
 )
 """A decision is worth keeping with its reason, or where it says that it is one."""
 _SAYS_SOMETHING = 3
