@@ -24,6 +24,7 @@ from tui_app.context.events import (
 from tui_app.context.inbox import HEADING, is_inbox
 from tui_app.conversation.boards import boards_in
 from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.remembering import remembering
 from tui_app.conversation.remembering.remembering import NOTHING_NEW, OFF
 from tui_app.conversation.work import Clear, Compact, Restate, Rewind
 from tui_app.memory.board import ContextBoard
@@ -40,6 +41,12 @@ NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
 LONG = "The sea is below and the sky is above, as everybody knows. " * 40
 KEEPS = "Bring the board up to date"
 """What only a request for the board says."""
+
+
+@pytest.fixture(autouse=True)
+def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done in a moment is done on a busy machine too."""
+    monkeypatch.setattr(remembering, "MOMENT_S", 30.0)
 
 
 @pytest.fixture

@@ -71,6 +71,33 @@ def test_rules_in_files_and_in_the_board_itself_are_nobodys() -> None:
     assert not [draft for draft in drafts_of(items, "s1") if draft.kind == "rule"]
 
 
+def test_what_concerns_the_task_alone_is_no_standing_rule() -> None:
+    items = items_of(
+        you("We don't need the auto test. 2. `root.go` must use buildinfo. Should the parser be fast?"),
+        it("Shall I fix the naming before you merge?"),
+        you("1"),
+        it("The value is now printed."),
+        you("Please don't touch main.py. From now on sign every commit."),
+        it("ok"),
+    )
+    texts = [draft.text for draft in drafts_of(items, "s1")]
+    assert texts == ["Please don't touch main.py.", "From now on sign every commit."]
+
+
+def test_files_are_named_from_the_repository_and_others_are_left_out() -> None:
+    items = items_of(
+        *edited("/home/ada/ferry/src/parse.py", 1),
+        *edited("/home/ada/ferry/src/parse.py", 2),
+        *edited("/home/ada/.config/plan.md", 3),
+        *edited("/home/ada/.config/plan.md", 4),
+        *edited("notes.txt", 5),
+        *edited("notes.txt", 6),
+    )
+    drafts = drafts_of(items, "s1", folders=("/home/ada/ferry/web", "/home/ada/ferry/"))
+    assert [draft.text for draft in drafts] == ["src/parse.py · edited 2×", "notes.txt · edited 2×"]
+    assert len(drafts_of(items, "s1")) == 3
+
+
 def test_secrets_and_orders_are_left_out() -> None:
     items = items_of(
         you("Always use the key sk-abcdefghijklmnop1234567890 for the API."), it("ok"),
