@@ -111,6 +111,8 @@ class Settings:
     """Megabytes the process may hold before caches are dropped, then the history compacted; 0 is no limit."""
     provider_compaction: bool = False
     """Whether providers that can compact a conversation by themselves are asked to."""
+    memory: Mapping[str, object] = field(default_factory=dict)
+    """What is remembered of repositories; see ``settings_memory``."""
     telemetry: Mapping[str, str] = field(default_factory=dict)
     """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from tui_app.settings_hooks import HOOKS
+from tui_app.settings_memory import MEMORY
 from tui_app.settings_names import ACTION_KEYS, key_pattern
 from tui_app.settings_policies import OWN_POLICIES, POLICY, SHARE
 from tui_app.settings_rules import Address, Choice, Flag, Group, Number, Rule, Table, Text
@@ -73,6 +74,7 @@ RULES: Mapping[str, Rule] = {
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
     "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "provider_compaction": Flag(),
+    "memory": MEMORY,
     "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
 }
 OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {

@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.fact_extractors.typed import only_reminds
+from tui_app.context.inbox import is_inbox_part
 from tui_app.context.stages.marks import is_digest, is_digest_part
 
 
@@ -64,9 +65,11 @@ def answers_of(message: ModelMessage) -> tuple[str, ...]:
 
 def is_prompt(message: ModelMessage) -> bool:
     """Whether a person (or a program in their place) said something here."""
-    return isinstance(message, ModelRequest) and any(
-        isinstance(part, UserPromptPart) and not is_digest_part(part) for part in message.parts
-    )
+    return isinstance(message, ModelRequest) and any(map(_is_said, message.parts))
+
+
+def _is_said(part: object) -> bool:
+    return isinstance(part, UserPromptPart) and not (is_digest_part(part) or is_inbox_part(part))
 
 
 def is_request(message: ModelMessage) -> bool:
@@ -75,7 +78,7 @@ def is_request(message: ModelMessage) -> bool:
 
 
 def _reminds(part: object) -> bool:
-    if not isinstance(part, UserPromptPart) or is_digest_part(part):
+    if not isinstance(part, UserPromptPart) or not _is_said(part):
         return True
     pieces = [part.content] if isinstance(part.content, str) else part.content
     return all(isinstance(piece, str) and only_reminds(piece) for piece in pieces)
@@ -94,11 +97,11 @@ def is_sealed(message: ModelMessage) -> bool:
 
 
 def is_system(message: ModelMessage) -> bool:
-    """Whether the message holds nothing but system prompts."""
+    """Whether the message holds nothing but system prompts, or the context board, which stays like one."""
     return (
         isinstance(message, ModelRequest)
         and bool(message.parts)
-        and all(isinstance(part, SystemPromptPart) for part in message.parts)
+        and all(isinstance(part, SystemPromptPart) or is_inbox_part(part) for part in message.parts)
     )
 
 

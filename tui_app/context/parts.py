@@ -31,6 +31,7 @@ from pydantic_core import to_json
 
 from tui_app.context.attachments import attachment_tokens, file_name, text_of
 from tui_app.context.encodings import TextCounter
+from tui_app.context.inbox import is_inbox_part
 
 Costs = list[tuple[str, int]]
 """Tokens by category; the first entry is what the part mainly is."""
@@ -82,7 +83,8 @@ def _request_part(part: object, text: TextCounter) -> Costs | None:
         case InstructionDeltaPart():
             return [("system", text.count(part.render()))]
         case UserPromptPart():
-            return _user_content(part.content, text)
+            costs = _user_content(part.content, text)
+            return [("memory", costs[0][1])] if is_inbox_part(part) else costs
         case BaseToolReturnPart():
             return _tool_return(part, text)
         case RetryPromptPart():

@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.attachments import file_name
+from tui_app.context.inbox import is_inbox_part
 from tui_app.context.items import Item
 from tui_app.context.stages.marks import is_digest_part
 
@@ -115,6 +116,6 @@ def prompts_of(items: Iterable[Item]) -> list[tuple[int, str]]:
             said.extend(
                 (item.key, prompt_text(part))
                 for part in item.message.parts
-                if isinstance(part, UserPromptPart) and not is_digest_part(part)
+                if isinstance(part, UserPromptPart) and not (is_digest_part(part) or is_inbox_part(part))
             )
     return said

@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from tui_app.context.inbox import is_inbox_part
 from tui_app.context.items import answer_id
 from tui_app.context.stages.marks import is_digest_part
 
@@ -41,5 +42,5 @@ def _kind(part: ModelRequestPart) -> str:
     if isinstance(part, CompactionPart):
         return "summary"
     if isinstance(part, UserPromptPart):
-        return "digest" if is_digest_part(part) else "prompt"
+        return "digest" if is_digest_part(part) else "inbox" if is_inbox_part(part) else "prompt"
     return "other" if answer_id(part) is None else "answer"

@@ -70,8 +70,8 @@ def summary_prompt(
         language: English name of the language the user writes in; empty when it is not known.
         instructions: What else the person wants of the notes; may be empty.
     """
-    pieces = [f"<notes_so_far>\n{_inert(notes)}\n</notes_so_far>"] if notes else []
-    pieces.append(f"<transcript>\n{_inert(part)}\n</transcript>")
+    pieces = [f"<notes_so_far>\n{inert(notes)}\n</notes_so_far>"] if notes else []
+    pieces.append(f"<transcript>\n{inert(part)}\n</transcript>")
     if notes:
         pieces.append("Update the notes so far with this stretch of the transcript; keep what still holds.")
     else:
@@ -79,7 +79,7 @@ def summary_prompt(
     if focus.strip():
         pieces.append(f"Above all keep what concerns: {' '.join(focus.split())}")
     if instructions.strip():
-        pieces.append(f"The user also asks of these notes:\n{_inert(instructions.strip())}")
+        pieces.append(f"The user also asks of these notes:\n{inert(instructions.strip())}")
     if language:
         pieces.append(
             f"The user writes {language}: write the notes in {language}, with the headings as given."
@@ -96,7 +96,7 @@ def quoted_message(text: str) -> str:
     return _INNER_LINE.sub("\n  ", _BREAK.sub("\n", text))
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
     """Make sure quoted text can neither close nor open the markers around it."""
     return _MARKER.sub(r"<\\", text)
 

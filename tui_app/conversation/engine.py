@@ -141,7 +141,7 @@ class Engine:
             return
         subscription = opened.conversation.watch()
         forwarding = asyncio.create_task(self._forward(aiter(subscription)))
-        preparing = asyncio.create_task(opened.prepare())
+        preparing = asyncio.create_task(opened.live())
         preparing.add_done_callback(_log_defect)
         self._opened.set_result(opened)
         await self._stopping.wait()

@@ -34,6 +34,7 @@ from tui_app.conversation.hooks.tools import ToolHooks
 from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.policy_change import PolicySwitch, policy_of
+from tui_app.conversation.remembering import Remembering, remembering_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.standing_files import StandingFiles
@@ -63,6 +64,7 @@ class OpenSession:
     hooks: Hooks
     telemetry: Telemetry
     memory: MemoryGuard
+    remembering: Remembering
 
     async def prepare(self) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -80,11 +82,17 @@ class OpenSession:
         if start is not None:
             self.hooks.started(start)
 
+    async def live(self) -> None:
+        """Prepare, then read behind everything else the sessions that are over."""
+        await self.prepare()
+        self.remembering.start()
+
     async def close(self) -> None:
         """End the session; one in which nothing was ever said leaves no trace."""
         try:
             await self.memory.close()
             await self.conversation.close()
+            await self.remembering.close()
             session = self.conversation.session
             if self.store.info(session).messages == 0:
                 self.store.delete(session)
@@ -191,7 +199,13 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     history.sync_files()
     compactions = Compactions(history, compactor, runner)
     models = ModelSwitch(history, shelf, text, compactions, carried, place.recorded)
-    turns = Turns(history, attempts(opening.settings, runner, models), Workspace(opening.cwd))
+    remembering = remembering_of(opening, history, writers, bus)
+    turns = Turns(
+        history,
+        attempts(opening.settings, runner, models),
+        Workspace(opening.cwd),
+        remembering.inbox.deliver,
+    )
     conversation = Conversation(
         history=history,
         turns=turns,
@@ -203,8 +217,9 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     )
     memory = MemoryGuard(conversation, opening.settings.memory_limit_mb)
     return OpenSession(
-        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory
-    )
+        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory,
+        remembering,
+    )  # fmt: skip
 
 
 def _history(place: _Place, text: TextCounter, bus: EventBus) -> SessionHistory:

@@ -1,7 +1,7 @@
 """One prompt from the queue to its answer: logged, run, and closed whatever happens."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -22,6 +22,10 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Prompt
 
 
+async def _nothing() -> None:
+    """Nothing waits to be delivered."""
+
+
 @dataclass(slots=True)
 class Turns:
     """Runs the turns of one conversation."""
@@ -30,6 +34,8 @@ class Turns:
     attempts: Attempts
     workspace: Workspace
     """Where attached files are read."""
+    deliver: Callable[[], Awaitable[None]] = _nothing
+    """Puts in front of a first prompt what earlier sessions have left for it."""
 
     async def run(self, prompt: Prompt, model: Model) -> TurnEnd:
         """Send a prompt and follow it to its end; every outcome is an event.
@@ -41,6 +47,7 @@ class Turns:
         # What was said of a request that then failed says nothing about the next one.
         history.take_distrust()
         files = await self._files(prompt)
+        await self.deliver()
         request = _request(prompt.text, files)
         if (error := self._too_large(request)) is not None:
             history.append(error)
@@ -89,6 +96,7 @@ class Turns:
         """Refuse, before anything is sent, a prompt that cannot fit even alone."""
         usage = self.history.usage()
         needed = self.history.weigh(Item(0, request)).total + usage.parts.system + usage.parts.tools
+        needed += usage.parts.memory
         if needed <= most(usage.window):
             return None
         return too_large(usage.window, needed)

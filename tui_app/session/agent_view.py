@@ -18,7 +18,6 @@ from tui_app.context.events import (
     RewriteUndone,
     SessionClear,
     SessionRewind,
-    SystemMessage,
     ToolArchived,
     ToolResult,
     UserMessage,
@@ -26,7 +25,7 @@ from tui_app.context.events import (
 from tui_app.context.measure import Weighed
 from tui_app.session.heads import Head
 from tui_app.session.view_items import ALONE, ViewItem, in_ranges, weighed
-from tui_app.session.visibility import MESSAGES, STAND_INS, Seen, seen
+from tui_app.session.visibility import CARRYING, LEADING, MESSAGES, STAND_INS, Seen, seen
 
 __all__ = ["MESSAGES", "AgentView", "ViewItem", "fold_agent_view", "in_ranges", "weighed"]
 
@@ -66,7 +65,7 @@ class AgentView:
         Returns:
             Whether the view was rewritten (not merely extended at its end).
         """
-        if head.type in MESSAGES:
+        if head.type in CARRYING:
             self._items.append(ViewItem(head))
             return False
         if head.type == MessagePinned.TYPE:
@@ -259,7 +258,7 @@ class AgentView:
         if place:
             return place
         for index, item in enumerate(self._items):
-            if item.visible and item.head.type != SystemMessage.TYPE:
+            if item.visible and item.head.type not in LEADING:
                 break
             if item.visible:
                 place = index + 1
@@ -280,7 +279,7 @@ class AgentView:
 
     def _hide_from(self, first: int, by: int) -> None:
         """Hide everything visible from number ``first`` on, summaries included."""
-        self._hide(first, by, MESSAGES | STAND_INS)
+        self._hide(first, by, CARRYING | STAND_INS)
         self.undone.clear()
 
     def _hide(self, first: int, by: int, types: frozenset[str]) -> None:

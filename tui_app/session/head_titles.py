@@ -4,7 +4,10 @@ from tui_app.context.events import (
     CompactionComplete,
     CompactionEdited,
     HookRan,
+    MemoryConsolidated,
+    MemoryInbox,
     MemoryPressure,
+    MemoryPruned,
     ToolArchived,
     ToolNormalised,
     ToolOffloaded,
@@ -83,3 +86,24 @@ def hook_title(payload: HookRan) -> str:
         return f"{name} {payload.reason}"
     printed = " ".join(payload.output.split())
     return f"{name} · {printed}" if printed else name
+
+
+def inbox_title(payload: MemoryInbox) -> str:
+    """What a session was given from earlier ones."""
+    count = payload.entries
+    more = f", {payload.left_out} more had no room" if payload.left_out else ""
+    return f"context board: {count} {'entry' if count == 1 else 'entries'} from earlier sessions{more}"
+
+
+def pruned_title(payload: MemoryPruned) -> str:
+    """What was taken off the board, and why."""
+    why = f"replaced by {payload.replaced_by}" if payload.replaced_by else payload.reason
+    return f"no longer remembered{f' ({why})' if why else ''}: {payload.text}"
+
+
+def consolidated_title(payload: MemoryConsolidated) -> str:
+    """What came of reading a session for the board."""
+    if payload.outcome != "success":
+        return f"memory: the session could not be read: {payload.reason}"
+    by = payload.model or "extraction"
+    return f"memory: {payload.added} remembered, {payload.pruned} taken off, by {by}"

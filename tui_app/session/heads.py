@@ -17,6 +17,10 @@ from tui_app.context.events import (
     CompactionUndone,
     Error,
     HookRan,
+    MemoryAdded,
+    MemoryConsolidated,
+    MemoryInbox,
+    MemoryPruned,
     MessagePinned,
     ModelChange,
     Payload,
@@ -33,8 +37,11 @@ from tui_app.context.events import (
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.session.head_titles import (
     compaction_title,
+    consolidated_title,
     edit_title,
     hook_title,
+    inbox_title,
+    pruned_title,
     rewrite_title,
     truncation_title,
 )
@@ -114,7 +121,13 @@ class Head:
 def head_of(seq: int, time: float, payload: Payload) -> Head:
     """Take the light fields out of a payload."""
     base = Head(seq=seq, type=payload.TYPE, time=time)
-    return _conversation(base, payload) or _compactions(base, payload) or _others(base, payload) or base
+    return (
+        _conversation(base, payload)
+        or _compactions(base, payload)
+        or _memory(base, payload)
+        or _others(base, payload)
+        or base
+    )
 
 
 def _conversation(base: Head, payload: Payload) -> Head | None:
@@ -178,6 +191,21 @@ def _compactions(base: Head, payload: Payload) -> Head | None:
             return _with(base, title=rewrite_title(payload), tokens=payload.tokens, changes=changes)
         case RewriteUndone():
             return _with(base, ref=payload.rewrite)
+        case _:
+            return None
+
+
+def _memory(base: Head, payload: Payload) -> Head | None:
+    match payload:
+        case MemoryInbox():
+            return _with(base, title=inbox_title(payload), chars=len(payload.text), tokens=payload.tokens)
+        case MemoryAdded():
+            return _with(base, title=first_line(f"remembered: {payload.text}"), ref=payload.entry)
+        case MemoryPruned():
+            return _with(base, title=first_line(pruned_title(payload)), ref=payload.entry)
+        case MemoryConsolidated():
+            state = "" if payload.outcome == "success" else "failed"
+            return _with(base, title=first_line(consolidated_title(payload)), state=state)
         case _:
             return None
 

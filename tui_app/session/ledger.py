@@ -93,7 +93,7 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
 def _state(item: Seen) -> ItemState:
     if item.stage:
         return _FORMS[item.stage]
-    if item.kind == "system":
+    if item.kind in ("system", "memory"):
         return "stays"
     return "stand_in" if item.kind in _STAND_INS else "visible"
 

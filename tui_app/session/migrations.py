@@ -78,7 +78,41 @@ _VERSION_3 = (
     ) <> ''
     """,
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
+# The context boards. The code that reads and writes them lives in the room ``memory``.
+_VERSION_4 = (
+    """
+    CREATE TABLE memories (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        repository TEXT NOT NULL,
+        branch TEXT NOT NULL,
+        text TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        made_by TEXT NOT NULL,
+        session TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        time REAL NOT NULL,
+        weight REAL NOT NULL,
+        pruned REAL NOT NULL DEFAULT 0,
+        pruned_by TEXT NOT NULL DEFAULT '',
+        reason TEXT NOT NULL DEFAULT '',
+        replaced_by INTEGER NOT NULL DEFAULT 0,
+        added_told INTEGER NOT NULL DEFAULT 0,
+        pruned_told INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+    "CREATE INDEX memories_by_scope ON memories (repository, branch)",
+    """
+    CREATE TABLE consolidations (
+        session TEXT PRIMARY KEY,
+        repository TEXT NOT NULL,
+        branch TEXT NOT NULL,
+        asked REAL NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        read_until INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
 """Statements that lead from version N to N+1."""
 
 

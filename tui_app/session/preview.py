@@ -10,6 +10,7 @@ from tui_app.context.events import (
     CompactionEdited,
     Error,
     HookRan,
+    MemoryInbox,
     Record,
     SystemMessage,
     ToolCall,
@@ -138,7 +139,7 @@ class StoreBodies:
 def body_of(record: Record, entry: Entry) -> Body:
     """Full content of an event that is a row by itself."""
     match record.data:
-        case UserMessage(text=text) | SystemMessage(text=text):
+        case UserMessage(text=text) | SystemMessage(text=text) | MemoryInbox(text=text):
             return Body(text=text)
         case AssistantMessage(text=text, thinking=thinking):
             return Body(text=text, thinking=thinking)

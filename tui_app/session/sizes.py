@@ -9,6 +9,7 @@ from tui_app.context.events import (
     CompactionEdited,
     CompactionRedone,
     CompactionUndone,
+    MemoryInbox,
     Payload,
     RewriteUndone,
     SessionClear,
@@ -54,7 +55,7 @@ def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
         match data:
             case UsageInfo(usage=usage):
                 tokens, rewritten = int(usage["total"]), False
-            case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage():
+            case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage() | MemoryInbox():
                 tokens += sum(data.tokens.values())
             case CompactionUndone() | CompactionRedone() | SessionClear() | SessionRewind() | ViewRewrite():
                 rewritten = True

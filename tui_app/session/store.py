@@ -22,7 +22,7 @@ from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.database import connect
 from tui_app.session.heads import Head, first_line, head_of
 from tui_app.session.sizes import count_messages, tokens_after, view_tokens
-from tui_app.session.visibility import MESSAGES
+from tui_app.session.visibility import AFTERWARDS, MESSAGES
 
 _HEAD_COLUMNS = "seq, type, time, head"
 _ANY_MESSAGE = ", ".join("?" * len(MESSAGES))
@@ -153,12 +153,13 @@ class Store:
     def _touch(self, session: str, records: Sequence[Record]) -> None:
         kinds = [record.data.TYPE for record in records]
         messages = count_messages(kinds, self._last_message(session, before=records[0].seq))
+        used = next((record.time for record in reversed(records) if record.data.TYPE not in AFTERWARDS), None)
         prompts = (record.data.text for record in records if isinstance(record.data, UserMessage))
         self._db.execute(
-            "UPDATE sessions SET updated = ?, messages = messages + ?, tokens = ?,"
+            "UPDATE sessions SET updated = COALESCE(?, updated), messages = messages + ?, tokens = ?,"
             " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
             (
-                records[-1].time,
+                used,
                 messages,
                 self._tokens(session, [record.data for record in records]),
                 _plain(first_line(next(prompts, ""))),

@@ -13,6 +13,10 @@ from tui_app.context.events import (
     CompactionUndone,
     Error,
     HookRan,
+    MemoryAdded,
+    MemoryConsolidated,
+    MemoryInbox,
+    MemoryPruned,
     MessagePinned,
     ModelChange,
     PolicyChange,
@@ -43,6 +47,10 @@ _KINDS: dict[str, EntryKind] = {
     Error.TYPE: "error",
     HookRan.TYPE: "hook",
     CompactionEdited.TYPE: "rewrite",
+    MemoryInbox.TYPE: "memory",
+    MemoryAdded.TYPE: "memory",
+    MemoryPruned.TYPE: "memory",
+    MemoryConsolidated.TYPE: "memory",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "compaction", "rewrite"})
@@ -171,6 +179,8 @@ def entry_of(head: Head) -> Entry | None:
             state = _COMPACTION_STATES.get(head.state, "failed")
         case "error":
             state = "failed"
+        case "memory":
+            state = "failed" if head.state == "failed" else "ok"
         case "hook":
             state = _HOOK_STATES.get(head.state, "ok")
         case "assistant" if head.state == "interrupted":

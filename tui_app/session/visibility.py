@@ -11,6 +11,10 @@ from tui_app.context.events import (
     AssistantMessage,
     CompactionAcknowledged,
     CompactionComplete,
+    MemoryAdded,
+    MemoryConsolidated,
+    MemoryInbox,
+    MemoryPruned,
     SystemMessage,
     ToolArchived,
     ToolResult,
@@ -20,7 +24,7 @@ from tui_app.session.heads import Head
 
 MessageKind = Literal[
     "user", "assistant", "system", "tool_result", "tool_result_archived", "tool_summary", "summary",
-    "acknowledgement",
+    "acknowledgement", "memory",
 ]  # fmt: skip
 _SAID: dict[str, MessageKind] = {
     UserMessage.TYPE: "user",
@@ -33,8 +37,15 @@ _STAND_INS: dict[str, MessageKind] = {
     CompactionAcknowledged.TYPE: "acknowledgement",
     ToolArchived.TYPE: "tool_summary",
 }
+_GIVEN: dict[str, MessageKind] = {MemoryInbox.TYPE: "memory"}
 MESSAGES = frozenset(_SAID)
 """Events that carry a message of their own."""
+CARRYING = MESSAGES | frozenset(_GIVEN)
+"""Those, and events whose message the program gives the model and nobody said."""
+AFTERWARDS = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE, MemoryConsolidated.TYPE})
+"""Events that are written when a session is over: they are no use of it."""
+LEADING = frozenset({SystemMessage.TYPE, *_GIVEN})
+"""Events whose message stands in front of a summary."""
 STAND_INS = frozenset(_STAND_INS)
 """Events whose message stands for others, for the model alone."""
 
@@ -67,7 +78,7 @@ def seen(head: Head, *, hidden_by: int, stage: str = "") -> Seen:
         hidden_by: Number of the event that has taken it out of the agent view; 0 for none.
         stage: Type of the event that gave it its form; of an archived tool result the model has but a stub.
     """
-    kind = _SAID.get(head.type) or _STAND_INS[head.type]
+    kind = (_SAID | _GIVEN | _STAND_INS)[head.type]
     archived = kind == "tool_result" and stage == ToolArchived.TYPE
     shown: MessageKind = "tool_result_archived" if archived else kind
     return Seen(head, shown, agent=hidden_by == 0, stage=stage, hidden_by=hidden_by)

@@ -99,18 +99,22 @@ class PlimsollApp(App[int]):
         if chosen := await choose_session(self, self.launch, ""):
             self.open_session(chosen)
 
-    def open_session(self, session: str) -> None:
+    def open_session(self, session: str, *, at: int = 0) -> None:
         """Leave the present session and open another; empty begins a new one.
 
         From here on, keys are for the next session. In a worker of the application: one of the chat screen
         would end with the screen it replaces.
+
+        Args:
+            session: Id of the session.
+            at: Log number of the message to show; 0 shows the newest.
         """
         self._held = self._held or []
-        self.run_worker(self._change_to(session), group="session", exclusive=True, exit_on_error=False)
+        self.run_worker(self._change_to(session, at), group="session", exclusive=True, exit_on_error=False)
 
-    async def _change_to(self, session: str) -> None:
+    async def _change_to(self, session: str, at: int) -> None:
         leaving, mode = self.chat, self.current_mode
-        self.chat = entering = ChatScreen(self.launch, session, draft=leaving.pane.prompt.editor.draft)
+        self.chat = entering = ChatScreen(self.launch, session, draft=leaving.pane.prompt.editor.draft, at=at)
         self._sessions_opened += 1
         self.add_mode(f"session-{self._sessions_opened}", lambda: entering)
         try:

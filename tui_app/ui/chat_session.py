@@ -51,6 +51,8 @@ class ChatSession:
         """Whether the person has asked for another session and may get it any moment."""
         self.back_asked = float("-inf")
         """When Esc was pressed with nothing to stop, in monotonic seconds."""
+        self.at = 0
+        """Log number of the message to begin at; 0 begins at the newest."""
         self._lock: Path | None = None
         """The lock of another window that writes the session, while this one only shows it."""
 
@@ -96,6 +98,7 @@ class ChatSession:
             self.presenter.update(self._with(self.launch.first_model, self.launch.settings.policy))
         # Loading the agent side takes the interpreter away from the screen: what is known is painted before.
         await self.presenter.painted()
+        self.presenter.jump_to(self.at)
         try:
             model, policy = await self._open()
         except (SessionNotFound, SettingsError, sqlite3.Error, OSError) as error:

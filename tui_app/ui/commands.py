@@ -43,6 +43,8 @@ class CommandId(Enum):
     HELP = auto()
     QUIT = auto()
     QUEUE = auto()
+    MEMORY = auto()
+    SUBCONSCIOUS = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +126,10 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(id=CommandId.HELP, name="help", summary="Keys and commands"),
     SlashCommand(id=CommandId.QUIT, name="quit", aliases=("exit",), summary="Leave; it can be resumed"),
     SlashCommand(id=CommandId.QUEUE, name="queue", summary="Edit, remove or move what waits"),
+    SlashCommand(id=CommandId.MEMORY, name="memory", summary="See and change what is remembered here"),
+    SlashCommand(
+        id=CommandId.SUBCONSCIOUS, name="subconscious run", summary="Read this session for the memory now"
+    ),
 )  # fmt: skip
 
 

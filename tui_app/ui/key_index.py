@@ -14,6 +14,7 @@ from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.screens.filter_dialog import FilterDialog
 from tui_app.ui.screens.help import HelpRow, HelpScreen
+from tui_app.ui.screens.memory import MemoryScreen
 from tui_app.ui.screens.message import MessageScreen
 from tui_app.ui.screens.pins import PinsScreen
 from tui_app.ui.screens.prompts import PromptsScreen
@@ -42,6 +43,7 @@ _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in every dialog", Dialog),
     ("in lists", FilterDialog),
     ("in sessions", SessionsScreen),
+    ("in memory", MemoryScreen),
     ("in settings", SettingsScreen),
     ("in help", HelpScreen),
     ("in details", DetailsScreen),

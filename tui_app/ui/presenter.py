@@ -59,6 +59,11 @@ class Presenter:
         for head in heads:
             self._fold(head)
 
+    def jump_to(self, seq: int) -> None:
+        """Show the row of a message, or of the call that a result belongs to; nothing for 0."""
+        rows = (each.seq for each in self.view.entries if seq and seq in (each.seq, each.result_seq))
+        self._transcript.jump_to(next(rows, seq))
+
     async def painted(self) -> None:
         """Wait until what was shown so far is on the screen."""
         await self._pane.painted()

@@ -10,6 +10,7 @@ from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.help import HelpScreen
+from tui_app.ui.screens.memory import MemoryScreen
 from tui_app.ui.screens.model_picker import ModelPicker
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.settings import SettingsScreen
@@ -104,6 +105,7 @@ SCENES: Mapping[str, Scene] = {
     "notices": opens(DetailsScreen, "f2"),
     "settings": opens(SettingsScreen, command="/settings"),
     "edit": editing,
+    "memory": opens(MemoryScreen, command="/memory"),
     "themes": opens(ThemePicker, command="/theme"),
     "clear": opens(ConfirmDialog, command="/clear"),
 }

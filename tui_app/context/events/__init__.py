@@ -22,6 +22,7 @@ from tui_app.context.events.compaction import (
     UsageInfo,
 )
 from tui_app.context.events.hooks import HookName, HookOutcome, HookRan
+from tui_app.context.events.memory import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryPruned
 from tui_app.context.events.messages import (
     AssistantDelta,
     AssistantMessage,
@@ -92,7 +93,11 @@ __all__ = [
     "HookName",
     "HookOutcome",
     "HookRan",
+    "MemoryAdded",
+    "MemoryConsolidated",
+    "MemoryInbox",
     "MemoryPressure",
+    "MemoryPruned",
     "MessagePinned",
     "ModelChange",
     "Notice",

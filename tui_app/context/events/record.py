@@ -20,6 +20,7 @@ from tui_app.context.events.compaction import (
     UsageInfo,
 )
 from tui_app.context.events.hooks import HookRan
+from tui_app.context.events.memory import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryPruned
 from tui_app.context.events.messages import (
     AssistantDelta,
     AssistantMessage,
@@ -73,6 +74,10 @@ PAYLOADS: tuple[type[Payload], ...] = (
     SessionClear,
     SessionRewind,
     CheckpointCreated,
+    MemoryInbox,
+    MemoryAdded,
+    MemoryPruned,
+    MemoryConsolidated,
     HookRan,
     Error,
     SessionEnd,

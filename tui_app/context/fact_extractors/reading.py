@@ -23,6 +23,7 @@ from pydantic_ai.messages import (
 
 from tui_app.context.attachments import file_name
 from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
+from tui_app.context.inbox import is_inbox_part
 from tui_app.context.items import Item
 from tui_app.context.stages.marks import is_digest_part, mark_of
 from tui_app.context.stages.results import is_archived
@@ -111,7 +112,7 @@ class _Reader:
         """Sort one part into the reading; parts that hold no words or deeds are passed over."""
         reading = self.reading
         match part:
-            case UserPromptPart() if not is_digest_part(part):
+            case UserPromptPart() if not (is_digest_part(part) or is_inbox_part(part)):
                 if text := "\n\n".join(filter(None, map(typed_text, _prompt_texts(part)))):
                     reading.typed.append(Said(item.key, index, text))
             case TextPart():

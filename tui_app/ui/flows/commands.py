@@ -10,6 +10,7 @@ from tui_app.ui.flows.editor import edit_outside
 from tui_app.ui.flows.files import export_session
 from tui_app.ui.flows.forking import fork
 from tui_app.ui.flows.leaving import what_leaving_costs
+from tui_app.ui.flows.memory import read_session_now, show_memory
 from tui_app.ui.flows.models import choose_model, switch_to
 from tui_app.ui.flows.pinning import pin
 from tui_app.ui.flows.policies import change_policy, show_policies
@@ -77,6 +78,10 @@ async def _tell(app: "PlimsollApp", session: ChatSession, command: CommandId) ->
             await show_stats(app, session)
         case CommandId.CHECKPOINTS:
             await show_checkpoints(app, session)
+        case CommandId.MEMORY:
+            await show_memory(app, session)
+        case CommandId.SUBCONSCIOUS:
+            await read_session_now(session)
 
 
 async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:

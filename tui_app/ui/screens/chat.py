@@ -48,13 +48,13 @@ class ChatScreen(Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (LEAST[1], "-short"), (HIGH, "-high")]  # noqa: RUF012 - same
     app: "PlimsollApp"
 
-    def __init__(self, launch: Launch, session: str, *, draft: str = "") -> None:
+    def __init__(self, launch: Launch, session: str, *, draft: str = "", at: int = 0) -> None:
         # As wide as the terminal is: corrected at the first resize, everything would be styled once more.
         size = get_terminal_size()
         wide, high = size.columns >= WIDE, size.lines >= HIGH
         super().__init__(classes=f"{'-wide' if wide else '-narrow'} {'-high' if high else '-short'}")
         self._launch, self._wanted, self._bodies = launch, session, LateBodies()
-        self._draft = draft
+        self._draft, self._at = draft, at
         self._session: ChatSession | None = None
         self.pane = ChatPane(launch.settings, self._bodies, launch.cwd, id="chat")
 
@@ -96,6 +96,7 @@ class ChatScreen(Screen[None]):
         )
         if self._draft:
             self.pane.prompt.editor.give_back(self._draft)
+        self._session.at = self._at
         self.post_message(self.Ready())
         await self._session.run()
 

@@ -48,6 +48,7 @@ KINDS: dict[MessageKind, str] = {
     "tool_summary": "tool digest",
     "summary": "summary",
     "acknowledgement": "for summary",
+    "memory": "memory",
 }
 """What a person reads for a kind of message."""
 STATES: dict[ItemState, str] = {

@@ -31,9 +31,9 @@ BODY_CHARS = 300_000
 _TITLE_CELLS = 400
 _INDENT = 4
 _ROW_KINDS = frozenset(
-    {"tool", "system", "hook", "rewrite", "truncation", "model", "checkpoint", "clear", "notice"}
+    {"tool", "system", "hook", "memory", "rewrite", "truncation", "model", "checkpoint", "clear", "notice"}
 )
-_FOLDED_KINDS = frozenset({"tool", "system", "hook"})
+_FOLDED_KINDS = frozenset({"tool", "system", "hook", "memory"})
 _STATE_WORDS: dict[EntryState, str] = {
     "running": "running", "ok": "", "failed": "failed", "cancelled": "cancelled", "undone": "undone",
     "interrupted": "interrupted", "discarded": "discarded", "vetoed": "vetoed",
@@ -127,7 +127,7 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> I
                 yield RowPiece("", _pinned(entry, wording), Tone.ACCENT, ornament=True)
             yield from answer(body.text, body.thinking, wording, expanded=expanded)
             yield from _stopped(entry, wording)
-        case "tool" | "system" | "hook":
+        case "tool" | "system" | "hook" | "memory":
             yield from _folded(entry, body, wording, expanded=expanded)
         case "compaction":
             yield from _compaction(entry, wording)

@@ -43,7 +43,7 @@ class TimelineFilter(Enum):
             case TimelineFilter.COMPACTIONS:
                 return entry.kind in ("compaction", "checkpoint", "rewrite", "truncation")
             case TimelineFilter.CHANGES:
-                return entry.kind in ("model", "clear")
+                return entry.kind in ("model", "clear", "memory")
             case TimelineFilter.TROUBLE:
                 return entry.state in _BAD
             case _:

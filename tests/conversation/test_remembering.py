@@ -1,0 +1,482 @@
+"""The context board in conversations: given once, kept through everything, read from what is over."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from tests.conversation.driving import Desk, done, of, turn
+from tests.servers.behaviours import HangBeforeHeaders, Text, error, tool
+from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.events import (
+    MemoryAdded,
+    MemoryConsolidated,
+    MemoryInbox,
+    MemoryPruned,
+    Notice,
+    Payload,
+    UserMessage,
+)
+from tui_app.context.inbox import HEADING, is_inbox
+from tui_app.conversation.boards import boards_in
+from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.remembering import remembering
+from tui_app.conversation.remembering.remembering import NOTHING_NEW, OFF
+from tui_app.conversation.work import Clear, Compact, Restate, Rewind
+from tui_app.memory.board import ContextBoard
+from tui_app.memory.entries import Draft, Entry
+from tui_app.memory.guard import NotRemembered
+from tui_app.memory.scope import scope_of
+from tui_app.session.forking import fork_session
+from tui_app.session.removal import delete_session
+from tui_app.session.store import Store
+
+OFFLINE = "offline:extractive"
+RULE = "Never touch the legacy importer."
+NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
+LONG = "The sea is below and the sky is above, as everybody knows. " * 40
+KEEPS = "Bring the board up to date"
+"""What only a request for the board says."""
+
+
+@pytest.fixture(autouse=True)
+def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done in a moment is done on a busy machine too."""
+    monkeypatch.setattr(remembering, "MOMENT_S", 30.0)
+
+
+@pytest.fixture
+def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    return fake_openai
+
+
+def board(desk: Desk) -> ContextBoard:
+    return ContextBoard(boards_in(desk.opening().paths.database), scope_of(desk.cwd))
+
+
+def remember(desk: Desk, *texts: str) -> None:
+    desk.opening().paths.ensure()
+    for text in texts:
+        board(desk).add(Draft(text=text, kind="rule"))
+
+
+def standing(desk: Desk) -> list[str]:
+    return [entry.text for entry in board(desk).entries()]
+
+
+def every(desk: Desk) -> list[Entry]:
+    return boards_in(desk.opening().paths.database).entries(None)
+
+
+def logged(opened: OpenSession | Store, session: str, *kinds: type[Payload]) -> list[Payload]:
+    store = opened if isinstance(opened, Store) else opened.store
+    return of([record for record, _ in store.records(session)], *kinds)
+
+
+def inboxes(opened: OpenSession) -> int:
+    return sum(is_inbox(item.message) for item in opened.conversation.history.items())
+
+
+async def talked(opened: OpenSession, server: FakeOpenAI | None = None) -> str:
+    """Three turns with a rule in them; the session's id."""
+    for text in (RULE, "What does the README say?", "Thanks."):
+        if server is not None:
+            server.add(Text("The sea is below.", usage=(0, 0)))
+        await turn(opened.conversation, text)
+    return opened.conversation.session
+
+
+# Given to a new session
+
+
+async def test_a_new_session_is_given_the_board_once_in_front_of_its_first_prompt(
+    desk: Desk, server: FakeOpenAI
+) -> None:
+    remember(desk, RULE)
+    server.add(Text("one"), Text("two"))
+    async with desk.session() as opened:
+        assert opened.conversation.usage.parts.memory == 0, "nothing was said: nothing is sent"
+        records = await turn(opened.conversation, "Hello")
+        kinds = [record.data.TYPE for record in records if record.seq]
+        assert kinds.index("memory.inbox") < kinds.index("user.message")
+        (inbox,) = of(records, MemoryInbox)
+        assert isinstance(inbox, MemoryInbox)
+        assert (inbox.entries, inbox.repository) == (1, str(desk.cwd))
+        assert opened.conversation.usage.parts.memory > 0
+        await turn(opened.conversation, "And now?")
+        assert inboxes(opened) == 1
+    first, second = (request["messages"] for request in server.journal[-2:])
+    assert first[1]["role"] == "user"
+    assert RULE in str(first[1]["content"])
+    assert second[: len(first)] == first, "the prefix stays as it was"
+
+
+async def test_no_board_no_budget_or_switched_off_is_no_message(desk: Desk, server: FakeOpenAI) -> None:
+    server.add(*[Text("ok")] * 3)
+    async with desk.session() as opened:
+        assert not of(await turn(opened.conversation, "Hello"), MemoryInbox)
+    remember(desk, RULE)
+    for memory in ({"enabled": False}, {"budget_tokens": 0}):
+        async with desk.session(memory=memory) as opened:
+            assert not of(await turn(opened.conversation, "Hello"), MemoryInbox)
+    assert HEADING not in str(server.journal)
+
+
+async def test_the_budget_is_kept(desk: Desk, server: FakeOpenAI) -> None:
+    remember(desk, *(f"Never use the word number{n} anywhere in module{n} at all." for n in range(60)))
+    server.add(Text("ok"))
+    async with desk.session(memory={"budget_tokens": 300}) as opened:
+        (inbox,) = of(await turn(opened.conversation, "Hello"), MemoryInbox)
+        assert isinstance(inbox, MemoryInbox)
+        assert 0 < sum(inbox.tokens.values()) <= 300
+        assert inbox.entries + inbox.left_out == 60
+
+
+async def test_a_small_window_is_not_filled_with_memories(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=4_000)
+    remember(desk, *(f"Never use the word number{n} anywhere in module{n} at all." for n in range(60)))
+    fake_openai.add(Text("ok"))
+    async with desk.session() as opened:
+        await turn(opened.conversation, "Hello")
+        assert opened.conversation.usage.parts.memory <= 4_000 // 20
+
+
+async def test_resuming_and_forking_give_it_no_second_time(desk: Desk, server: FakeOpenAI) -> None:
+    remember(desk, RULE)
+    server.add(*[Text("ok")] * 4)
+    async with desk.session() as opened:
+        session = opened.conversation.session
+        first = next(
+            record.seq
+            for record in await turn(opened.conversation, "Hello")
+            if record.data.TYPE == UserMessage.TYPE
+        )
+    paths = desk.opening().paths
+    async with desk.session(session=session) as opened:
+        await turn(opened.conversation, "Again")
+        assert inboxes(opened) == 1
+    for at in (0, first):
+        store = Store(paths.database)
+        fork = fork_session(store, paths.sessions_dir, session, at=at, now=2.0e9)
+        store.close()
+        async with desk.session(session=fork.session) as opened:
+            await turn(opened.conversation, "Forked")
+            assert inboxes(opened) == 1, f"forked at {at}"
+
+
+async def test_a_session_from_before_is_not_given_one_when_it_goes_on(desk: Desk, server: FakeOpenAI) -> None:
+    server.add(Text("ok"), Text("ok"))
+    async with desk.session() as opened:
+        session = opened.conversation.session
+        await turn(opened.conversation, "Hello")
+    remember(desk, RULE)
+    async with desk.session(session=session) as opened:
+        await turn(opened.conversation, "Again")
+        assert inboxes(opened) == 0
+
+
+async def test_it_survives_compactions_their_undo_and_rewinds_and_comes_anew_after_a_clear(
+    desk: Desk, server: FakeOpenAI
+) -> None:
+    remember(desk, RULE)
+    server.add(*(Text(f"Answer {number}. {LONG}", usage=(0, 0)) for number in range(6)))
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        first = next(
+            record.seq
+            for record in await turn(conversation, f"Q. {LONG}")
+            if record.data.TYPE == "user.message"
+        )
+        for number in range(3):
+            await turn(conversation, f"Question {number}? {LONG}")
+        for _ in range(2):
+            server.add(Text(NOTES), phrase="stretch of the transcript")
+            server.add(Text(NOTES), phrase="Write the notes for this transcript")
+            await done(conversation, Compact())
+            assert conversation.history.view.compactions
+            items = conversation.history.items()
+            assert is_inbox(items[0].message), "it stands in front of the summary"
+            assert inboxes(opened) == 1
+            assert conversation.usage.parts.memory > 0
+            await done(conversation, Restate(undo=True))
+            assert inboxes(opened) == 1
+        await done(conversation, Rewind(first))
+        assert [is_inbox(item.message) for item in conversation.history.items()] == [True]
+        await turn(conversation, "Once more")
+        assert inboxes(opened) == 1
+        await done(conversation, Clear())
+        assert inboxes(opened) == 0
+        await turn(conversation, "From scratch")
+        assert inboxes(opened) == 1
+        assert is_inbox(conversation.history.items()[0].message)
+
+
+async def test_a_first_prompt_that_fails_does_not_bring_a_second_one(desk: Desk, server: FakeOpenAI) -> None:
+    remember(desk, RULE)
+    server.add(error(400, "no"), Text("ok"))
+    async with desk.session() as opened:
+        await turn(opened.conversation, "Hello")
+        await turn(opened.conversation, "Hello")
+        assert inboxes(opened) == 1
+
+
+async def test_a_session_without_a_word_still_leaves_no_trace(desk: Desk, server: FakeOpenAI) -> None:
+    remember(desk, RULE)
+    async with desk.session() as opened:
+        session = opened.conversation.session
+    store = Store(desk.opening().paths.database)
+    assert [info.id for info in store.sessions()] == []
+    store.close()
+    assert session
+
+
+# Reading sessions
+
+
+async def test_offline_a_session_is_read_in_the_moment_it_ends(desk: Desk) -> None:
+    async with desk.session(model=OFFLINE) as opened:
+        session = await talked(opened)
+        assert standing(desk) == []
+    assert standing(desk) == [RULE]
+    store = Store(desk.opening().paths.database)
+    (added,) = logged(store, session, MemoryAdded)
+    (ended,) = logged(store, session, MemoryConsolidated)
+    assert isinstance(added, MemoryAdded)
+    assert isinstance(ended, MemoryConsolidated)
+    assert (added.text, added.kind, added.source, added.source_session) == (RULE, "rule", 2, session)
+    assert (ended.outcome, ended.performed_by, ended.added, ended.cost_usd) == (
+        "success",
+        "extraction",
+        1,
+        None,
+    )
+    store.close()
+
+
+async def test_a_short_session_and_one_with_memory_switched_off_are_not_read(desk: Desk) -> None:
+    async with desk.session(model=OFFLINE) as opened:
+        await turn(opened.conversation, RULE)
+    async with desk.session(model=OFFLINE, memory={"enabled": False}) as opened:
+        await talked(opened)
+    assert standing(desk) == []
+    assert boards_in(desk.opening().paths.database).due() == []
+
+
+async def test_a_model_reads_behind_the_next_session_and_is_counted(desk: Desk, server: FakeOpenAI) -> None:
+    async with desk.session() as opened:
+        session = await talked(opened, server)
+        asked = len(server.journal)
+    assert len(server.journal) == asked, "leaving asks no model"
+    server.add(
+        tool("context_board", action="add", text=RULE, kind="rule", source=2), Text("done"), phrase=KEEPS
+    )
+    async with desk.session() as opened:
+        watching = opened.conversation.watch()
+        opened.remembering.start()
+        await opened.remembering.settle()
+        assert standing(desk) == [RULE]
+        (ended,) = logged(opened, session, MemoryConsolidated)
+        assert isinstance(ended, MemoryConsolidated)
+        assert (ended.performed_by, ended.model, ended.interaction) == (
+            "model", "local:scripted", "memory-consolidation",
+        )  # fmt: skip
+        assert ended.input_tokens > 0
+        (said,) = [record.data async for record in _so_far(watching) if isinstance(record.data, Notice)]
+        assert "1 remembered" in said.text
+        assert opened.remembering.boards.due() == []
+
+
+async def _so_far(watching):  # type: ignore[no-untyped-def]
+    while not watching._queue.empty():
+        yield await anext(watching)
+
+
+async def test_reading_later_does_not_make_a_session_the_newest(desk: Desk, server: FakeOpenAI) -> None:
+    async with desk.session() as opened:
+        session = await talked(opened, server)
+    async with desk.session(model=OFFLINE) as opened:
+        before = opened.store.info(session).updated
+        server.add(error(500, "down"), error(500, "down"), error(500, "down"), phrase=KEEPS)
+        opened.remembering.start()
+        await opened.remembering.settle()
+        assert standing(desk) == [RULE], "what the model failed at, rules do"
+        assert opened.store.info(session).updated == before
+        (ended,) = logged(opened, session, MemoryConsolidated)
+        assert isinstance(ended, MemoryConsolidated)
+        assert ended.performed_by == "extraction"
+        assert ended.reason
+
+
+async def test_leaving_does_not_wait_for_a_model_that_hangs(desk: Desk, server: FakeOpenAI) -> None:
+    async with desk.session() as opened:
+        await talked(opened, server)
+    server.add(HangBeforeHeaders(), phrase=KEEPS)
+    number = len(server.journal) + 1
+    opened = open_session(desk.opening())
+    await opened.live()
+    await server.request(number)
+    started = monotonic()
+    await opened.close()
+    assert monotonic() - started < 2.0
+    assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("memory")]
+    (due,) = boards_in(desk.opening().paths.database).due()
+    assert due.attempts == 0, "it was stopped in order, and goes on at the next start"
+
+
+async def test_by_hand_the_open_session_is_read_and_read_again_only_if_it_went_on(desk: Desk) -> None:
+    async with desk.session(model=OFFLINE) as opened:
+        conversation, remembering = opened.conversation, opened.remembering
+        await turn(conversation, RULE)
+        watching = conversation.watch()
+        remembering.run()
+        remembering.run()
+        await remembering.settle()
+        remembering.run()
+        await remembering.settle()
+        said = [record.data.text async for record in _so_far(watching) if isinstance(record.data, Notice)]
+        assert "already" in said[0]
+        assert "1 remembered" in said[1]
+        assert said[2] == NOTHING_NEW
+        await turn(conversation, "Always sign your commits.")
+        remembering.run()
+        await remembering.settle()
+        assert set(standing(desk)) == {RULE, "Always sign your commits."}
+    async with desk.session(model=OFFLINE, memory={"enabled": False}) as opened:
+        watching = opened.conversation.watch()
+        opened.remembering.run()
+        assert [record.data.text async for record in _so_far(watching)] == [OFF]
+
+
+async def test_what_was_rewound_is_not_remembered(desk: Desk) -> None:
+    async with desk.session(model=OFFLINE) as opened:
+        records = await turn(opened.conversation, "Always use tabs in every file.")
+        at = next(record.seq for record in records if record.data.TYPE == "user.message")
+        await done(opened.conversation, Rewind(at))
+        await turn(opened.conversation, RULE)
+        opened.remembering.run()
+        await opened.remembering.settle()
+    assert standing(desk) == [RULE]
+
+
+async def test_a_deleted_session_is_passed_over(desk: Desk, server: FakeOpenAI) -> None:
+    async with desk.session() as opened:
+        session = await talked(opened, server)
+    paths = desk.opening().paths
+    delete_session(paths.database, paths.sessions_dir, session)
+    async with desk.session(model=OFFLINE) as opened:
+        opened.remembering.start()
+        await opened.remembering.settle()
+        assert opened.remembering.boards.due() == []
+
+
+async def test_a_session_that_always_takes_the_program_along_is_given_up(
+    desk: Desk, server: FakeOpenAI
+) -> None:
+    async with desk.session() as opened:
+        session = await talked(opened, server)
+    for _ in range(3):
+        boards_in(desk.opening().paths.database).begun(session)
+    async with desk.session(model=OFFLINE) as opened:
+        opened.remembering.start()
+        await opened.remembering.settle()
+        (ended,) = logged(opened, session, MemoryConsolidated)
+        assert isinstance(ended, MemoryConsolidated)
+        assert ended.outcome == "failed"
+        assert opened.remembering.boards.due() == []
+
+
+# A person's own
+
+
+async def test_what_a_person_changes_is_in_the_log_of_the_session_they_do_it_in(desk: Desk) -> None:
+    async with desk.session(model=OFFLINE) as opened:
+        session, remembering = opened.conversation.session, opened.remembering
+        await turn(opened.conversation, "Hello")
+        added = remembering.add("The tests need Redis").entry
+        edited = remembering.edit(added.id, "The tests need Redis 7").entry
+        remembering.forget(edited.id)
+        with pytest.raises(NotRemembered):
+            remembering.forget(edited.id)
+        kinds = [each.TYPE for each in logged(opened, session, MemoryAdded, MemoryPruned)]
+        assert kinds == ["memory.added", "memory.pruned", "memory.added", "memory.pruned"]
+        assert standing(desk) == []
+        assert [entry.text for entry in every(desk)] == ["The tests need Redis", "The tests need Redis 7"]
+        assert remembering.boards.untold() == []
+
+
+# Killed
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from tests.conversation.driving import Desk
+from tui_app.memory.sqlite_store import SqliteBoardStore
+from tui_app.conversation.remembering.telling import Telling
+
+home, cwd, where = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+add, told = SqliteBoardStore.add, SqliteBoardStore.told
+count = 0
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def dying_add(self, *args):
+    global count
+    made = add(self, *args)
+    count += 1
+    if where == "added" and count == 2:
+        die()
+    return made
+
+def dying_told(self, change):
+    if where == "telling":
+        die()
+    told(self, change)
+
+SqliteBoardStore.add, SqliteBoardStore.told = dying_add, dying_told
+
+async def main():
+    desk = Desk(home, cwd)
+    async with desk.session(model="offline:extractive") as opened:
+        opened.remembering.start()
+        await opened.remembering.settle()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("where", ["added", "telling"])
+async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing_is_told_twice(
+    desk: Desk, server: FakeOpenAI, where: str, tmp_path: Path
+) -> None:
+    async with desk.session() as opened:
+        session = await talked(opened, server)
+        server.add(Text("ok"))
+        await turn(opened.conversation, "Always sign your commits.")
+    store = Store(desk.opening().paths.database)
+    store.set_model(session, OFFLINE)
+    store.close()
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(script), str(desk.home), str(desk.cwd), where, env=env
+    )
+    assert await process.wait() == -signal.SIGKILL
+    (due,) = boards_in(desk.opening().paths.database).due()
+    assert due.attempts == 1
+    async with desk.session(model=OFFLINE) as opened:
+        opened.remembering.start()
+        await opened.remembering.settle()
+        assert set(standing(desk)) == {RULE, "Always sign your commits."}
+        told = [each.entry for each in logged(opened, session, MemoryAdded) if isinstance(each, MemoryAdded)]
+        assert sorted(told) == sorted(entry.id for entry in every(desk))
+        assert len(every(desk)) == 2
+        assert opened.remembering.boards.due() == []
+        assert opened.remembering.boards.untold() == []

@@ -1,0 +1,162 @@
+"""Which board a folder has, from git's files alone."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tui_app.memory.scope import DETACHED, scope_of
+
+GIT = shutil.which("git")
+
+
+def repository(folder: Path, head: str = "ref: refs/heads/main\n") -> Path:
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git/HEAD").write_text(head)
+    return folder
+
+
+def test_a_folder_inside_of_a_repository_has_its_board(tmp_path: Path) -> None:
+    root = repository(tmp_path / "ferry")
+    (root / "src/deep").mkdir(parents=True)
+    scope = scope_of(root / "src/deep")
+    assert (scope.repository, scope.branch) == (str(root), "main")
+    assert scope.label == "ferry, branch main"
+
+
+def test_a_branch_name_may_hold_slashes(tmp_path: Path) -> None:
+    assert scope_of(repository(tmp_path / "r", "ref: refs/heads/feat/tides\n")).branch == "feat/tides"
+
+
+def test_without_a_repository_the_folder_has_a_board_of_its_own(tmp_path: Path) -> None:
+    scope = scope_of(tmp_path)
+    assert (scope.repository, scope.branch) == (str(tmp_path), "")
+    assert scope.label.endswith("(no repository)")
+
+
+def test_a_folder_named_git_that_is_no_repository_is_passed_over(tmp_path: Path) -> None:
+    root = repository(tmp_path / "outer")
+    (root / "inner/.git").mkdir(parents=True)
+    assert scope_of(root / "inner").repository == str(root)
+
+
+def test_a_detached_head_is_no_branch(tmp_path: Path) -> None:
+    scope = scope_of(repository(tmp_path / "r", "1f2e3d4c5b6a79880123456789abcdef01234567\n"))
+    assert scope.branch == DETACHED
+    assert "no branch" in scope.label
+
+
+def test_in_the_middle_of_a_rebase_the_branch_is_the_one_being_rebased(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", "1f2e3d4c5b6a79880123456789abcdef01234567\n")
+    (root / ".git/rebase-merge").mkdir()
+    (root / ".git/rebase-merge/head-name").write_text("refs/heads/tides\n")
+    assert scope_of(root).branch == "tides"
+
+
+def worktree(root: Path, folder: Path, *, back: Path | None = None) -> Path:
+    own = root / ".git/worktrees/wt"
+    own.mkdir(parents=True)
+    folder.mkdir()
+    (own / "HEAD").write_text("ref: refs/heads/tides\n")
+    (own / "commondir").write_text("../..\n")
+    (own / "gitdir").write_text(f"{back or folder / '.git'}\n")
+    (folder / ".git").write_text(f"gitdir: {own}\n")
+    return folder
+
+
+def test_a_worktree_shares_the_repository_and_has_its_own_branch(tmp_path: Path) -> None:
+    root = repository(tmp_path / "ferry")
+    scope = scope_of(worktree(root, tmp_path / "wt"))
+    assert (scope.repository, scope.branch) == (str(root), "tides")
+
+
+def test_a_folder_cannot_claim_to_be_a_worktree_of_somebody_elses_repository(tmp_path: Path) -> None:
+    root = repository(tmp_path / "secret")
+    worktree(root, tmp_path / "real")
+    stranger = tmp_path / "stranger"
+    stranger.mkdir()
+    (stranger / ".git").write_text(f"gitdir: {root}/.git/worktrees/wt\n")
+    assert scope_of(stranger).repository == str(stranger)
+    (stranger / ".git").write_text(f"gitdir: {root}/.git\n")
+    assert scope_of(stranger).repository == str(stranger)
+    (stranger / ".git").unlink()
+    (stranger / ".git").symlink_to(root / ".git")
+    assert scope_of(stranger).repository == str(stranger)
+
+
+def test_a_submodule_is_a_repository_of_its_own(tmp_path: Path) -> None:
+    root = repository(tmp_path / "ferry")
+    inside = root / ".git/modules/lib"
+    inside.mkdir(parents=True)
+    (inside / "HEAD").write_text("ref: refs/heads/stable\n")
+    (root / "lib").mkdir()
+    (root / "lib/.git").write_text("gitdir: ../.git/modules/lib\n")
+    scope = scope_of(root / "lib")
+    assert (scope.repository, scope.branch) == (str(root / "lib"), "stable")
+
+
+def renamed(root: Path, old: str, new: str) -> None:
+    log = root / ".git/logs/refs/heads" / new
+    log.parent.mkdir(parents=True, exist_ok=True)
+    said = f"Branch: renamed refs/heads/{old} to refs/heads/{new}"
+    log.write_text(f"{'0' * 40} {'0' * 40} Ada <a@b> 1767268800 +0000\t{said}\n")
+    (root / ".git/HEAD").write_text(f"ref: refs/heads/{new}\n")
+
+
+def test_a_renamed_branch_keeps_its_board(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    renamed(root, "tides", "low-water")
+    assert scope_of(root).branches == ("low-water", "tides")
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_name_that_is_a_branch_again_is_not_taken_from_it(tmp_path: Path, *, packed: bool) -> None:
+    root = repository(tmp_path / "r")
+    renamed(root, "tides", "low-water")
+    if packed:
+        (root / ".git/packed-refs").write_text(f"{'1' * 40} refs/heads/tides\n")
+    else:
+        (root / ".git/refs/heads").mkdir(parents=True)
+        (root / ".git/refs/heads/tides").write_text("1" * 40)
+    assert scope_of(root).branches == ("low-water",)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff\xfe\x00", b"gitdir:", b"gitdir: /nowhere/at/all", b"gitdir: " + b"x" * 200_000, b"hello"],
+)
+def test_a_damaged_git_file_is_no_repository(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / ".git").write_bytes(content)
+    assert scope_of(tmp_path).branch == ""
+
+
+@pytest.mark.parametrize(
+    "head", ["", "ref:", "ref: refs/heads/.invalid", "ref: refs/heads/../../../etc", "\0"]
+)
+def test_a_damaged_head_never_fails(tmp_path: Path, head: str) -> None:
+    scope = scope_of(repository(tmp_path / "r", head))
+    assert scope.repository == str(tmp_path / "r")
+    assert scope.branch
+
+
+@pytest.mark.skipif(GIT is None, reason="needs git")
+def test_what_git_itself_writes_is_understood(tmp_path: Path) -> None:
+    root = tmp_path / "real"
+
+    def git(*words: str, at: Path = root) -> None:
+        assert GIT is not None
+        own = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.hooksPath=/dev/null"]
+        subprocess.run([GIT, *own, *words], cwd=at, check=True, capture_output=True)
+
+    root.mkdir()
+    git("init", "-q", "-b", "main")
+    git("commit", "-q", "--allow-empty", "-m", "one")
+    git("checkout", "-q", "-b", "tides")
+    git("branch", "-m", "low-water")
+    assert scope_of(root).branches == ("low-water", "tides")
+    git("worktree", "add", "-q", str(tmp_path / "wt"), "main")
+    scope = scope_of(tmp_path / "wt")
+    assert (scope.repository, scope.branch) == (str(root), "main")
+    git("checkout", "-q", "--detach")
+    assert scope_of(root).branch == DETACHED

@@ -1,0 +1,191 @@
+"""``plimsoll memory``: see and change what is remembered, and read sessions for it."""
+
+import argparse
+import sqlite3
+import sys
+import time
+from dataclasses import asdict
+
+from tui_app.cli.command import Command, Program, add_json, add_model
+from tui_app.cli.exits import OK, CommandFailed, WrongUsage
+from tui_app.cli.output import moment, print_json, say, say_table, tell
+from tui_app.conversation.boards import boards_in
+from tui_app.memory.board import Added, ContextBoard
+from tui_app.memory.entries import KINDS, PERSON, Draft, Entry
+from tui_app.memory.guard import NotRemembered
+from tui_app.memory.scope import Scope, scope_of
+from tui_app.settings_memory import memory_settings
+from tui_app.ui.safe_text import one_line
+
+_TEXT_CELLS = 90
+_WEIGHT = 5.0
+"""Weight of what a person adds: it stands above all that is found."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "action", nargs="?", choices=("list", "add", "edit", "forget", "run"), default="list",
+        help="default: list",
+    )  # fmt: skip
+    parser.add_argument(
+        "words", nargs="*", metavar="WORD",
+        help="add: what to remember; edit: number and new text; forget: number; run: id of a session",
+    )  # fmt: skip
+    parser.add_argument("--folder", metavar="PATH", help="board of another folder's repository and branch")
+    parser.add_argument("--all", action="store_true", help="list: every board there is, not only this one")
+    parser.add_argument("--pruned", action="store_true", help="list: what was taken off as well")
+    parser.add_argument("--kind", choices=KINDS, default="note", help="add: default note")
+    parser.add_argument("--everywhere", action="store_true", help="add: for every branch of the repository")
+    parser.add_argument("--yes", action="store_true", help="forget without asking")
+    add_model(parser)
+    add_json(parser)
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    """Do what the action says."""
+    if args.action == "run":
+        return _run(program, args)
+    scope = scope_of(program.folder(args.folder))
+    if args.action == "list":
+        if args.words:
+            raise WrongUsage("list takes no words. To add something: plimsoll memory add TEXT")
+        return _list(program, scope, args)
+    most = memory_settings(program.settings().memory).max_entries
+    program.paths.ensure()
+    board = ContextBoard(boards_in(program.paths.database), scope, most)
+    try:
+        return _change(program, board, args)
+    except NotRemembered as refusal:
+        raise CommandFailed(f"Not done: {refusal}.") from refusal
+
+
+def _list(program: Program, scope: Scope, args: argparse.Namespace) -> int:
+    entries: list[Entry] = []
+    if program.has_sessions:
+        store = boards_in(program.paths.database)
+        if args.all or args.pruned:
+            entries = [
+                each for each in store.entries(None if args.all else scope) if args.pruned or each.stands
+            ]
+        else:
+            entries = ContextBoard(store, scope).entries()
+    if args.json:
+        board = {"repository": scope.repository, "branch": scope.branch}
+        print_json({"board": board, "entries": [asdict(entry) for entry in entries]})
+        return OK
+    if not entries:
+        tell(f"Nothing is remembered of {scope.label} yet. To add something: plimsoll memory add TEXT")
+        return OK
+    say("All boards" if args.all else f"Board of {scope.label}")
+    header = ("NO", "KIND", "MADE", "BY", "SOURCE", "BRANCH", "TEXT")
+    say_table([header, *map(_row, entries)], right=(0,))
+    return OK
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    gone = f" (off: {entry.reason})" if entry.pruned else ""
+    by = "you" if entry.made_by == PERSON else one_line(entry.made_by, 24)
+    branch = one_line(entry.branch, 24) or "all"
+    text = one_line(entry.text, _TEXT_CELLS) + gone
+    return (str(entry.id), entry.kind, moment(entry.time), by, entry.source, branch, text)
+
+
+def _change(program: Program, board: ContextBoard, args: argparse.Namespace) -> int:
+    match args.action:
+        case "add":
+            if not args.words:
+                raise WrongUsage("Remember what? plimsoll memory add TEXT")
+            draft = Draft(
+                text=" ".join(args.words), kind=args.kind, weight=_WEIGHT, everywhere=args.everywhere
+            )
+            return _kept(program, board.add(draft), as_json=args.json)
+        case "edit":
+            if len(args.words) < 2:
+                raise WrongUsage("Which entry, and what should it say? plimsoll memory edit NUMBER TEXT")
+            number, text = _number(args.words[0]), " ".join(args.words[1:])
+            return _kept(program, board.edit(number, text), as_json=args.json)
+        case _:
+            if len(args.words) != 1:
+                raise WrongUsage("Which entry? plimsoll memory forget NUMBER. To see them: plimsoll memory")
+            return _forget(program, board, _number(args.words[0]), args)
+
+
+def _number(word: str) -> int:
+    if not (word.isascii() and word.isdigit()):
+        raise WrongUsage(f"{one_line(word, 40)} is no number of an entry. To see them: plimsoll memory")
+    return int(word)
+
+
+def _kept(program: Program, done: Added, *, as_json: bool) -> int:
+    _tell_logs(program)
+    if as_json:
+        print_json({"entry": asdict(done.entry), "new": done.new, "pruned": list(done.pruned)})
+    elif done.new:
+        say(f"Kept as entry {done.entry.id}.")
+    else:
+        say(f"Entry {done.entry.id} says so already.")
+    return OK
+
+
+def _forget(program: Program, board: ContextBoard, number: int, args: argparse.Namespace) -> int:
+    entry = board.entry(number)
+    if entry is None:
+        raise NotRemembered(f"there is no entry {number} on this board")
+    sure = args.yes or _confirmed(entry)
+    if sure:
+        entry = board.prune(number, PERSON)
+        _tell_logs(program)
+    if args.json:
+        print_json({"entry": asdict(entry), "forgotten": sure})
+    else:
+        say(f"Entry {number} is off the board." if sure else "Kept.")
+    return OK
+
+
+def _confirmed(entry: Entry) -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise WrongUsage("Without a terminal to ask in, say --yes.")
+    tell(f'Forget "{one_line(entry.text, _TEXT_CELLS)}"? Type y to forget:')
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _tell_logs(program: Program) -> None:
+    """Write what has changed into the logs of the sessions it came from."""
+    from tui_app.conversation.remembering.telling import LogOf, Telling
+
+    with program.sessions(writing=True) as store:
+        Telling(boards_in(program.paths.database), LogOf(store, time.time), store).tell()
+
+
+def _run(program: Program, args: argparse.Namespace) -> int:
+    if len(args.words) > 1:
+        raise WrongUsage("One session at a time: plimsoll memory run ID. Without an id, all that wait.")
+    settings = program.settings()
+    if not memory_settings(settings.memory).enabled:
+        raise CommandFailed(
+            "Memory is switched off. To switch it on: plimsoll config set memory.enabled true"
+        )
+    # The agent side takes a second to load: only for those who need it.
+    from tui_app.cli.remembering import run
+    from tui_app.cli.signals import run_until_signal
+    from tui_app.conversation.request import Opening
+
+    opening = Opening(
+        settings=settings, paths=program.paths, env=program.env, cwd=program.cwd, model=args.model or ""
+    )
+    with program.sessions(writing=True) as store:
+        wanted = store.info(args.words[0]) if args.words else None
+        try:
+            return run_until_signal(run(opening, store, wanted, as_json=args.json))
+        except sqlite3.Error as error:
+            raise CommandFailed(f"The sessions cannot be read: {error}") from error
+
+
+COMMAND = Command(
+    name="memory",
+    usage="[list | add TEXT | edit N TEXT | forget N | run [ID]]",
+    summary="See and change what is remembered of a repository.",
+    configure=configure,
+    execute=execute,
+)

@@ -1,0 +1,86 @@
+"""Reading sessions for their boards without a screen, and without opening any of them."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_app.agent.shelf import ModelShelf
+from tui_app.context.encodings import TextCounter, encoding_name
+from tui_app.context.events import MemoryConsolidated
+from tui_app.context.learnt import LearntModels
+from tui_app.context.limits import Limits
+from tui_app.conversation.boards import boards_in, lock_of
+from tui_app.conversation.remembering.reader import SessionReader
+from tui_app.conversation.remembering.telling import LogOf, Telling
+from tui_app.conversation.request import Opening
+from tui_app.memory.scope import scope_of
+from tui_app.session.lock import WriterLock, holder
+from tui_app.session.store import SessionInfo, Store
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings_memory import memory_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What came of one session."""
+
+    session: str
+    done: MemoryConsolidated | None = None
+    """None where there was nothing new, or it could not be read now."""
+    held: str = ""
+    """Who has it open, so that it is read when it ends."""
+
+
+def waiting(store: Store, opening: Opening) -> list[SessionInfo]:
+    """Sessions that wait to be read, the one asked for first in front."""
+    known = {info.id: info for info in store.sessions()}
+    due = boards_in(opening.paths.database).due()
+    return [known[each.session] for each in due if each.session in known]
+
+
+async def read_sessions(
+    opening: Opening, store: Store, sessions: Sequence[SessionInfo]
+) -> AsyncIterator[Reading]:
+    """Read sessions one after the other, each for the board of the folder it was held in.
+
+    Args:
+        opening: Settings and folders; its model, where one is named, reads them all.
+        store: Where they are.
+        sessions: Which ones.
+
+    Raises:
+        SessionLocked: if another program is reading.
+        sqlite3.Error: if the file cannot be used.
+    """
+    boards = boards_in(opening.paths.database)
+    telling = Telling(boards, LogOf(store, time.time), store)
+    due = {each.session: each for each in boards.due()}
+    with WriterLock(lock_of(opening.paths)):
+        telling.tell()
+        for info in sessions:
+            folder = SessionFolder(opening.paths.sessions_dir / info.id)
+            if who := holder(folder.lock_file):
+                yield Reading(info.id, held=who)
+                continue
+            scope = await asyncio.to_thread(scope_of, Path(info.cwd))
+            done = await _reader(opening, info, telling).read(info, scope, opening.model)
+            if done is not None:
+                telling.append(info.id, done)
+            asked = due[info.id].asked if info.id in due else None
+            boards.done(info.id, 0, asked=asked)
+            yield Reading(info.id, done)
+
+
+def _reader(opening: Opening, info: SessionInfo, telling: Telling) -> SessionReader:
+    limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
+    return SessionReader(
+        boards_in(opening.paths.database),
+        opening.paths.database,
+        ModelShelf(opening.env, opening.settings.endpoints, limits),
+        TextCounter(encoding_name(opening.model or info.model)),
+        memory_settings(opening.settings.memory),
+        opening.settings.summary_timeout_s,
+        told=telling.tell,
+    )

@@ -1,0 +1,263 @@
+"""What a conversation has to do with the context board: asks to be read, reads others, lets people edit."""
+
+import asyncio
+import logging
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tui_app.context.events import MemoryConsolidated, Notice, Payload, Record, TurnEnd, UserMessage
+from tui_app.conversation.remembering.inbox import BoardInbox
+from tui_app.conversation.remembering.reader import SessionReader
+from tui_app.conversation.remembering.telling import Telling
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.memory.board import Added, ContextBoard
+from tui_app.memory.entries import PERSON, Draft, Due, Entry, EntryKind
+from tui_app.memory.scope import Scope, scope_of
+from tui_app.memory.store import BoardStore
+from tui_app.session.lock import SessionLocked, WriterLock, holder
+from tui_app.session.store import SessionDeleted, SessionNotFound
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings_memory import MemorySettings
+
+_log = logging.getLogger(__name__)
+MOMENT_S = 0.75
+"""Seconds that leaving a session may take for reading it; what is not done then is done at the next start."""
+_SHORT = 1_000
+"""Events of a session that can be read in a moment."""
+_TRIES = 3
+"""Times a session is begun before it is given up: it may be what killed the program."""
+_LOOKS, _BETWEEN_S = 3, 2.0
+"""Times, and seconds between them, that sessions still held by a window that closes are looked at again."""
+NOTHING_NEW = "Nothing has been said in this session since it was read for the context board."
+OFF = "Memory is switched off: enabled under [memory] in the settings switches it on."
+RUNNING = "The context board is being brought up to date already."
+
+
+@dataclass(slots=True)
+class Remembering:
+    """The memory of one open session. All methods belong to the conversation's loop."""
+
+    history: SessionHistory
+    boards: BoardStore
+    inbox: BoardInbox
+    reader: SessionReader
+    telling: Telling
+    lock: Path
+    """Held while any session is read, by one program at a time."""
+    folder: Callable[[str], SessionFolder]
+    """The folder of a session, by its id."""
+    cwd: Path
+    settings: MemorySettings
+    now: Callable[[], float] = time.time
+    _task: "asyncio.Task[None] | None" = None
+    _by_hand: "set[asyncio.Task[None]]" = field(default_factory=set)
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def board(self) -> ContextBoard:
+        """The board of the folder as it is now; its branch may have changed since the session began."""
+        return ContextBoard(self.boards, self._scope(), self.settings.max_entries, self.now)
+
+    def _scope(self) -> Scope:
+        return scope_of(self.cwd)
+
+    def heard(self, record: Record) -> None:
+        """Ask for this session to be read, once enough has been said in it."""
+        if not (self.settings.enabled and isinstance(record.data, TurnEnd) and record.data.outcome == "done"):
+            return
+        turns = sum(head.type == UserMessage.TYPE for head in self.history.view.held())
+        if turns >= self.settings.min_turns:
+            scope = self._scope()
+            due = Due(
+                session=self.history.session,
+                repository=scope.repository,
+                branch=scope.branch,
+                asked=self.now(),
+            )
+            try:
+                self.boards.want(due)
+            except sqlite3.Error as error:
+                _log.warning("the session cannot be noted for the context board: %s", error)
+
+    def start(self) -> None:
+        """Go on, behind everything else, with what earlier sessions and killed programs have left."""
+        if self.settings.enabled and self._task is None:
+            self._task = asyncio.create_task(self._catch_up(), name="memory")
+
+    def run(self) -> None:
+        """Read this session now, because a person asks for it; a notice says what came of it."""
+        if not self.settings.enabled:
+            self.history.append(Notice(text=OFF))
+            return
+        if self._by_hand:
+            self.history.append(Notice(text=RUNNING))
+            return
+        task = asyncio.create_task(self._run(), name="memory by hand")
+        self._by_hand.add(task)
+        task.add_done_callback(self._by_hand.discard)
+
+    async def settle(self) -> None:
+        """Wait until nothing is read any more."""
+        tasks = [*self._by_hand, *([self._task] if self._task is not None else [])]
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def close(self) -> None:
+        """Stop reading; what was begun goes on at the next start. The conversation must be closed before."""
+        tasks = [*self._by_hand, *([self._task] if self._task is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._leave()
+
+    async def _leave(self) -> None:
+        """Read the session that is over, where that needs no model and takes no more than a moment."""
+        session = self.history.session
+        try:
+            due = next((each for each in self.boards.due() if each.session == session), None)
+            info = self.history.store.info(session)
+            offline = (self.settings.model or info.model).startswith("offline:")
+            if due is None or not offline or info.events > _SHORT or not self.settings.enabled:
+                return
+            async with asyncio.timeout(MOMENT_S):
+                await self._read(due)
+        except TimeoutError:
+            _log.info("reading %s goes on at the next start", session)
+        except (OSError, sqlite3.Error, SessionNotFound, SessionLocked) as error:
+            _log.warning("the session cannot be read for the context board: %s", error)
+
+    # What a person does
+
+    def add(self, text: str, kind: EntryKind = "note", *, everywhere: bool = False) -> Added:
+        """Put something on the board for a person.
+
+        Raises:
+            NotRemembered: if it may not be there.
+        """
+        draft = Draft(text=text, kind=kind, session=self.history.session, weight=5.0, everywhere=everywhere)
+        done = self.board().add(draft)
+        self.telling.tell(self.history.session, {done.entry.id, *done.pruned})
+        return done
+
+    def edit(self, number: int, text: str) -> Added:
+        """Word an entry anew; the old wording is kept, marked.
+
+        Raises:
+            NotRemembered: if there is no such entry, or the text may not be kept.
+        """
+        done = self.board().edit(number, text)
+        self.telling.tell(self.history.session, {done.entry.id, *done.pruned})
+        return done
+
+    def forget(self, number: int) -> Entry:
+        """Take an entry off the board; it is kept, marked.
+
+        Raises:
+            NotRemembered: if there is no such entry.
+        """
+        entry = self.board().prune(number, PERSON)
+        self.telling.tell(self.history.session, {entry.id})
+        return entry
+
+    # Reading
+
+    async def _run(self) -> None:
+        session = self.history.session
+        try:
+            done = await self._consolidated(session, self._scope())
+        except SessionLocked:
+            self.history.append(Notice(text=RUNNING))
+            return
+        except (OSError, sqlite3.Error) as error:
+            self.history.append(Notice(text=f"The session could not be read: {error}"))
+            return
+        self.history.append(Notice(text=outcome_text(done) if done else NOTHING_NEW))
+
+    async def _catch_up(self) -> None:
+        try:
+            self.telling.tell()
+            for look in range(_LOOKS):
+                if look:
+                    await asyncio.sleep(_BETWEEN_S)
+                if not await self._read_all():
+                    return
+        except (OSError, sqlite3.Error) as error:
+            _log.warning("the context board could not be brought up to date: %s", error)
+
+    async def _read_all(self) -> bool:
+        """Read every session that waits and is over; whether one was still held by a window."""
+        held = False
+        for due in await asyncio.to_thread(self.boards.due):
+            if due.session == self.history.session:
+                continue
+            if holder(self.folder(due.session).lock_file):
+                held = True
+                continue
+            try:
+                done = await self._read(due)
+            except SessionLocked:
+                continue  # another program is at it
+            if done is not None and done.added:
+                self.history.append(Notice(text=outcome_text(done)))
+        return held
+
+    async def _read(self, due: Due) -> MemoryConsolidated | None:
+        """Read one session that waits.
+
+        Raises:
+            SessionLocked: if another program is reading it.
+        """
+        try:
+            self.history.store.info(due.session)
+        except SessionNotFound:
+            self.boards.done(due.session, 0)
+            return None
+        if due.attempts >= _TRIES:
+            self.boards.done(due.session, 0)
+            reason = f"it was begun {due.attempts} times and never came to an end"
+            self._log_to(
+                due.session, MemoryConsolidated(outcome="failed", performed_by="model", reason=reason)
+            )
+            return None
+        scope = Scope(repository=due.repository, branch=due.branch)
+        try:
+            done = await self._consolidated(due.session, scope, begin=True)
+        except asyncio.CancelledError:
+            # Stopped in order: only attempts that took the program along count.
+            self.boards.want(due)
+            raise
+        self.boards.done(due.session, 0, asked=due.asked)
+        return done
+
+    async def _consolidated(
+        self, session: str, scope: Scope, *, begin: bool = False
+    ) -> MemoryConsolidated | None:
+        async with self._reading:
+            lock = WriterLock(self.lock)
+            try:
+                if begin:
+                    self.boards.begun(session)
+                done = await self.reader.read(self.history.store.info(session), scope)
+                if done is not None:
+                    self._log_to(session, done)
+                return done
+            finally:
+                lock.release()
+
+    def _log_to(self, session: str, payload: Payload) -> None:
+        try:
+            self.telling.append(session, payload)
+        except SessionDeleted:
+            _log.info("%s was deleted while it was read", session)
+
+
+def outcome_text(done: MemoryConsolidated) -> str:
+    """What came of reading a session, for a person."""
+    by = f"by {done.model}" if done.model else "by extraction"
+    why = f" ({done.reason})" if done.reason else ""
+    if not done.added and not done.pruned:
+        return f"Memory: nothing new worth remembering, {by}{why}."
+    off = f", {done.pruned} taken off" if done.pruned else ""
+    return f"Memory: {done.added} remembered{off}, {by}{why}. /memory shows the board."

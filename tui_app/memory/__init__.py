@@ -1,0 +1,1 @@
+"""What outlives a session: the context board of a repository and branch, and who writes it."""

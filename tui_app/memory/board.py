@@ -1,0 +1,191 @@
+"""The context board of one scope: what may be put on it, what takes another's place, what has to go."""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tui_app.memory.entries import EXTRACTION, PERSON, Draft, Entry, EntryKind, Maker
+from tui_app.memory.guard import NotRemembered, checked, key_of
+from tui_app.memory.scope import Scope
+from tui_app.memory.store import BoardStore
+
+MOST_ENTRIES = 100
+"""Entries that a scope sees at most, unless a setting says otherwise."""
+NO_ROOM = "the board is full of what matters more"
+_ALIKE = 0.8
+"""Share of words from which two entries of a kind say the same, so that the newer one replaces the older."""
+_FEWEST = 4
+"""Words below which entries are only alike when they are equal."""
+_NUMBER = re.compile(r"(?<!\w)\d[\w.]*")
+_VALUE = re.compile(rf"{_NUMBER.pattern}|`[^`]+`|\"[^\"]+\"")
+_NEGATION = re.compile(
+    r"(?i)\b(?:not|never|no|don['’]?t|avoid|without|stop|cannot|can['’]?t|nicht|kein\w*|nie|pas|jamais|nunca)\b"
+)
+_VALUES: Mapping[EntryKind, re.Pattern[str]] = {"rule": _VALUE, "decision": _NUMBER}
+"""Kinds of which one value holds at a time, and what is one: decisions put names in code marks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a draft."""
+
+    entry: Entry
+    new: bool
+    """Whether it was put on the board; else it says what stood there already."""
+    pruned: tuple[int, ...] = ()
+    """Ids of the entries that made room for it or that it replaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextBoard:
+    """What is remembered of one repository and branch.
+
+    Args:
+        store: Keeps the entries.
+        scope: Whose board it is.
+        most: Entries that may stand on it.
+        now: Seconds since the epoch.
+    """
+
+    store: BoardStore
+    scope: Scope
+    most: int = MOST_ENTRIES
+    now: Callable[[], float] = time.time
+
+    def entries(self) -> list[Entry]:
+        """What stands on the board, the weightiest first; equal weights newest first."""
+        standing = [entry for entry in self.store.entries(self.scope) if entry.stands]
+        return sorted(standing, key=rank, reverse=True)
+
+    def entry(self, number: int) -> Entry | None:
+        """An entry that stands on the board, by its id."""
+        return next((entry for entry in self.entries() if entry.id == number), None)
+
+    def add(self, draft: Draft) -> Added:
+        """Put something on the board; saying the same again changes nothing.
+
+        Raises:
+            NotRemembered: if it may not be there, was taken off before, or has no room.
+        """
+        by_person = draft.made_by == PERSON
+        draft = replace(draft, text=checked(draft.text, by_person=by_person))
+        everything = self.store.entries(self.scope)
+        standing = [entry for entry in everything if entry.stands]
+        key = key_of(draft.text)
+        if (same := next((entry for entry in standing if key_of(entry.text) == key), None)) is not None:
+            return Added(same, new=False)
+        if not by_person:
+            _refuse_pruned(draft, key, everything)
+        replaced = [entry for entry in standing if _replaces(draft, entry)]
+        evicted = self._evicted(draft, [entry for entry in standing if entry not in replaced])
+        for entry in evicted:
+            self.store.prune(entry.id, draft.made_by, "made room", self.now())
+        made = self.store.add(
+            draft,
+            self.scope.repository,
+            "" if draft.everywhere else self.scope.branch,
+            [entry.id for entry in replaced],
+            self.now(),
+        )
+        return Added(made, new=True, pruned=tuple(entry.id for entry in (*replaced, *evicted)))
+
+    def prune(self, number: int, by: Maker, reason: str = "") -> Entry:
+        """Take an entry off the board; it stays in the file, marked.
+
+        Raises:
+            NotRemembered: if it does not stand there, or is a person's and somebody else wants it gone.
+        """
+        entry = self.entry(number)
+        if entry is None:
+            raise NotRemembered(f"there is no entry {number} on this board")
+        if entry.made_by == PERSON and by != PERSON:
+            raise NotRemembered("a person wrote it, and only a person takes it off")
+        pruned = self.store.prune(
+            number, by, reason or ("forgotten" if by == PERSON else "out of date"), self.now()
+        )
+        return pruned or entry
+
+    def edit(self, number: int, text: str) -> Added:
+        """Let an entry of a person's wording take another's place.
+
+        Raises:
+            NotRemembered: if there is no such entry, or the text may not be kept.
+        """
+        entry = self.entry(number)
+        if entry is None:
+            raise NotRemembered(f"there is no entry {number} on this board")
+        said = checked(text, by_person=True)
+        others = (other for other in self.entries() if key_of(other.text) == key_of(said))
+        if (same := next(others, None)) is not None and same.text == said:
+            return Added(same, new=False)
+        if same is not None and same.id != number:
+            raise NotRemembered(f"entry {same.id} says so already")
+        draft = Draft(
+            text=said,
+            kind=entry.kind,
+            session=entry.session,
+            seq=entry.seq,
+            weight=entry.weight,
+        )
+        made = self.store.add(draft, entry.repository, entry.branch, [number], self.now())
+        return Added(made, new=True, pruned=(number,))
+
+    def _evicted(self, draft: Draft, standing: Sequence[Entry]) -> list[Entry]:
+        """Who must go to make room: the lightest that no person wrote."""
+        surplus = len(standing) + 1 - self.most
+        if surplus <= 0:
+            return []
+        by_person = draft.made_by == PERSON
+        others = sorted((entry for entry in standing if entry.made_by != PERSON), key=rank)
+        lighter = others if by_person else [entry for entry in others if entry.weight < draft.weight]
+        if len(lighter) < surplus and not by_person:
+            raise NotRemembered(NO_ROOM)
+        return lighter[:surplus]
+
+
+def rank(entry: Entry) -> tuple[bool, float, float, int]:
+    """How much an entry counts: a person's above all, then by weight, then by age."""
+    return (entry.made_by == PERSON, entry.weight, entry.time, entry.id)
+
+
+def _refuse_pruned(draft: Draft, key: str, everything: Sequence[Entry]) -> None:
+    """Nothing that a person took off comes back by itself, nor what has left the same place before."""
+    for entry in everything:
+        if entry.stands or key_of(entry.text) != key:
+            continue
+        # What a person has reworded they have taken off as well.
+        if entry.pruned_by == PERSON:
+            raise NotRemembered("a person has taken it off the board")
+        if (entry.session, entry.seq) == (draft.session, draft.seq):
+            raise NotRemembered("it was on the board before and has been taken off")
+
+
+def _replaces(draft: Draft, entry: Entry) -> bool:
+    """Whether a draft says anew what an entry says, or a rule or decision with another value.
+
+    A person's own neither replaces anything by itself nor is replaced: they edit what they want changed.
+    """
+    if entry.kind != draft.kind or PERSON in (entry.made_by, draft.made_by):
+        return False
+    if draft.made_by == EXTRACTION and draft.kind in ("command", "file"):
+        return _subject(draft.text) == _subject(entry.text)
+    value = _VALUES.get(draft.kind)
+    new, old = _words(draft.text, value), _words(entry.text, value)
+    if min(len(new), len(old)) < _FEWEST:
+        return False
+    if draft.kind == "rule" and bool(_NEGATION.search(draft.text)) != bool(_NEGATION.search(entry.text)):
+        # The opposite of a rule, about the very same thing, takes its place.
+        return new == old
+    return len(new & old) >= _ALIKE * len(new | old)
+
+
+def _subject(text: str) -> str:
+    """What a relation is about: all in front of what was done to it."""
+    return text.partition(" · ")[0]
+
+
+def _words(text: str, value: re.Pattern[str] | None) -> frozenset[str]:
+    """Words of a text less what denies it, and less its values where those may change."""
+    text = value.sub(" ", text) if value is not None else text
+    return frozenset(key_of(_NEGATION.sub(" ", text)).split())

@@ -1,0 +1,135 @@
+"""Which repository and branch a folder belongs to, read from git's own files; no git program is needed.
+
+What stands in ``.git`` may come from anybody, so nothing in it can lead to the board of another repository:
+a worktree counts as one only where the repository it names knows it too.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+DETACHED = "HEAD"
+"""Stands for the branch where none is checked out; git lets no branch have this name."""
+_LONGEST = 65_536
+"""Bytes that are read of one of git's files; of a longer one its end."""
+_HEADS = "refs/heads/"
+_RENAMED = "Branch: renamed "
+_REBASED = ("rebase-merge/head-name", "rebase-apply/head-name")
+_NO_NAME = ".invalid"
+"""What stands in HEAD of a repository that keeps its references in another format."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Whose board it is."""
+
+    repository: str
+    """Folder of the repository, shared by its worktrees; without a repository the folder itself."""
+    branch: str = ""
+    """Empty without a repository; :data:`DETACHED` where no branch is checked out."""
+    former: tuple[str, ...] = ()
+    """Names the branch had before it was renamed, the newest first."""
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """The branch under all its names."""
+        return tuple(dict.fromkeys((self.branch, *self.former)))
+
+    @property
+    def label(self) -> str:
+        """As a person reads it."""
+        name = Path(self.repository).name or self.repository
+        if not self.branch:
+            return f"{name} (no repository)"
+        return (
+            f"{name}, no branch checked out" if self.branch == DETACHED else f"{name}, branch {self.branch}"
+        )
+
+
+def scope_of(folder: Path) -> Scope:
+    """Find the repository around a folder, and its branch; never fails, whatever stands in its files."""
+    start = _resolved(folder)
+    for place in (start, *start.parents):
+        git = place / ".git"
+        if git.is_dir() and (git / "HEAD").is_file():
+            return _scope(place, git, git)
+        if git.is_file() and (inside := _named_folder(git)) is not None:
+            root, common = _worktree_of(git, inside) or (place, inside)
+            return _scope(root, inside, common)
+    return Scope(repository=str(start))
+
+
+def _resolved(folder: Path) -> Path:
+    try:
+        return folder.resolve()
+    except (OSError, RuntimeError):
+        return folder.absolute()
+
+
+def _named_folder(git: Path) -> Path | None:
+    """The folder that a ``.git`` file names, as worktrees and submodules have one."""
+    text = _read(git)
+    if not text.startswith("gitdir:"):
+        return None
+    inside = _resolved(git.parent / text.removeprefix("gitdir:").strip())
+    return inside if (inside / "HEAD").is_file() else None
+
+
+def _worktree_of(git: Path, inside: Path) -> tuple[Path, Path] | None:
+    """Root and git folder of the repository whose worktree this is; None where that does not know it."""
+    named = _read(inside / "commondir").strip()
+    if not named:
+        return None
+    common = _resolved(inside / named)
+    known = _read(inside / "gitdir").strip()
+    within = inside.parent == common / "worktrees"
+    if not (within and known and _resolved(inside / known) == _resolved(git)):
+        return None
+    return (common.parent if common.name == ".git" else common), common
+
+
+def _scope(root: Path, own: Path, common: Path) -> Scope:
+    branch = _branch(own)
+    former = tuple(_former(common, branch)) if branch != DETACHED else ()
+    return Scope(repository=str(root), branch=branch, former=former)
+
+
+def _branch(own: Path) -> str:
+    """The branch that is checked out, or that a rebase is going to give back."""
+    head = _read(own / "HEAD").strip()
+    if head.startswith("ref:"):
+        name = head.removeprefix("ref:").strip().removeprefix(_HEADS)
+        return DETACHED if not name or name == _NO_NAME else name
+    rebased = (_read(own / name).strip() for name in _REBASED)
+    return next((name.removeprefix(_HEADS) for name in rebased if name.startswith(_HEADS)), DETACHED)
+
+
+def _former(common: Path, branch: str) -> Iterator[str]:
+    """Names that the branch's own log says it was renamed from, less those that are branches again."""
+    if ".." in Path(branch).parts:
+        return
+    standing = _packed(common)
+    for line in reversed(_read(common / "logs" / _HEADS / branch).splitlines()):
+        _, found, said = line.partition(_RENAMED)
+        old, to, _ = said.partition(" to ")
+        old = old.removeprefix(_HEADS)
+        if not (found and to and old) or ".." in Path(old).parts or old == branch:
+            continue
+        if f"{_HEADS}{old}" not in standing and not (common / _HEADS / old).is_file():
+            yield old
+
+
+def _packed(common: Path) -> frozenset[str]:
+    """References that stand in one file together."""
+    return frozenset(line.partition(" ")[2].strip() for line in _read(common / "packed-refs").splitlines())
+
+
+def _read(path: Path) -> str:
+    """A file's text, of a long one the end; nothing where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _LONGEST))
+            return file.read(_LONGEST).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
