@@ -30,6 +30,7 @@ ACTION_KEYS: Mapping[str, str] = {
     "chat.models": "ctrl+l",
     "chat.context": "f3",
     "chat.timeline": "ctrl+t",
+    "chat.find": "ctrl+f",
     "app.palette": "ctrl+p",
     "chat.help": "f1",
     "chat.cancel": "escape",

@@ -1,7 +1,7 @@
 """The agent that answers in a session, ours or the person's own, with the governor in front of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tui_app.agent.recorder import Recorder
 from tui_app.agent.steps import StepWatch
 from tui_app.agent.tools.toolset import build_toolset, recall_toolset
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.agent.turn import Additions, TurnRunner
+from tui_app.agent.turn import Additions, Manner, TurnRunner
 from tui_app.context.compactor import Compactor
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.limits import Limits
@@ -38,6 +38,7 @@ class Governed:
     provider_compaction: bool
     around: Sequence[AbstractCapability[Any]] = ()
     """What else follows a run: hooks, telemetry."""
+    manner: Manner = field(default_factory=Manner)
 
     def capabilities(
         self, recorder: Recorder, carried: Carried, steps: StepWatch, files: FilesOnDisk
@@ -74,7 +75,7 @@ def build_runner(governed: Governed, cwd: Path, own: OwnAgent | None) -> tuple[T
     capabilities = governed.capabilities(recorder, carried, steps, FilesOnDisk(workspace))
     if own is not None:
         added = _added(own, recall_toolset(search), capabilities)
-        return TurnRunner(own.agent, recorder, history.session, added, steps), carried
+        return TurnRunner(own.agent, recorder, history.session, added, steps, governed.manner), carried
     carried.instructions = system_instructions(cwd, *extra)
     tools = build_toolset(workspace, search)
     carried.tools = [tool.tool_def for tool in tools.tools.values()]
@@ -86,7 +87,7 @@ def build_runner(governed: Governed, cwd: Path, own: OwnAgent | None) -> tuple[T
         capabilities=capabilities,
         retries=2,
     )
-    return TurnRunner(agent, recorder, history.session, steps=steps), carried
+    return TurnRunner(agent, recorder, history.session, steps=steps, manner=governed.manner), carried
 
 
 def _added(

@@ -192,20 +192,14 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         limits=limits,
         provider_compaction=opening.settings.provider_compaction,
         around=[ToolHooks(hooks), *telemetry.capabilities()],
+        manner=Manner(thinking=opening.settings.thinking, max_steps=opening.settings.max_steps),
     )
     runner, carried = build_runner(governed, opening.cwd, place.own)
-    runner.manner = Manner(thinking=opening.settings.thinking, max_steps=opening.settings.max_steps)
-    # A killed process may have left an index that counts a checkpoint never applied.
-    history.sync_files()
     compactions = Compactions(history, compactor, runner)
     models = ModelSwitch(history, shelf, text, compactions, carried, place.recorded)
     remembering = remembering_of(opening, history, writers, bus)
-    turns = Turns(
-        history,
-        attempts(opening.settings, runner, models),
-        Workspace(opening.cwd),
-        remembering.inbox.deliver,
-    )
+    tries = attempts(opening.settings, runner, models)
+    turns = Turns(history, tries, Workspace(opening.cwd), remembering.inbox.deliver)
     conversation = Conversation(
         history=history,
         turns=turns,
@@ -232,6 +226,8 @@ def _history(place: _Place, text: TextCounter, bus: EventBus) -> SessionHistory:
         model=place.model,
     )
     history.load()
+    # A killed process may have left an index that counts a checkpoint never applied.
+    history.sync_files()
     return history
 
 
