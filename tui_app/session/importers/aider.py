@@ -43,6 +43,7 @@ class _Reader(Reader):
         self._prompt: list[str] = []
         self._said: list[str] = []
         self._begun = 0
+        self._asked = False
         marked = any(line.startswith(_PROMPT) and line.endswith(_BREAK) for line in lines)
         strict = _BREAK if marked else ""
         for number, line in enumerate(lines, 1):
@@ -75,6 +76,9 @@ class _Reader(Reader):
     def _line_of_answer(self, number: int, line: str) -> None:
         if not line.strip() and not self._said:
             return
+        if not self._prompt and not self._said and not self._asked:
+            self.out.skip(number, "text in front of the first prompt")
+            return
         self._flush_prompt()
         self._begun = self._begun if self._said else number
         self._said.append(line)
@@ -83,6 +87,7 @@ class _Reader(Reader):
     def _flush_prompt(self) -> None:
         if self._prompt:
             self.say("\n".join(self._prompt), self._begun)
+            self._asked = True
             self._prompt = []
 
     def _flush(self) -> None:

@@ -17,7 +17,12 @@ from tui_app.session.importers.source import Json, Line, Source, shown
 FORMAT = "codex"
 
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
-_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output")
+_OUTPUTS = (
+    "function_call_output",
+    "custom_tool_call_output",
+    "local_shell_call_output",
+    "tool_search_output",
+)
 _ASIDE = ("ghost_snapshot", "compaction", "compaction_summary", "other")
 _OVERFLOW = "context_window_exceeded"
 

@@ -9,7 +9,10 @@ from tui_app.session.importers.source import Json, Line
 
 ITEM = "response_item"
 _TYPES = (ITEM, "session_meta", "turn_context", "event_msg", "compacted", "world_state")
-_BARE = ("message", "reasoning", "function_call", "function_call_output", "local_shell_call")
+_BARE = (
+    "reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call",
+    "custom_tool_call_output", "web_search_call",
+)  # fmt: skip
 _NOTE_STARTS = (
     "<environment_context>", "<user_instructions>", "<turn_aborted>", "<user_shell_command>", "<skill>",
     "<subagent_notification>", "<permissions instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions",
@@ -75,7 +78,9 @@ def is_note(content: Any) -> bool:
 def _is_bare(record: Json) -> bool:
     kind = record.get("type")
     if kind == "message":
-        return record.get("role") in ("user", "assistant") and _has_parts(record.get("content"))
+        return record.get("role") in ("user", "assistant", "developer", "system") and _has_parts(
+            record.get("content")
+        )
     return kind in _BARE and ("call_id" in record or "summary" in record)
 
 

@@ -16,7 +16,12 @@ _GROUPS = (
     "system", "tool", "user", "user_input",
 )  # fmt: skip
 """First words of the event types."""
-_TALK = ("user.message", "assistant.message", "tool.execution_start", "tool.execution_complete")
+_TALK = (
+    ("user", "message"),
+    ("assistant", "message"),
+    ("tool", "execution_start"),
+    ("tool", "execution_complete"),
+)
 
 
 def is_copilot_cli(source: Source) -> bool:
@@ -30,10 +35,16 @@ def read_copilot_cli(source: Source) -> Imported:
 
 
 def _is_event(record: Json) -> bool:
-    kind = record.get("type")
+    kind = _kind(record)
     if not isinstance(record.get("data"), dict) or "seq" in record:
         return False
-    return kind in _TALK or (kind == "session.start" and "sessionId" in record["data"])
+    return kind in _TALK or (kind == ("session", "start") and "sessionId" in record["data"])
+
+
+def _kind(record: Json) -> tuple[str, str]:
+    """Group and name of an event: its type is both with a point between."""
+    group, _, name = record_text(record, "type").partition(".")
+    return group, name
 
 
 class _Reader(LineReader):
@@ -54,37 +65,37 @@ class _Reader(LineReader):
             elif record_text(data, "parentToolCallId"):
                 self.out.leave(line.number, "records of sub-agents were left out")
             else:
-                self._event(line, record_text(line.data, "type"), data)
+                self._event(line, _kind(line.data), data)
             seen.add(event_id)
         return self.close()
 
-    def _event(self, line: Line, kind: str, data: Json) -> None:
+    def _event(self, line: Line, kind: tuple[str, str], data: Json) -> None:
         match kind:
-            case "user.message":
+            case ("user", "message"):
                 self._user(line, data)
-            case "assistant.message":
+            case ("assistant", "message"):
                 self._assistant(line, data)
-            case "tool.execution_start":
+            case ("tool", "execution_start"):
                 self._start(line, data)
-            case "tool.execution_complete":
+            case ("tool", "execution_complete"):
                 self._complete(line, data)
-            case "session.compaction_complete":
+            case ("session", "compaction_complete"):
                 self._compacted(line, data)
-            case "session.error":
+            case ("session", "error"):
                 self.end_answer()
                 text = record_text(data, "message") or "The program reported an error."
                 self.out.add(Error(kind="provider", message=text), None, self.time, line.number)
             case _:
                 self._aside(line, kind, data)
 
-    def _aside(self, line: Line, kind: str, data: Json) -> None:
+    def _aside(self, line: Line, kind: tuple[str, str], data: Json) -> None:
         context = data.get("context")
-        if kind == "session.start" and isinstance(context, dict):
+        if kind == ("session", "start") and isinstance(context, dict):
             self.cwd = record_text(context, "cwd")
         self.model = record_text(data, "newModel") or record_text(data, "selectedModel") or self.model
-        if kind == "system.message":
+        if kind == ("system", "message"):
             self.out.leave(line.number, "system prompts of the other program were left out")
-        elif kind.partition(".")[0] in _GROUPS:
+        elif kind[0] in _GROUPS:
             self.out.leave(line.number, "events that are no messages were left out")
         else:
             self.out.skip(line.number, f"unknown event type {shown(line.data.get('type'))}")

@@ -1,4 +1,4 @@
-"""Replaying a chat log of Gemini CLI: messages are written again when they change, taken back, or replaced."""
+"""Replaying a chat log of Gemini CLI: messages are written anew, taken back, or replaced."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -2,17 +2,20 @@
 
 import io
 import zipfile
+import zlib
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from tui_app.session.importers.fields import record_text
 from tui_app.session.importers.finding import Found
 from tui_app.session.importers.openai_chat import read_role_messages
-from tui_app.session.importers.result import Imported
-from tui_app.session.importers.source import Json, Source, parse_json
+from tui_app.session.importers.result import Imported, SkippedLine
+from tui_app.session.importers.source import Json, Source, parse_json, shown
 
 FORMAT = "inspect-ai"
 
+_ZIP = b"PK\x03\x04"
 _ATTACHED = "attachment://"
 _ROLES = ("system", "user", "assistant", "tool")
 _MAX_SAMPLE = 200_000_000
@@ -32,12 +35,14 @@ def read_inspect_ai(source: Source) -> Imported:
     known = attachments if isinstance(attachments, dict) else {}
     items = [_role_message(item, known) for item in _messages(sample)]
     owner = {"model": record_text(_object(sample.get("output")), "model")}
-    return read_role_messages(source, Found(items, owner, max(0, len(samples) - 1)), format=FORMAT)
+    imported = read_role_messages(source, Found(items, owner, max(0, len(samples) - 1)), format=FORMAT)
+    damaged = _archived(source.raw)[1] if source.raw.startswith(_ZIP) else ()
+    return replace(imported, skipped=(*imported.skipped, *damaged))
 
 
 def _samples(source: Source) -> list[Json]:
-    if source.raw.startswith(b"PK\x03\x04"):
-        return list(_archived(source.raw))
+    if source.raw.startswith(_ZIP):
+        return list(_archived(source.raw)[0])
     document = source.document
     if not isinstance(document, dict) or not ("eval" in document or "epoch" in document):
         return []
@@ -46,19 +51,31 @@ def _samples(source: Source) -> list[Json]:
 
 
 @lru_cache(maxsize=1)
-def _archived(raw: bytes) -> tuple[Json, ...]:
-    """The samples of an archive, in the order of their names; damaged ones are left out."""
+def _archived(raw: bytes) -> tuple[tuple[Json, ...], tuple[SkippedLine, ...]]:
+    """The samples of an archive in the order of their names, and those that are damaged."""
     samples: list[Json] = []
+    damaged: list[SkippedLine] = []
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             names = sorted(name for name in archive.namelist() if name.startswith("samples/"))
-            for name in names:
-                if archive.getinfo(name).file_size <= _MAX_SAMPLE:
-                    value = parse_json(archive.read(name).decode("utf-8", "replace"))
-                    samples += [value] if _messages(value) else []
-    except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError, RuntimeError):
-        return tuple(samples)
-    return tuple(samples)
+            for number, name in enumerate(names, 1):
+                sample = _sample(archive, name)
+                if _messages(sample):
+                    samples.append(sample)
+                else:
+                    damaged.append(SkippedLine(line=number, reason=f"{shown(name)} could not be read"))
+    except (zipfile.BadZipFile, ValueError, OSError):
+        damaged.append(SkippedLine(line=1, reason="the archive is damaged"))
+    return tuple(samples), tuple(damaged)
+
+
+def _sample(archive: zipfile.ZipFile, name: str) -> Any:
+    if archive.getinfo(name).file_size > _MAX_SAMPLE:
+        return None
+    try:
+        return parse_json(archive.read(name).decode("utf-8", "replace"))
+    except (zipfile.BadZipFile, zlib.error, ValueError, OSError, EOFError, NotImplementedError, RuntimeError):
+        return None
 
 
 def _messages(sample: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Messages of LangChain, as its serializers write them: ``{lc, type: constructor, id, kwargs}`` or ``{type, data}``."""
+"""Messages of LangChain as serializers write them: ``{lc, type, id, kwargs}`` or ``{type, data}``."""
 
 from typing import Any
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from tui_app.session.importers import messages
 from tui_app.session.importers.content import ContentReader, joined
-from tui_app.session.importers.finding import ROLES, Found, find_messages, is_role_message
 from tui_app.session.importers.fields import count, one_line, record_text, seconds, title_of
+from tui_app.session.importers.finding import ROLES, Found, find_messages, is_role_message
 from tui_app.session.importers.result import Imported
 from tui_app.session.importers.source import Json, Source, shown
 from tui_app.session.importers.timeline import Timeline, ToolOutcome

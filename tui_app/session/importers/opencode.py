@@ -118,7 +118,9 @@ class _Reader(Reader):
         error = _object(info.get("error"))
         if error:
             text = record_text(_object(error.get("data")), "message") or record_text(error, "name")
-            self.out.add(Error(kind="provider", message=text or "The answer failed."), None, self.time, number)
+            self.out.add(
+                Error(kind="provider", message=text or "The answer failed."), None, self.time, number
+            )
 
     def _step(self, number: int, answer: Answer, parts: list[Json]) -> None:
         results: list[tuple[str, Json]] = []

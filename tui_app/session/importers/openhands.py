@@ -1,12 +1,12 @@
-"""Event histories of OpenHands: actions and the observations they caused, in a document or an ``output.jsonl``."""
+"""Histories of OpenHands: actions and the observations they caused, a document or ``output.jsonl``."""
 
 from typing import Any
 
 from tui_app.session.importers.answer import arguments
-from tui_app.session.importers.fields import count, record_text
+from tui_app.session.importers.fields import count
 from tui_app.session.importers.openhands_calls import Condensation, call_of, response_id, said, text_of
 from tui_app.session.importers.reader import Reader
-from tui_app.session.importers.result import Imported, ImportedEvent
+from tui_app.session.importers.result import Imported
 from tui_app.session.importers.source import Json, Source, shown
 
 FORMAT = "openhands"
@@ -58,17 +58,16 @@ class _Reader(Reader):
         events = histories[0] if histories else []
         self._calls: dict[int, str] = {}
         """Id of the call that an action made, by the number of the action."""
-        self._first: dict[int, ImportedEvent] = {}
+        self._numbers: dict[int, int] = {}
+        """Place in the list, by the number of the event."""
         self._response = ""
         for number, item in enumerate(events, 1):
             if not isinstance(item, dict):
                 self._skip(number, f"no object: {shown(item)}")
                 continue
             self.at(item.get("timestamp"))
-            before = len(self.out.events)
+            self._numbers[count(item.get("id"))] = number
             self._event(number, item)
-            if len(self.out.events) > before:
-                self._first[count(item.get("id"))] = self.out.events[before]
         self.out.left_out["further conversations in the file were left out"] += max(0, len(histories) - 1)
         if self.source.document is None:
             self.out.skipped.extend(self.source.lines.skipped)
@@ -139,8 +138,9 @@ class _Reader(Reader):
         if not made.summary:
             self._skip(number, "compaction without a summary, not applied")
             return
-        kept = [event for each, event in self._first.items() if each > made.last_forgotten]
-        first_kept = kept[0] if made.last_forgotten and kept else None
+        kept = [place for each, place in self._numbers.items() if each > made.last_forgotten > 0]
+        places = sorted(place for place in kept if place in self.out.first_at)
+        first_kept = self.out.first_at[places[0]] if places else None
         self.out.compaction(made.summary, "blocking", (0, 0), self.time, number, first_kept)
 
     def _skip(self, number: int, reason: str) -> None:

@@ -7,14 +7,21 @@ an error in its place.
 import json
 from typing import Any
 
-from tui_app.context.events import Error, Payload, SessionEnd, SessionStart, payload_from_json
+from tui_app.context.events import (
+    Error,
+    Payload,
+    SessionEnd,
+    SessionStart,
+    ToolCall,
+    ToolResult,
+    payload_from_json,
+)
 from tui_app.context.events.record import BY_TYPE
 from tui_app.session.importers.closing import FIRST_SEQ, count_messages
 from tui_app.session.importers.fields import count, one_line, record_text, seconds
 from tui_app.session.importers.messages import MessageRefusedError, canonical
 from tui_app.session.importers.result import Imported, ImportedEvent, SkippedLine
 from tui_app.session.importers.source import Json, Line, Source, shown
-from tui_app.context.events import ToolCall, ToolResult
 
 FORMAT = "plimsoll"
 
@@ -33,7 +40,9 @@ def read_own(source: Source) -> Imported:
 
 
 def _is_envelope(record: Json) -> bool:
-    return "seq" in record and "session" in record and isinstance(record.get("data"), dict) and "type" in record
+    return (
+        "seq" in record and "session" in record and isinstance(record.get("data"), dict) and "type" in record
+    )
 
 
 class _Reader:
@@ -79,7 +88,9 @@ class _Reader:
             return
         expected = FIRST_SEQ + len(self._events)
         if not expected <= seq <= expected + _MAX_GAP:
-            return self._skip(line, f"event number {shown(line.data.get('seq'))} does not follow the one before")
+            return self._skip(
+                line, f"event number {shown(line.data.get('seq'))} does not follow the one before"
+            )
         try:
             message = self._message(line)
         except MessageRefusedError as error:

@@ -6,8 +6,9 @@ from tui_app.session.importers.content import block_list
 from tui_app.session.importers.entry_tree import branch
 from tui_app.session.importers.fields import count, record_text
 from tui_app.session.importers.reader import LineReader
-from tui_app.session.importers.result import Imported, ImportedEvent
+from tui_app.session.importers.result import Imported
 from tui_app.session.importers.source import Json, Line, Source, shown
+from tui_app.session.importers.timeline import ToolOutcome
 
 FORMAT = "pi"
 
@@ -42,18 +43,15 @@ class _Reader(LineReader):
     def read(self) -> Imported:
         """Turn the whole file into events."""
         path = branch(self.records, key="id", parent="parentId", report=self.out)
-        self._first: dict[str, ImportedEvent] = {}
+        self._numbers = {record_text(line.data, "id"): line.number for line in self.records}
         for line in self.records:
             if line.number not in path:
                 if not self.out.knows(line.number):
                     self.out.leave(line.number, "entries on branches that were given up were left out")
                 continue
             self.at(line.data.get("timestamp"))
-            before = len(self.out.events)
             self._entry(line)
             self.end_answer()
-            if len(self.out.events) > before:
-                self._first[record_text(line.data, "id")] = self.out.events[before]
         return self.close()
 
     def _entry(self, line: Line) -> None:
@@ -83,7 +81,7 @@ class _Reader(LineReader):
             case "assistant":
                 self._assistant(line, message)
             case "toolResult":
-                outcome = "error" if message.get("isError") is True else "success"
+                outcome: ToolOutcome = "error" if message.get("isError") is True else "success"
                 content = _images(message.get("content"))
                 self.result(record_text(message, "toolCallId"), content, outcome, line.number)
             case "bashExecution":
@@ -138,9 +136,11 @@ class _Reader(LineReader):
         if not summary.strip():
             self.out.skip(line.number, "compaction without a summary, not applied")
             return
-        kept = self._first.get(record_text(record, "firstKeptEntryId"))
+        named = self._numbers.get(record_text(record, "firstKeptEntryId"), 0)
+        # What is kept may begin with an entry that is no message.
+        kept = min((number for number in self.out.first_at if number >= named > 0), default=0)
         tokens = count(record.get("tokensBefore")), 0
-        self.out.compaction(summary, "blocking", tokens, self.time, line.number, kept)
+        self.out.compaction(summary, "blocking", tokens, self.time, line.number, self.out.first_at.get(kept))
 
 
 def _images(content: object) -> object:

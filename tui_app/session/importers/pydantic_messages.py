@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from tui_app.session.importers import messages
-from tui_app.session.importers.finding import Found, find_messages, is_pydantic_message
 from tui_app.session.importers.fields import seconds, title_of
+from tui_app.session.importers.finding import Found, find_messages, is_pydantic_message
 from tui_app.session.importers.result import Imported
 from tui_app.session.importers.source import Json, Source
 from tui_app.session.importers.timeline import Timeline, ToolOutcome

@@ -1,4 +1,4 @@
-"""What the readers of other programs' files share: the books, the clock, and the answer being put together."""
+"""What the readers of foreign files share: the books, the clock, and the answer being put together."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -30,7 +30,7 @@ def read_swe_agent(source: Source) -> Imported:
     for item in _history(source.document):
         message, waiting = _role_message(item, waiting)
         spelled.append(message)
-    if waiting and (last := _last_observation(source.document)):
+    if waiting and (last := _last_observation(source.document)) is not None:
         spelled.append({"role": "tool", "content": last})
     return read_role_messages(source, Found(spelled, {}), format=FORMAT)
 
@@ -71,6 +71,8 @@ def _without(content: Any, action: str) -> str:
     return text.replace(f"```\n{action.strip()}\n```", "").strip()
 
 
-def _last_observation(document: Json) -> str:
+def _last_observation(document: Json) -> str | None:
+    """What the last action answered: the model never saw it, so the history does not have it."""
     last = document["trajectory"][-1] if document["trajectory"] else None
-    return record_text(last, "observation") if isinstance(last, dict) else ""
+    observation = last.get("observation") if isinstance(last, dict) else None
+    return observation if isinstance(observation, str) else None

@@ -42,6 +42,8 @@ class Timeline:
         """How often something was left out on purpose; the key finishes the sentence ``3 ...``."""
         self.places: set[int] = set()
         """Lines that became an event or were left out on purpose."""
+        self.first_at: dict[int, ImportedEvent] = {}
+        """By line: the first event that it became."""
         self._reported: set[int] = set()
 
     def skip(self, line: int, reason: str) -> None:
@@ -66,6 +68,7 @@ class Timeline:
             self.skip(line, f"not a valid message: {error}")
             return False
         self.events.append(ImportedEvent(data=data, message=text, time=time))
+        self.first_at.setdefault(line, self.events[-1])
         self.places.add(line)
         return True
 
