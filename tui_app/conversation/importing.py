@@ -1,9 +1,9 @@
 """A conversation of another program becomes a session of our own, counted and complete."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
@@ -27,6 +27,8 @@ from tui_app.session.importers.closing import FIRST_SEQ
 from tui_app.session.store import Store
 
 StoredEvent = tuple[Payload, str | None, float]
+_TOLD_EVERY = 25
+"""Events between two reports of progress."""
 _UNDONE = (
     "{count} compaction(s) of the other program were taken back: the whole history is in view; "
     "redo applies them again."
@@ -68,8 +70,38 @@ class ImportReport:
         }
 
 
+class ImportStopped(Exception):
+    """The person stopped the import; nothing of it was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportProgress:
+    """How far an import is."""
+
+    doing: Literal["reading", "counting", "writing"]
+    done: int = 0
+    """Events that are counted."""
+    total: int = 0
+    """Events altogether; 0 while the file is read."""
+
+
+Watch = Callable[[ImportProgress], None]
+"""Told of progress; it may raise :class:`ImportStopped` until the writing begins."""
+
+
+def _unwatched(_progress: ImportProgress) -> None:
+    """Nobody watches."""
+
+
 def import_session(
-    path: Path, *, store: Store, cwd: Path, now: float, format: str = "auto", policy: str = "plimsoll"
+    path: Path,
+    *,
+    store: Store,
+    cwd: Path,
+    now: float,
+    format: str = "auto",
+    policy: str = "plimsoll",
+    watch: Watch = _unwatched,
 ) -> ImportReport:
     """Write a new session with everything that a file holds. Blocks; reads the tokenizer the first time.
 
@@ -83,29 +115,34 @@ def import_session(
         now: Seconds since the epoch.
         format: One of ``importers.FORMATS``, or ``auto``.
         policy: Name of the policy the session starts with.
+        watch: Told how far it is; stops it by raising.
 
     Raises:
+        ImportStopped: if the watcher stopped it.
         ImportFormatError: if the file holds no conversation in the format.
         OSError: if the file cannot be read.
         sqlite3.Error: if the session cannot be written; nothing of it is left then.
     """
+    watch(ImportProgress("reading"))
     imported = import_file(path, format)
-    events = count_events(imported.events, model=imported.model)
-    taken_back = undo_compactions(events, now)
+    if imported.is_own:
+        events: list[StoredEvent] = [(event.data, event.message, event.time) for event in imported.events]
+        taken_back: list[StoredEvent] = []
+    else:
+        events = count_events(imported.events, model=imported.model, watch=watch)
+        taken_back = undo_compactions(events, now)
     start = SessionStart(
         cwd=imported.cwd or str(cwd),
-        model="",
+        model=imported.model if imported.is_own else "",
         policy=policy,
         title=imported.title or path.stem,
         imported_from=imported.format,
+        imported_file=str(path.absolute()),
     )
-    session = store.create(start, time=now)
-    try:
-        # The end is written now, not when the transcript's was: an import is a use of the session.
-        store.append_many(session, [*events, *taken_back, (SessionEnd(), None, now)])
-    except BaseException:
-        store.delete(session)
-        raise
+    watch(ImportProgress("writing", len(events), len(events)))
+    # The end is written now, not when the transcript's was: an import is a use of the session. All of it is
+    # one transaction, so that a program that is killed leaves no half of a session behind.
+    session = store.create(start, time=now, events=[*events, *taken_back, (SessionEnd(), None, now)])
     notes = (*imported.notes, _UNDONE.format(count=len(taken_back))) if taken_back else imported.notes
     return _report(session, path, replace(imported, notes=notes), start.title, events)
 
@@ -123,19 +160,25 @@ def undo_compactions(events: Sequence[StoredEvent], now: float) -> list[StoredEv
     return [(CompactionUndone(compaction=seq), None, now) for seq in reversed(numbers)]
 
 
-def count_events(events: Sequence[ImportedEvent], *, model: str = "") -> list[StoredEvent]:
+def count_events(
+    events: Sequence[ImportedEvent], *, model: str = "", watch: Watch = _unwatched
+) -> list[StoredEvent]:
     """Fill in the tokens of every message, and the sizes that imported compactions leave open.
 
     Args:
         events: What was imported, in order.
         model: The model's name as the file has it; picks the tokenizer.
+        watch: Told how far it is; stops it by raising.
     """
+    watch(ImportProgress("counting", 0, len(events)))
     text = TextCounter(encoding_name(model))
     text.load()
     counter = TokenCounter(text)
     view = AgentView()
     counted: list[StoredEvent] = []
     for seq, (event, message) in enumerate(zip(events, messages_of(events), strict=True), FIRST_SEQ):
+        if seq % _TOLD_EVERY == 0:
+            watch(ImportProgress("counting", seq - FIRST_SEQ, len(events)))
         data = event.data
         if message is not None:
             data = with_tokens(data, counter.message(message).nonzero())

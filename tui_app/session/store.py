@@ -81,8 +81,14 @@ class Store:
         """Close the file."""
         self._db.close()
 
-    def create(self, start: SessionStart, *, time: float) -> str:
-        """Begin a session with its first event.
+    def create(
+        self,
+        start: SessionStart,
+        *,
+        time: float,
+        events: Sequence[tuple[Payload, str | None, float]] = (),
+    ) -> str:
+        """Begin a session with its first event, and with more: all of them or no session.
 
         Returns:
             Its id, eight hexadecimal digits.
@@ -93,7 +99,7 @@ class Store:
                 "INSERT INTO sessions (id, title, cwd, model, created, updated) VALUES (?, ?, ?, ?, ?, ?)",
                 (session, _plain(start.title), _plain(start.cwd), start.model, time, time),
             )
-            self._write(session, [(start, None, time)])
+            self._write(session, [(start, None, time), *events])
         return session
 
     def append(self, session: str, payload: Payload, message: str | None, *, time: float) -> Record:

@@ -12,13 +12,16 @@ SPREAD = (
 )
 SIDE = f"{SPREAD}; the records of sub-agents, with their calls, are left out and counted"
 ONE_PART = "a call and its result are one part of a message here; the results become requests of their own"
-EMPTY = "14 answers were stopped before they began, 4 failed results stand in one request with others"
+EMPTY = "14 answers were stopped before they said anything; the results of one answer are one request"
 COPILOT = (
     "results are events and no messages in the list; 6 answers without any content, and 2 prompts that the "
     "program wrote, are left out and counted"
 )
 BY_ORDER = "the message behind an action is its result, and the last result stands in the trajectory only"
-RECALL = "the program's own look-up of the workspace (an action and its observation) is left out and counted"
+RECALL = (
+    "the program's own look-up of the workspace (an action and its observation) is left out and counted; an "
+    "error that no action caused is a prompt"
+)
 LOGGED = "the log's response is a message too, with a call that nobody answered"
 LINES = "the list counts lines of prompts; lines that follow each other are one prompt, and answers count"
 

@@ -13,6 +13,7 @@ _BARE = (
     "reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call",
     "custom_tool_call_output", "web_search_call",
 )  # fmt: skip
+_ROLES = ("user", "assistant", "developer", "system")
 _NOTE_STARTS = (
     "<environment_context>", "<user_instructions>", "<turn_aborted>", "<user_shell_command>", "<skill>",
     "<subagent_notification>", "<permissions instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions",
