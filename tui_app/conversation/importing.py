@@ -1,9 +1,9 @@
 """A conversation of another program becomes a session of our own, counted and complete."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
@@ -20,6 +20,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.tokens import TokenCounter
+from tui_app.conversation.import_watch import ImportProgress, Watch, unwatched
 from tui_app.session.agent_view import AgentView
 from tui_app.session.heads import head_of
 from tui_app.session.importers import Imported, ImportedEvent, SkippedLine, import_file
@@ -70,29 +71,6 @@ class ImportReport:
         }
 
 
-class ImportStopped(Exception):
-    """The person stopped the import; nothing of it was written."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImportProgress:
-    """How far an import is."""
-
-    doing: Literal["reading", "counting", "writing"]
-    done: int = 0
-    """Events that are counted."""
-    total: int = 0
-    """Events altogether; 0 while the file is read."""
-
-
-Watch = Callable[[ImportProgress], None]
-"""Told of progress; it may raise :class:`ImportStopped` until the writing begins."""
-
-
-def _unwatched(_progress: ImportProgress) -> None:
-    """Nobody watches."""
-
-
 def import_session(
     path: Path,
     *,
@@ -101,7 +79,7 @@ def import_session(
     now: float,
     format: str = "auto",
     policy: str = "plimsoll",
-    watch: Watch = _unwatched,
+    watch: Watch = unwatched,
 ) -> ImportReport:
     """Write a new session with everything that a file holds. Blocks; reads the tokenizer the first time.
 
@@ -125,13 +103,19 @@ def import_session(
     """
     watch(ImportProgress("reading"))
     imported = import_file(path, format)
-    if imported.is_own:
-        events: list[StoredEvent] = [(event.data, event.message, event.time) for event in imported.events]
-        taken_back: list[StoredEvent] = []
-    else:
-        events = count_events(imported.events, model=imported.model, watch=watch)
-        taken_back = undo_compactions(events, now)
-    start = SessionStart(
+    events, taken_back = _events_of(imported, now, watch)
+    start = _start_of(imported, path, cwd, policy)
+    watch(ImportProgress("writing", len(events), len(events)))
+    # The end is written now, not when the transcript's was: an import is a use of the session. All of it is
+    # one transaction, so that a program that is killed leaves no half of a session behind.
+    session = store.create(start, time=now, events=[*events, *taken_back, (SessionEnd(), None, now)])
+    notes = (*imported.notes, _UNDONE.format(count=len(taken_back))) if taken_back else imported.notes
+    return _report(session, path, replace(imported, notes=notes), start.title, events)
+
+
+def _start_of(imported: Imported, path: Path, cwd: Path, policy: str) -> SessionStart:
+    """The first event of the session, with the other program's title and folder where it has them."""
+    return SessionStart(
         cwd=imported.cwd or str(cwd),
         model=imported.model if imported.is_own else "",
         policy=policy,
@@ -139,12 +123,16 @@ def import_session(
         imported_from=imported.format,
         imported_file=str(path.absolute()),
     )
-    watch(ImportProgress("writing", len(events), len(events)))
-    # The end is written now, not when the transcript's was: an import is a use of the session. All of it is
-    # one transaction, so that a program that is killed leaves no half of a session behind.
-    session = store.create(start, time=now, events=[*events, *taken_back, (SessionEnd(), None, now)])
-    notes = (*imported.notes, _UNDONE.format(count=len(taken_back))) if taken_back else imported.notes
-    return _report(session, path, replace(imported, notes=notes), start.title, events)
+
+
+def _events_of(
+    imported: Imported, now: float, watch: Watch
+) -> tuple[Sequence[StoredEvent], Sequence[StoredEvent]]:
+    """What to write of an import, and what takes its compactions back."""
+    if imported.is_own:
+        return [(event.data, event.message, event.time) for event in imported.events], ()
+    events = count_events(imported.events, model=imported.model, watch=watch)
+    return events, undo_compactions(events, now)
 
 
 def undo_compactions(events: Sequence[StoredEvent], now: float) -> list[StoredEvent]:
@@ -161,7 +149,7 @@ def undo_compactions(events: Sequence[StoredEvent], now: float) -> list[StoredEv
 
 
 def count_events(
-    events: Sequence[ImportedEvent], *, model: str = "", watch: Watch = _unwatched
+    events: Sequence[ImportedEvent], *, model: str = "", watch: Watch = unwatched
 ) -> list[StoredEvent]:
     """Fill in the tokens of every message, and the sizes that imported compactions leave open.
 

@@ -33,6 +33,7 @@ class CommandId(Enum):
     COPY = auto()
     PROMPTS = auto()
     EXPORT = auto()
+    IMPORT = auto()
     EDITOR = auto()
     CHECKPOINTS = auto()
     SETTINGS = auto()
@@ -97,6 +98,10 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(id=CommandId.COPY, name="copy", summary="Copy the last answer as Markdown"),
     SlashCommand(id=CommandId.PROMPTS, name="prompts", summary="Search earlier prompts"),
     SlashCommand(id=CommandId.EXPORT, name="export", argument="[file]", summary="Write it to a file"),
+    SlashCommand(
+        id=CommandId.IMPORT, name="import", argument="[file]",
+        summary="Go on with a conversation of another program",
+    ),
     SlashCommand(
         id=CommandId.EDITOR, name="editor", argument="[text]", summary="Write the prompt in $EDITOR"
     ),
