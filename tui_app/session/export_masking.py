@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from tui_app.context.events import Payload, UsageInfo, payload_to_json
+from tui_app.context.events import Payload, UsageInfo, UserMessage, payload_to_json
 from tui_app.context.masking import MASK, mask_secrets, names_secret
 from tui_app.session.plain_text import plain_text
 
@@ -33,8 +33,13 @@ def readable(data: Payload, mask: bool) -> Payload:
     """The payload with its texts made safe to show; secrets are masked before anything is added to them."""
     if isinstance(data, UsageInfo):
         return data
-    texts = {name: value for name, value in payload_to_json(data).items() if isinstance(value, str)}
-    return replace(data, **{name: safe(text, mask) for name, text in texts.items()})
+    values = payload_to_json(data)
+    texts: dict[str, Any] = {
+        name: safe(value, mask) for name, value in values.items() if isinstance(value, str)
+    }
+    if isinstance(data, UserMessage):
+        texts["attachments"] = tuple(safe(name, mask) for name in data.attachments)
+    return replace(data, **texts)
 
 
 def safe(text: str, mask: bool) -> str:

@@ -16,6 +16,7 @@ from tui_app.session.importers import ImportFormatError
 from tui_app.session.importers.local import LocalTranscript, find_transcripts
 from tui_app.session.store import Store
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.format import count
 from tui_app.ui.launch import Launch
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.import_list import ImportScreen, TranscriptRow
@@ -155,8 +156,8 @@ def _account(report: "ImportReport") -> str:
     """What became of a file, line by line where something could not be used."""
     lines = [
         f"{report.title}",
-        f"{report.messages:,} messages, {report.tool_calls:,} tool calls, {report.tool_results:,} results, "
-        f"from a file of {report.format}.",
+        f"{count(report.messages, 'message')}, {count(report.tool_calls, 'tool call')}, "
+        f"{count(report.tool_results, 'result')}, from a file of {report.format}.",
         "",
         *report.notes,
     ]
