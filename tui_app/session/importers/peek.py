@@ -7,14 +7,16 @@ from typing import Any
 
 from tui_app.session.importers.content import block_list
 from tui_app.session.importers.cut_json import closed
-from tui_app.session.importers.fields import one_line, record_text
+from tui_app.session.importers.fields import one_line, record_text, without_markup
 from tui_app.session.importers.source import Json, parse_json
 
 _BYTES = 262_144
 """How much of a file is read."""
+_MAX_TITLE = 120
+"""Characters of a title: long prompts often differ in what stands behind their first line."""
 _INNER = ("message", "payload", "data", "info")
 """Keys under which records keep what was said."""
-_NOTES = ("<", "# AGENTS.md", "Caveat:", "[Request interrupted")
+_NOTES = ("# AGENTS.md", "Caveat:", "[Request interrupted")
 """How texts begin that the program wrote in the person's name."""
 
 
@@ -43,7 +45,8 @@ def glance(path: Path) -> Glance:
         title = title or _first(record, ("title", "customTitle", "name"))
         prompt = prompt or _prompt(record)
         is_part = is_part or bool(record_text(record, "parentID"))
-    return Glance(one_line(title or prompt or _markdown_prompt(text)), cwd, is_part)
+    said = title or prompt or _markdown_prompt(text)
+    return Glance(one_line(said, _MAX_TITLE), cwd, is_part)
 
 
 def _records(text: str) -> Iterator[Json]:
@@ -94,9 +97,9 @@ def _prompt(record: Json) -> str:
         if "user" in (each.get("role"), kind.partition(".")[0]) and "content" in each:
             blocks = block_list(each["content"])
             texts = [record_text(block, "text") for block in blocks if isinstance(block, dict)]
-            said = "\n".join(filter(None, texts)).strip()
+            said = without_markup("\n".join(filter(None, texts)).strip())
             if said and not said.startswith(_NOTES):
-                return said
+                return " ".join(said.split())
     return ""
 
 

@@ -35,18 +35,20 @@ class TranscriptRow:
 
 
 def transcript_line(row: TranscriptRow, width: int, tz: tzinfo | None = None) -> Content:
-    """One row: when, program, title, size, and whether it was imported."""
-    when = datetime.fromtimestamp(row.time, tz).strftime("%Y-%m-%d %H:%M")
-    state = ("imported, changed" if row.changed else "imported") if row.session else ""
-    title_width = max(12, width - 62)
-    title = one_line(row.title, title_width) or one_line(PurePath(row.path).name, title_width)
+    """One row: when, program, title, size, whether it was imported, and the folder where there is room."""
+    roomy = width >= 100
+    when = datetime.fromtimestamp(row.time, tz).strftime("%Y-%m-%d %H:%M" if roomy else "%Y-%m-%d")
+    state = ("changed" if row.changed else "imported") if row.session else ""
+    title_width = max(12, width - (69 if roomy else 45))
+    title = one_line(row.title or PurePath(row.path).name, title_width)
     padding = " " * (title_width - Content(title).cell_length)
     size = file_size(row.size) if row.size else ""
+    folder = f"  {one_line(PurePath(row.cwd).name, 16)}" if roomy else ""
     return Content.assemble(
         (f"{when}  {one_line(row.program, 11):<11}  ", "$text-muted"),
         (title, "bold"),
         f"{padding} {size:>9}",
-        (f"  {state}", "$text-muted"),
+        (f"  {state:<8}{folder}".rstrip(), "$text-muted"),
     )
 
 
