@@ -35,7 +35,8 @@ def attempt(content: bytes, format: str = "auto") -> Imported | None:
 
 def unaccounted(imported: Imported, content: bytes) -> set[int]:
     """Lines that left no event, no count and no report."""
-    numbers = {number for number, line in enumerate(content.split(b"\n"), 1) if line.strip()}
+    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    numbers = {number for number, line in enumerate(lines, 1) if line.strip()}
     return numbers - imported.places - {each.line for each in imported.skipped}
 
 

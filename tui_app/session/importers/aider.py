@@ -12,6 +12,7 @@ FORMAT = "aider"
 _START = "# aider chat started at "
 _PROMPT = "#### "
 _MODEL = re.compile(r"^> (?:Models?|Main model): (?P<name>\S+)")
+_BLANK = " \t\r\v\f"
 _BREAK = "  "
 """The program ends its own lines with a Markdown line break; what a model writes seldom does."""
 
@@ -58,7 +59,7 @@ class _Reader(Reader):
             else:
                 self._line_of_answer(number, line)
         self._flush()
-        return self.finish(number for number, line in enumerate(lines, 1) if line.strip())
+        return self.finish(number for number, line in enumerate(lines, 1) if line.strip(_BLANK))
 
     def _line_of_prompt(self, number: int, line: str) -> None:
         if self._said:
@@ -74,7 +75,7 @@ class _Reader(Reader):
         self.out.leave(number, "lines that the program printed were left out")
 
     def _line_of_answer(self, number: int, line: str) -> None:
-        if not line.strip() and not self._said:
+        if not line.strip(_BLANK) and not self._said:
             return
         if not self._prompt and not self._said and not self._asked:
             self.out.skip(number, "text in front of the first prompt")

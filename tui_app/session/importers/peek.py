@@ -10,8 +10,8 @@ from tui_app.session.importers.cut_json import closed
 from tui_app.session.importers.fields import one_line, record_text, without_markup
 from tui_app.session.importers.source import Json, parse_json
 
-_BYTES = 262_144
-"""How much of a file is read."""
+_BYTES = (65_536, 1_048_576)
+"""How much of a file is read, and how much when no title stands there."""
 _MAX_TITLE = 120
 """Characters of a title: long prompts often differ in what stands behind their first line."""
 _INNER = ("message", "payload", "data", "info")
@@ -36,8 +36,17 @@ def glance(path: Path) -> Glance:
     Raises:
         OSError: if it cannot be read.
     """
-    with path.open("rb") as file:
-        text = file.read(_BYTES).decode("utf-8", "replace")
+    seen = Glance()
+    for size in _BYTES:
+        with path.open("rb") as file:
+            raw = file.read(size)
+        seen = _looked_at(raw.decode("utf-8", "replace"))
+        if seen.title or seen.is_part or len(raw) < size:
+            break
+    return seen
+
+
+def _looked_at(text: str) -> Glance:
     title = prompt = cwd = ""
     is_part = False
     for record in _records(text):
@@ -45,6 +54,8 @@ def glance(path: Path) -> Glance:
         title = title or _first(record, ("title", "customTitle", "name"))
         prompt = prompt or _prompt(record)
         is_part = is_part or bool(record_text(record, "parentID"))
+        if cwd and (title or prompt):
+            break
     said = title or prompt or _markdown_prompt(text)
     return Glance(one_line(said, _MAX_TITLE), cwd, is_part)
 
