@@ -189,6 +189,13 @@ def test_gemini(tmp_path: Path, log: bool) -> None:
         assert "1 messages that were taken back (rewinds) were left out." in imported.notes
 
 
+def test_gemini_log_whose_first_line_is_damaged(tmp_path: Path) -> None:
+    content = b'{"sessionId": "s1", "proj\n' + foreign.jsonl(foreign.gemini_log()[1:])
+    imported = read(tmp_path, content)
+    assert (imported.format, imported.messages) == ("gemini-cli", 4)
+    assert [each.line for each in imported.skipped] == [1]
+
+
 def test_gemini_compression_is_a_compaction(tmp_path: Path) -> None:
     records = foreign.gemini_log()
     snapshot = {"id": "z1", "type": "user", "content": [{"text": "<state_snapshot>They fixed it."}]}

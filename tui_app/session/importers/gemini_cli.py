@@ -24,9 +24,10 @@ def is_gemini_cli(source: Source) -> bool:
         messages = document.get("messages")
         return isinstance(messages, list) and any(map(_is_message, messages))
     records = [line.data for line in source.lines.records]
-    return any("sessionId" in record and "projectHash" in record for record in records) and any(
-        _is_message(record) or isinstance(record.get("$set"), dict) for record in records
-    )
+    if any(record.get("type") == "gemini" and "content" in record for record in records):
+        return True
+    headed = any("sessionId" in record and "projectHash" in record for record in records)
+    return headed and any(_is_message(each) or isinstance(each.get("$set"), dict) for each in records)
 
 
 def read_gemini_cli(source: Source) -> Imported:
