@@ -112,14 +112,13 @@ def test_failed_write_leaves_no_half_session(
     chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path / "sessions.db")
-    real = Store.append_many
+    real = Store._touch
 
-    def full_disk(self: Store, session: str, events: Sequence[Any]) -> Any:
-        if len(events) > 1:
-            raise OSError(28, "No space left on device")
-        return real(self, session, events)
+    def full_disk(self: Store, session: str, records: Sequence[Any]) -> Any:
+        real(self, session, records)
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Store, "append_many", full_disk)
+    monkeypatch.setattr(Store, "_touch", full_disk)
     with pytest.raises(OSError, match="No space"):
         import_session(chat, store=store, cwd=tmp_path, now=1.0)
     assert store.sessions() == []

@@ -1,4 +1,4 @@
-"""Small readers for formats that the product does not import yet; only what the report needs."""
+"""Small readers of the report's own for some formats; only what it needs."""
 
 import json
 from collections.abc import Iterator

@@ -13,6 +13,9 @@ from tui_app.context.events import CompactionComplete
 from tui_app.context.items import Item, is_system, to_messages
 from tui_app.session.importers import ImportFormatError, import_file
 
+_OURS = ("claude-code", "pydantic-ai", "openai-chat")
+"""Formats that are read as the product reads them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
@@ -36,12 +39,18 @@ class Transcript:
 
 
 def read_transcript(path: Path) -> Transcript | None:
-    """Read a file with our importers, else with a reader of the report's own; None when nobody knows it."""
+    """Read a file with our importers, else with a reader of the report's own; None when nobody knows it.
+
+    Formats that the report has readers of its own for keep them: its published figures were measured so.
+    """
     try:
         imported = import_file(path)
     except (ImportFormatError, UnicodeDecodeError):
+        imported = None
+    if imported is None or imported.format not in _OURS:
         other = read_other(path)
-        return other and _of_reading(path, other)
+        if imported is None or other is not None:
+            return other and _of_reading(path, other)
     read = Reading(imported.format)
     texts = [event.message or "" for event in imported.events]
     parsed = ModelMessagesTypeAdapter.validate_json(f"[{','.join(filter(None, texts))}]")

@@ -1,13 +1,15 @@
 """``plimsoll import``: conversations of other programs become sessions."""
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.exits import FAILED, OK
+from tui_app.cli.exits import FAILED, OK, WrongUsage
+from tui_app.cli.import_listing import find_local, list_local, picked
 from tui_app.cli.output import print_json, say, tell
 from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
 from tui_app.session.store import Store
@@ -22,22 +24,45 @@ _SHOWN = 5
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("files", metavar="FILE", nargs="+", help="transcript to import")
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="*",
+        help="transcript to import; without any, those of other programs on this machine are offered",
+    )
     parser.add_argument(
         "--format", choices=("auto", *FORMATS), default="auto", help="format of the files (default: auto)"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="list the transcripts of other programs on this machine"
     )
     add_json(parser)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Import the files one by one; a bad one does not keep the others out."""
+    """Import the files, or list what there is and import what is chosen of it."""
+    if args.files:
+        if args.list:
+            raise WrongUsage("--list looks for transcripts itself. Leave out the files, or leave out --list.")
+        return _import_all(program, [Path(name) for name in args.files], args)
+    rows = find_local(program)
+    list_local(rows, as_json=args.json)
+    if args.list or args.json or not rows or sys.stdin is None or not sys.stdin.isatty():
+        return OK
+    tell("Which ones? Numbers from the list, such as 1 3 5-7; nothing for none:")
+    chosen = picked(sys.stdin.readline(), len(rows))
+    return _import_all(program, [rows[number - 1].found.path for number in chosen], args)
+
+
+def _import_all(program: Program, files: Sequence[Path], args: argparse.Namespace) -> int:
+    """Import files one by one; a bad one does not keep the others out."""
     code = OK
     with program.sessions(writing=True) as store:
-        for name in args.files:
+        for path in files:
             try:
-                report = _import(program, store, Path(name), args.format)
+                report = _import(program, store, path, args.format)
             except (ImportFormatError, OSError) as error:
-                tell(complaint(name, error))
+                tell(complaint(str(path), error))
                 code = FAILED
                 continue
             if args.json:
@@ -83,7 +108,7 @@ def say_left_out(notes: Sequence[str], skipped: Sequence[SkippedLine]) -> None:
 
 COMMAND = Command(
     name="import",
-    usage="FILE…",
+    usage="[FILE…]",
     summary="Make sessions of other programs' transcripts.",
     configure=configure,
     execute=execute,

@@ -16,34 +16,51 @@ from tui_app.context.events import (
     ToolCall,
 )
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.export import export_markdown, export_pydantic_ai, user_view_messages
+from tui_app.session.export import export_jsonl, export_markdown, export_pydantic_ai, user_view_messages
+from tui_app.session.export_html import export_html
+from tui_app.session.export_openai import export_openai
 from tui_app.session.heads import Head
 from tui_app.session.store import Store
 
-Format = Literal["pydantic-ai", "markdown"]
+Format = Literal["pydantic-ai", "openai", "markdown", "html", "jsonl"]
 View = Literal["agent", "user"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 VIEWS: tuple[View, ...] = get_args(View)
 
 
-def export_session(store: Store, session: str, *, format: Format, view: View) -> str:
-    """Write a session as one document; secrets are masked.
+class NoSuchView(ValueError):
+    """The format cannot show this view; the text says what can."""
+
+
+def export_session(store: Store, session: str, *, format: Format, view: View, mask: bool = True) -> str:
+    """Write a session as one document.
 
     Args:
         store: Where the session is; only read.
         session: Its full id.
-        format: ``pydantic-ai``, a JSON list of messages, or ``markdown``, for reading.
+        format: ``pydantic-ai`` or ``openai``, a JSON list of messages; ``markdown`` or ``html``, for reading;
+            ``jsonl``, the log as it is.
         view: ``agent``, what the next request is built from, or ``user``, everything that was ever said.
+        mask: Whether secrets are masked.
+
+    Raises:
+        NoSuchView: if the log is asked for as the agent sees it.
     """
-    if format == "pydantic-ai":
+    if format == "jsonl":
         if view == "agent":
-            return export_pydantic_ai(agent_messages(store, session))
-        return export_pydantic_ai(user_view_messages(list(store.records(session))))
+            raise NoSuchView("jsonl is the whole log. Leave out --view, or choose another format.")
+        return "".join(export_jsonl(store.records(session), mask=mask))
+    if format in ("pydantic-ai", "openai"):
+        write = export_pydantic_ai if format == "pydantic-ai" else export_openai
+        if view == "agent":
+            return write(agent_messages(store, session), mask=mask)
+        return write(user_view_messages(list(store.records(session))), mask=mask)
     title = store.info(session).title
+    page = export_html if format == "html" else export_markdown
     if view == "user":
-        return export_markdown([record for record, _ in store.records(session)], title=title)
+        return page([record for record, _ in store.records(session)], title=title, mask=mask)
     records, shown = agent_records(store, session)
-    return export_markdown(records, title=title, shown=shown)
+    return page(records, title=title, mask=mask, shown=shown)
 
 
 def agent_messages(store: Store, session: str) -> list[str]:

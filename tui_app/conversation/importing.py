@@ -20,6 +20,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.tokens import TokenCounter
+from tui_app.conversation.import_watch import ImportProgress, Watch, unwatched
 from tui_app.session.agent_view import AgentView
 from tui_app.session.heads import head_of
 from tui_app.session.importers import Imported, ImportedEvent, SkippedLine, import_file
@@ -27,6 +28,8 @@ from tui_app.session.importers.closing import FIRST_SEQ
 from tui_app.session.store import Store
 
 StoredEvent = tuple[Payload, str | None, float]
+_TOLD_EVERY = 25
+"""Events between two reports of progress."""
 _UNDONE = (
     "{count} compaction(s) of the other program were taken back: the whole history is in view; "
     "redo applies them again."
@@ -69,7 +72,14 @@ class ImportReport:
 
 
 def import_session(
-    path: Path, *, store: Store, cwd: Path, now: float, format: str = "auto", policy: str = "plimsoll"
+    path: Path,
+    *,
+    store: Store,
+    cwd: Path,
+    now: float,
+    format: str = "auto",
+    policy: str = "plimsoll",
+    watch: Watch = unwatched,
 ) -> ImportReport:
     """Write a new session with everything that a file holds. Blocks; reads the tokenizer the first time.
 
@@ -83,31 +93,46 @@ def import_session(
         now: Seconds since the epoch.
         format: One of ``importers.FORMATS``, or ``auto``.
         policy: Name of the policy the session starts with.
+        watch: Told how far it is; stops it by raising.
 
     Raises:
+        ImportStopped: if the watcher stopped it.
         ImportFormatError: if the file holds no conversation in the format.
         OSError: if the file cannot be read.
         sqlite3.Error: if the session cannot be written; nothing of it is left then.
     """
+    watch(ImportProgress("reading"))
     imported = import_file(path, format)
-    events = count_events(imported.events, model=imported.model)
-    taken_back = undo_compactions(events, now)
-    start = SessionStart(
+    events, taken_back = _events_of(imported, now, watch)
+    start = _start_of(imported, path, cwd, policy)
+    watch(ImportProgress("writing", len(events), len(events)))
+    # The end is written now, not when the transcript's was: an import is a use of the session. All of it is
+    # one transaction, so that a program that is killed leaves no half of a session behind.
+    session = store.create(start, time=now, events=[*events, *taken_back, (SessionEnd(), None, now)])
+    notes = (*imported.notes, _UNDONE.format(count=len(taken_back))) if taken_back else imported.notes
+    return _report(session, path, replace(imported, notes=notes), start.title, events)
+
+
+def _start_of(imported: Imported, path: Path, cwd: Path, policy: str) -> SessionStart:
+    """The first event of the session, with the other program's title and folder where it has them."""
+    return SessionStart(
         cwd=imported.cwd or str(cwd),
-        model="",
+        model=imported.model if imported.is_own else "",
         policy=policy,
         title=imported.title or path.stem,
         imported_from=imported.format,
+        imported_file=str(path.absolute()),
     )
-    session = store.create(start, time=now)
-    try:
-        # The end is written now, not when the transcript's was: an import is a use of the session.
-        store.append_many(session, [*events, *taken_back, (SessionEnd(), None, now)])
-    except BaseException:
-        store.delete(session)
-        raise
-    notes = (*imported.notes, _UNDONE.format(count=len(taken_back))) if taken_back else imported.notes
-    return _report(session, path, replace(imported, notes=notes), start.title, events)
+
+
+def _events_of(
+    imported: Imported, now: float, watch: Watch
+) -> tuple[Sequence[StoredEvent], Sequence[StoredEvent]]:
+    """What to write of an import, and what takes its compactions back."""
+    if imported.is_own:
+        return [(event.data, event.message, event.time) for event in imported.events], ()
+    events = count_events(imported.events, model=imported.model, watch=watch)
+    return events, undo_compactions(events, now)
 
 
 def undo_compactions(events: Sequence[StoredEvent], now: float) -> list[StoredEvent]:
@@ -123,19 +148,25 @@ def undo_compactions(events: Sequence[StoredEvent], now: float) -> list[StoredEv
     return [(CompactionUndone(compaction=seq), None, now) for seq in reversed(numbers)]
 
 
-def count_events(events: Sequence[ImportedEvent], *, model: str = "") -> list[StoredEvent]:
+def count_events(
+    events: Sequence[ImportedEvent], *, model: str = "", watch: Watch = unwatched
+) -> list[StoredEvent]:
     """Fill in the tokens of every message, and the sizes that imported compactions leave open.
 
     Args:
         events: What was imported, in order.
         model: The model's name as the file has it; picks the tokenizer.
+        watch: Told how far it is; stops it by raising.
     """
+    watch(ImportProgress("counting", 0, len(events)))
     text = TextCounter(encoding_name(model))
     text.load()
     counter = TokenCounter(text)
     view = AgentView()
     counted: list[StoredEvent] = []
     for seq, (event, message) in enumerate(zip(events, messages_of(events), strict=True), FIRST_SEQ):
+        if seq % _TOLD_EVERY == 0:
+            watch(ImportProgress("counting", seq - FIRST_SEQ, len(events)))
         data = event.data
         if message is not None:
             data = with_tokens(data, counter.message(message).nonzero())

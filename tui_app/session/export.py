@@ -1,11 +1,10 @@
-"""Conversations as files for other programs and for people.
+"""Conversations as files for pydantic-ai, as they are in the log, and as Markdown for people.
 
-Both kinds of export mask secrets unless told otherwise, and give the same bytes for the same input.
+Every export masks secrets unless told otherwise, and gives the same bytes for the same input.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,11 +18,9 @@ from tui_app.context.events import (
     ToolArchived,
     ToolCall,
     ToolResult,
-    UsageInfo,
     UserMessage,
-    payload_to_json,
 )
-from tui_app.context.masking import MASK, mask_secrets, names_secret
+from tui_app.session.export_masking import masked_json, readable, safe
 from tui_app.session.export_notices import notice
 from tui_app.session.markdown import code, contained, fenced, inline, quote
 from tui_app.session.plain_text import plain_text
@@ -46,7 +43,7 @@ def export_pydantic_ai(messages: Sequence[str], *, mask: bool = True) -> str:
         ValueError: if one of them is not JSON.
     """
     grouped = group_tool_returns([json.loads(text) for text in messages])
-    masked = [_masked_json(message) for message in grouped] if mask else grouped
+    masked = [masked_json(message) for message in grouped] if mask else grouped
     lines = [json.dumps(message, ensure_ascii=False, separators=(",", ":")) for message in masked]
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
@@ -70,6 +67,21 @@ def group_tool_returns(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any
     return grouped
 
 
+def export_jsonl(rows: Iterable[tuple[Record, str | None]], *, mask: bool = True) -> Iterator[str]:
+    """Write the log as JSON lines: the public envelope of each event, with the message it carries.
+
+    Args:
+        rows: The log, in order: each event and its message as JSON text.
+        mask: Whether secrets are masked.
+    """
+    for record, message in rows:
+        line = record.to_json()
+        if message is not None:
+            line["message"] = json.loads(message)
+        shown = masked_json(line) if mask else line
+        yield json.dumps(shown, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
 def export_markdown(
     records: Sequence[Record], *, title: str, mask: bool = True, shown: Mapping[int, str] | None = None
 ) -> str:
@@ -84,30 +96,17 @@ def export_markdown(
         mask: Whether secrets are masked.
         shown: By log number, what a model is shown in place of an event's own text.
     """
-    heading = _safe(title, mask)
+    heading = safe(title, mask)
     blocks = [f"# {inline(heading) or 'Conversation'}"]
     for record in records:
         instead = (shown or {}).get(record.seq)
         heading, body = _section(
-            _prepared(record.data, mask), None if instead is None else _safe(instead, mask)
+            readable(record.data, mask), None if instead is None else safe(instead, mask)
         )
         if heading:
             moment = datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
             blocks += [f"## #{record.seq} {heading}", f"<sub>{moment}</sub>", body]
     return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def _prepared(data: Payload, mask: bool) -> Payload:
-    """The payload with its texts made safe to show; secrets are masked before any Markdown is added."""
-    if isinstance(data, UsageInfo):
-        return data
-    texts = {name: value for name, value in payload_to_json(data).items() if isinstance(value, str)}
-    return replace(data, **{name: _safe(text, mask) for name, text in texts.items()})
-
-
-def _safe(text: str, mask: bool) -> str:
-    cleaned = plain_text(text)
-    return mask_secrets(cleaned) if mask else cleaned
 
 
 def _section(data: Payload, shown: str | None) -> tuple[str, str]:
@@ -163,18 +162,6 @@ def _compaction(data: CompactionComplete, text: str) -> tuple[str, str]:
     if data.retention is not None:
         rows.append(f"{data.retention:.0%} of the facts kept")
     return "Conversation compacted", "\n\n".join(filter(None, (" · ".join(rows), quote(text))))
-
-
-def _masked_json(value: Any, name: str = "") -> Any:
-    if isinstance(value, str):
-        return MASK if names_secret(name) and value else mask_secrets(value)
-    if isinstance(value, list):
-        return [_masked_json(item, name) for item in value]
-    if not isinstance(value, dict):
-        return value
-    # Signatures and file contents are no text: a change there would break the message.
-    kept = {"data", "identifier"} if value.get("kind") == "binary" else {"signature", "tool_call_id", "id"}
-    return {key: item if key in kept else _masked_json(item, key) for key, item in value.items()}
 
 
 def _only_returns(message: dict[str, Any]) -> bool:

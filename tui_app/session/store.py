@@ -28,6 +28,9 @@ _HEAD_COLUMNS = "seq, type, time, head"
 _ANY_MESSAGE = ", ".join("?" * len(MESSAGES))
 
 
+NewEvent = tuple[Payload, str | None, float]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionInfo:
     """One line of the list of sessions."""
@@ -81,8 +84,8 @@ class Store:
         """Close the file."""
         self._db.close()
 
-    def create(self, start: SessionStart, *, time: float) -> str:
-        """Begin a session with its first event.
+    def create(self, start: SessionStart, *, time: float, events: Sequence[NewEvent] = ()) -> str:
+        """Begin a session with its first event, and with more: all of them or no session.
 
         Returns:
             Its id, eight hexadecimal digits.
@@ -93,7 +96,7 @@ class Store:
                 "INSERT INTO sessions (id, title, cwd, model, created, updated) VALUES (?, ?, ?, ?, ?, ?)",
                 (session, _plain(start.title), _plain(start.cwd), start.model, time, time),
             )
-            self._write(session, [(start, None, time)])
+            self._write(session, [(start, None, time), *events])
         return session
 
     def append(self, session: str, payload: Payload, message: str | None, *, time: float) -> Record:
@@ -110,7 +113,7 @@ class Store:
         """
         return self.append_many(session, [(payload, message, time)])[0]
 
-    def append_many(self, session: str, events: Sequence[tuple[Payload, str | None, float]]) -> list[Record]:
+    def append_many(self, session: str, events: Sequence[NewEvent]) -> list[Record]:
         """Write several events in one transaction: all of them or none.
 
         Raises:
@@ -132,7 +135,7 @@ class Store:
                 self._db.execute("ROLLBACK")
             raise
 
-    def _write(self, session: str, events: Sequence[tuple[Payload, str | None, float]]) -> list[Record]:
+    def _write(self, session: str, events: Sequence[NewEvent]) -> list[Record]:
         query = "SELECT (SELECT MAX(seq) FROM events WHERE session = sessions.id) FROM sessions WHERE id = ?"
         row = self._db.execute(query, (session,)).fetchone()
         if row is None:

@@ -36,6 +36,7 @@ class CommandId(Enum):
     UNPIN = auto()
     PROMPTS = auto()
     EXPORT = auto()
+    IMPORT = auto()
     EDITOR = auto()
     CHECKPOINTS = auto()
     SETTINGS = auto()
@@ -114,6 +115,10 @@ COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(id=CommandId.PROMPTS, name="prompts", summary="Search earlier prompts"),
     SlashCommand(id=CommandId.EXPORT, name="export", argument="[file]", summary="Write it to a file"),
+    SlashCommand(
+        id=CommandId.IMPORT, name="import", argument="[file]",
+        summary="Go on with a conversation of another program",
+    ),
     SlashCommand(
         id=CommandId.EDITOR, name="editor", argument="[text]", summary="Write the prompt in $EDITOR"
     ),

@@ -85,3 +85,10 @@ def count_lines(text: str) -> int:
 def count(number: int, thing: str) -> str:
     """Write how many there are of a thing: ``1 turn``, ``1,204 turns``."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def file_size(count: int) -> str:
+    """Bytes as ``812 B``, ``65.6 kB``, ``1.6 MB``."""
+    if count < 1_000:
+        return f"{count} B"
+    return f"{count / 1e3:.1f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"

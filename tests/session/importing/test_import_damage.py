@@ -146,7 +146,7 @@ def test_a_file_of_no_known_format_says_so(tmp_path: Path, content: bytes) -> No
 
 
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ImportFormatError, match="known are auto, claude-code"):
+    with pytest.raises(ImportFormatError, match="known are auto, plimsoll, claude-code"):
         import_file(tmp_path / "x", "word")
     with pytest.raises(FileNotFoundError):
         import_file(tmp_path / "x")

@@ -1,6 +1,7 @@
 """Every screen and state worth looking at, reached by keys; for checks that must hold on all of them."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 from tests.ui.kit import Deck
 from tui_app.ui.screens.choice import ThemePicker
@@ -10,6 +11,7 @@ from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.help import HelpScreen
+from tui_app.ui.screens.import_list import ImportScreen, TranscriptRow
 from tui_app.ui.screens.memory import MemoryScreen
 from tui_app.ui.screens.model_picker import ModelPicker
 from tui_app.ui.screens.sessions import SessionsScreen
@@ -87,6 +89,15 @@ async def notice(deck: Deck) -> None:
     deck.app.chat.session.report("The server said something that must not be missed.")
 
 
+async def imports(deck: Deck) -> None:
+    """What is on the machine of whoever runs the tests is none of their business: a list of their own."""
+    screen = ImportScreen()
+    await deck.app.push_screen(screen)
+    row = TranscriptRow(path="~/a.jsonl", program="codex", title="Tide notes", cwd="~", time=0.0, size=812)
+    screen.show([row, replace(row, session="885c8680")])
+    await deck.settle()
+
+
 SCENES: Mapping[str, Scene] = {
     "chat": nothing,
     "draft": typed,
@@ -99,6 +110,7 @@ SCENES: Mapping[str, Scene] = {
     "notice": notice,
     "models": opens(ModelPicker, "ctrl+l"),
     "sessions": opens(SessionsScreen, command="/resume"),
+    "imports": imports,
     "context": opens(ContextScreen, "f3"),
     "help": opens(HelpScreen, "f1"),
     "status": opens(DetailsScreen, command="/status"),

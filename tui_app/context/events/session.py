@@ -17,6 +17,8 @@ class SessionStart(Payload):
     title: str = ""
     imported_from: str = ""
     """Format name when the session is an import, else empty."""
+    imported_file: str = ""
+    """Path of the file it was imported from; empty when it is no import."""
     forked_from: str = ""
     """Id of the session that this one begins as; empty when it is no fork."""
     forked_at: int = 0

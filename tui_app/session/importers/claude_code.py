@@ -5,7 +5,7 @@ from typing import Any
 from tui_app.context.events import Error, ErrorKind, Trigger
 from tui_app.session.importers import messages
 from tui_app.session.importers.claude_answer import build_answer
-from tui_app.session.importers.claude_tree import Tree, message_of, plant
+from tui_app.session.importers.claude_tree import Tree, is_claude_record, message_of, plant
 from tui_app.session.importers.content import ContentReader, block_list, joined, of_type
 from tui_app.session.importers.fields import count, one_line, record_text, seconds, title_of
 from tui_app.session.importers.result import Imported
@@ -21,6 +21,11 @@ _ERROR_KINDS: dict[str, ErrorKind] = {
     "authentication_failed": "auth",
     "invalid_request": "input",
 }
+
+
+def is_claude_code(source: Source) -> bool:
+    """Whether the file holds messages of a transcript."""
+    return any(is_claude_record(line.data) for line in source.lines.records)
 
 
 def read_claude_code(source: Source) -> Imported:

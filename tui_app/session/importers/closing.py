@@ -47,24 +47,33 @@ def _without_result(call: ToolCall, time: float) -> ImportedEvent:
 def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
     """Fill in what each compaction hid, by the log numbers that the events will get."""
     numbered: list[ImportedEvent] = []
-    view_start = 0
+    view_start, had_summary = 0, False
     for place, event in enumerate(events):
         if not isinstance(event.data, CompactionComplete):
             numbered.append(event)
             continue
+        kept = _kept_from(events, event.first_kept, place)
         # The summary of the compaction before is one of the messages that this one hid.
-        before = count_messages(events[view_start:place]) + (view_start > 0)
+        before = count_messages(events[view_start:place]) + had_summary
+        after = count_messages(events[kept:place]) + 1
         data = replace(
             event.data,
             job=f"imported-{place + FIRST_SEQ}",
-            removed=_removable(events[:place]),
+            removed=_removable(events[:kept]),
             messages_before=before,
-            messages_after=1,
-            messages_removed=before,
+            messages_after=after,
+            messages_removed=max(0, before - after + 1),
         )
-        numbered.append(replace(event, data=data))
-        view_start = place + 1
+        numbered.append(replace(event, data=data, first_kept=None))
+        view_start, had_summary = kept, True
     return numbered
+
+
+def _kept_from(events: Sequence[ImportedEvent], first_kept: ImportedEvent | None, end: int) -> int:
+    """Index of the first event that a compaction at ``end`` left in view; ``end`` when it left none."""
+    if first_kept is None:
+        return end
+    return next((place for place, event in enumerate(events[:end]) if event is first_kept), end)
 
 
 def _removable(events: Sequence[ImportedEvent]) -> tuple[tuple[int, int], ...]:

@@ -105,10 +105,12 @@ class ContentReader:
         if len(data) > MAX_BINARY_CHARS:
             return self._missing(kind, f"it is {len(data) * 3 // 4:,} bytes large")
         try:
-            base64.b64decode(data, validate=True)
+            decoded = base64.b64decode(data, validate=True)
         except (binascii.Error, ValueError):
             return self._missing(kind, "its data is not base64")
-        return {"kind": "binary", "data": data, "media_type": media_type}
+        # Written anew: pydantic-ai is stricter about the last character than most who write base64.
+        canonical = base64.b64encode(decoded).decode()
+        return {"kind": "binary", "data": canonical, "media_type": media_type}
 
     def _missing(self, kind: str, reason: str) -> str:
         self.left_out(f"{kind} left out: {reason}")

@@ -50,11 +50,12 @@ def one_line(text: str, limit: int = MAX_TITLE) -> str:
 
 def title_of(events: Sequence[ImportedEvent]) -> str:
     """A title from the first prompt: what was typed, without the markup of a slash command."""
-    texts = [_without_markup(event.data.text) for event in events if isinstance(event.data, UserMessage)]
+    texts = [without_markup(event.data.text) for event in events if isinstance(event.data, UserMessage)]
     return one_line(next((text for text in texts if text), ""))
 
 
-def _without_markup(text: str) -> str:
+def without_markup(text: str) -> str:
+    """A prompt as it was typed: a slash command without its markup; empty for what the program wrote."""
     if name := _COMMAND.search(text):
         args = _COMMAND_ARGS.search(text)
         return f"{name[1]} {args[1] if args else ''}"

@@ -8,11 +8,11 @@ from typing import Any
 
 from tui_app.session.importers import messages
 from tui_app.session.importers.content import ContentReader, joined
-from tui_app.session.importers.detect import ROLES, Found, find_messages, is_role_message
-from tui_app.session.importers.fields import count, record_text, seconds, title_of
+from tui_app.session.importers.fields import count, one_line, record_text, seconds, title_of
+from tui_app.session.importers.finding import ROLES, Found, find_messages, is_role_message
 from tui_app.session.importers.result import Imported
 from tui_app.session.importers.source import Json, Source, shown
-from tui_app.session.importers.timeline import Timeline
+from tui_app.session.importers.timeline import Timeline, ToolOutcome
 
 FORMAT = "openai-chat"
 
@@ -28,12 +28,30 @@ _FINISH = {
 def read_openai_chat(source: Source) -> Imported:
     """Read a conversation out of a JSON document."""
     found = find_messages(source.document, is_role_message) or Found([], {})
-    return _Reader(source, found).read()
+    return read_role_messages(source, found, format=FORMAT)
+
+
+def is_openai_chat(source: Source) -> bool:
+    """Whether the file holds a list of role messages."""
+    return find_messages(source.document, is_role_message) is not None
+
+
+def read_role_messages(source: Source, found: Found, *, format: str, title: str = "") -> Imported:
+    """Read messages that have roles, from any program that spells them as OpenAI does.
+
+    Args:
+        source: The file.
+        found: The messages, and the object that holds them.
+        format: Name of the format they came in.
+        title: What the file calls the conversation; empty to take the first prompt.
+    """
+    return _Reader(source, found, format, title).read()
 
 
 class _Reader:
-    def __init__(self, source: Source, found: Found) -> None:
+    def __init__(self, source: Source, found: Found, format: str, title: str) -> None:
         self._found = found
+        self._format, self._title = format, title
         self._time = seconds(found.owner.get("timestamp", found.owner.get("created")), source.mtime)
         self._response = _response_of(found.owner)
         self._model = record_text(self._response, "model") or record_text(found.owner, "model")
@@ -46,7 +64,11 @@ class _Reader:
         self._answer_of_log(len(self._found.messages) + 1)
         self._out.left_out["further conversations in the file were left out"] += self._found.others
         return self._out.finish(
-            format=FORMAT, title=title_of(self._out.events), cwd="", model=self._model, notes=[]
+            format=self._format,
+            title=one_line(self._title) or title_of(self._out.events),
+            cwd="",
+            model=self._model,
+            notes=[],
         )
 
     def _item(self, item: Any, number: int) -> None:
@@ -60,7 +82,9 @@ class _Reader:
         elif role == "user":
             self._out.user(content, self._time, number)
         elif role == "assistant":
-            self._out.response(self._assistant(item, content, number), self._time, number)
+            answer = self._assistant(item, content, number)
+            if self._out.response(answer, self._time, number):
+                self._model = answer["model_name"] or self._model
         elif role in ROLES:
             self._result(item, joined(content), number)
         else:
@@ -79,7 +103,8 @@ class _Reader:
             "kind": "response",
             "parts": parts,
             "timestamp": messages.iso(self._time),
-            "model_name": self._model or None,
+            "model_name": record_text(item, "model") or self._model or None,
+            "usage": _usage(item),
         }
 
     def _call_parts(self, item: Json, number: int) -> list[Json]:
@@ -107,7 +132,7 @@ class _Reader:
         if call is None:
             self._skip(number, f"{calls.why_not(target)}: {shown(target or item.get('name'))}")
         else:
-            self._out.result(call, content, "success", self._time, number)
+            self._out.result(call, content, _outcome(item), self._time, number)
 
     def _answer_of_log(self, number: int) -> None:
         message = _choice(self._response).get("message")
@@ -126,6 +151,11 @@ class _Reader:
 
     def _reader(self, number: int) -> ContentReader:
         return ContentReader(lambda reason: self._skip(number, reason))
+
+
+def _outcome(item: Json) -> ToolOutcome:
+    failed = item.get("is_error") is True or item.get("status") == "error" or bool(item.get("error"))
+    return "error" if failed else "success"
 
 
 def _response_of(owner: Json) -> Json:

@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from tui_app.session.importers import messages
-from tui_app.session.importers.detect import Found, find_messages, is_pydantic_message
 from tui_app.session.importers.fields import seconds, title_of
+from tui_app.session.importers.finding import Found, find_messages, is_pydantic_message
 from tui_app.session.importers.result import Imported
 from tui_app.session.importers.source import Json, Source
 from tui_app.session.importers.timeline import Timeline, ToolOutcome
@@ -28,6 +28,11 @@ def read_pydantic_messages(source: Source) -> Imported:
     """Read a history."""
     found = find_messages(source.document, is_pydantic_message) or Found([], {})
     return _Reader(source, found).read()
+
+
+def is_pydantic_ai(source: Source) -> bool:
+    """Whether the file holds a history."""
+    return find_messages(source.document, is_pydantic_message) is not None
 
 
 class _Reader:

@@ -18,6 +18,8 @@ class ImportedEvent:
     """The pydantic-ai message as JSON text; None for events that are no message."""
     time: float
     """Seconds since the epoch, as the other program recorded it."""
+    first_kept: "ImportedEvent | None" = None
+    """Of a compaction: the first event before it that stayed in view beside the summary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +55,7 @@ class Imported:
     """Results that the file holds; calls without one got one that says so, and a note counts them."""
     notes: tuple[str, ...]
     """Sentences about what was left out on purpose or changed."""
+    places: frozenset[int] = frozenset()
+    """Lines (or places in a list) that became an event or are counted in the notes."""
+    is_own: bool = False
+    """Whether it is a session of this program: complete as it is, with nothing to count or take back."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tui_app.session.importers.cut_json import closed
 from tui_app.session.importers.result import SkippedLine
 
 Json = dict[str, Any]
@@ -14,6 +15,7 @@ Json = dict[str, Any]
 MAX_DEPTH = 150
 """Levels of nesting that are accepted: pydantic's JSON parser stops at 200, and messages add some."""
 
+_DATABASE = b"SQLite format 3\x00"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -44,14 +46,35 @@ class Source:
     raw: bytes
     mtime: float
     """Seconds since the epoch; stands in for times that the file does not give."""
+    part: str = ""
+    """Which session of a file that holds several, as written behind ``#``; empty for the newest."""
+
+    @property
+    def document(self) -> Any:
+        """The whole file as one JSON value, as far as it goes; None when it is not one."""
+        return self._document[0]
+
+    @property
+    def cut(self) -> SkippedLine | None:
+        """Where a file that is one JSON value breaks off, if it does."""
+        return self._document[1]
 
     @cached_property
-    def document(self) -> Any:
-        """The whole file as one JSON value; None when it is not one."""
+    def _document(self) -> tuple[Any, SkippedLine | None]:
+        text = self.raw.decode("utf-8", "replace")
         try:
-            return parse_json(self.raw.decode("utf-8", "replace"))
+            return parse_json(text), None
         except ValueError:
-            return None
+            pass
+        # A file that has whole lines is a file of lines, and one of those may be damaged.
+        whole, length = ("", 0) if self.lines.records else closed(text)
+        if not whole:
+            return None, None
+        reason = f"the file is cut off here: {len(text) - length:,} characters could not be used"
+        try:
+            return parse_json(whole), SkippedLine(line=text.count("\n", 0, length) + 1, reason=reason)
+        except ValueError:
+            return None, None
 
     @cached_property
     def lines(self) -> Lines:
@@ -60,13 +83,25 @@ class Source:
 
 
 def read_source(path: Path) -> Source:
-    """Read a file.
+    """Read a file, or one session of a database: ``FILE#SESSION``.
 
     Raises:
         OSError: if the file cannot be read.
     """
-    raw = path.read_bytes()
-    return Source(path=path, raw=raw.removeprefix(_BOM), mtime=path.stat().st_mtime)
+    part = ""
+    if "#" in path.name and not path.exists():
+        name, _, part = path.name.rpartition("#")
+        path = path.with_name(name) if name else path
+    with path.open("rb") as file:
+        raw = file.read(len(_DATABASE))
+        # A database is read by queries; it may be far larger than what is wanted of it.
+        raw += b"" if raw == _DATABASE else file.read()
+    return Source(path=path, raw=raw.removeprefix(_BOM), mtime=path.stat().st_mtime, part=part)
+
+
+def is_database(raw: bytes) -> bool:
+    """Whether bytes are the beginning of an SQLite file."""
+    return raw.startswith(_DATABASE)
 
 
 def parse_json(text: str) -> Any:

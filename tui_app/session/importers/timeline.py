@@ -1,6 +1,7 @@
 """Collects the events of an import in order and keeps the books about everything left out."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Literal
 
 from tui_app.context.events import (
@@ -39,10 +40,25 @@ class Timeline:
         self.calls = Calls()
         self.left_out: Counter[str] = Counter()
         """How often something was left out on purpose; the key finishes the sentence ``3 ...``."""
+        self.places: set[int] = set()
+        """Lines that became an event or were left out on purpose."""
+        self.first_at: dict[int, ImportedEvent] = {}
+        """By line: the first event that it became."""
+        self._reported: set[int] = set()
 
     def skip(self, line: int, reason: str) -> None:
         """Report something that could not be used."""
         self.skipped.append(SkippedLine(line=line, reason=reason))
+        self._reported.add(line)
+
+    def leave(self, line: int, what: str) -> None:
+        """Leave a line out on purpose; ``what`` finishes the sentence ``3 ...``."""
+        self.left_out[what] += 1
+        self.places.add(line)
+
+    def knows(self, line: int) -> bool:
+        """Whether the line became an event, was left out on purpose, or is reported."""
+        return line in self.places or line in self._reported
 
     def add(self, data: Payload, message: Json | None, time: float, line: int) -> bool:
         """Append an event; a message that pydantic-ai refuses is reported and not added."""
@@ -52,6 +68,8 @@ class Timeline:
             self.skip(line, f"not a valid message: {error}")
             return False
         self.events.append(ImportedEvent(data=data, message=text, time=time))
+        self.first_at.setdefault(line, self.events[-1])
+        self.places.add(line)
         return True
 
     def system(self, text: str, time: float, line: int, message: Json | None = None) -> None:
@@ -111,7 +129,13 @@ class Timeline:
         self.add(data, message, time, line)
 
     def compaction(
-        self, summary: str, trigger: Trigger, tokens: tuple[int, int], time: float, line: int
+        self,
+        summary: str,
+        trigger: Trigger,
+        tokens: tuple[int, int],
+        time: float,
+        line: int,
+        first_kept: ImportedEvent | None = None,
     ) -> None:
         """Append a compaction that the other program made: what stands before it leaves the agent view.
 
@@ -121,6 +145,7 @@ class Timeline:
             tokens: Size of the context before and after, as the other program reported; 0 when unknown.
             time: Seconds since the epoch.
             line: Where it stands in the file.
+            first_kept: The first event so far that stayed in view; none did when it is None.
         """
         # What it hid is filled in at the end, when every event has its number.
         data = CompactionComplete(
@@ -133,7 +158,8 @@ class Timeline:
             tokens_before=tokens[0],
             tokens_after=tokens[1],
         )
-        self.add(data, messages.summary_request(summary, time), time, line)
+        if self.add(data, messages.summary_request(summary, time), time, line):
+            self.events[-1] = replace(self.events[-1], first_kept=first_kept)
 
     def finish(self, *, format: str, title: str, cwd: str, model: str, notes: list[str]) -> Imported:
         """Close the books: answer what was left open, and count."""
@@ -155,6 +181,7 @@ class Timeline:
             tool_calls=sum(isinstance(event.data, ToolCall) for event in self.events),
             tool_results=sum(isinstance(event.data, ToolResult) for event in self.events),
             notes=(*notes, *counted),
+            places=frozenset(self.places),
         )
 
 

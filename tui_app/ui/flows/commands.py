@@ -9,6 +9,7 @@ from tui_app.ui.flows.context import show_checkpoints, show_context, show_histor
 from tui_app.ui.flows.editor import edit_outside
 from tui_app.ui.flows.files import export_session
 from tui_app.ui.flows.forking import fork
+from tui_app.ui.flows.importing import import_transcript
 from tui_app.ui.flows.leaving import what_leaving_costs
 from tui_app.ui.flows.memory import read_session_now, show_memory
 from tui_app.ui.flows.models import choose_model, switch_to
@@ -44,8 +45,8 @@ async def run_command(app: "PlimsollApp", session: ChatSession, command: Command
             await _configure(app, session, command, argument)
         case CommandId.FORK:
             session.leaving = await fork(app, session, argument)
-        case CommandId.RESUME | CommandId.NEW:
-            await _change_session(app, session, command)
+        case CommandId.RESUME | CommandId.NEW | CommandId.IMPORT:
+            await _change_session(app, session, command, argument)
         case _:
             await _show(app, session, command, argument)
 
@@ -140,8 +141,14 @@ async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
         session.submit(Clear())
 
 
-async def _change_session(app: "PlimsollApp", session: ChatSession, command: CommandId) -> None:
-    chosen = "" if command is CommandId.NEW else await choose_session(app, session.launch, session.id)
+async def _change_session(
+    app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str
+) -> None:
+    chosen = ""
+    if command is CommandId.RESUME:
+        chosen = await choose_session(app, session.launch, session.id)
+    elif command is CommandId.IMPORT:
+        chosen = await import_transcript(app, session, argument)
     text = what_leaving_costs(session)
     if (command is not CommandId.NEW and not chosen) or (
         text and not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay"))

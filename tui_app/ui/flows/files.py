@@ -4,13 +4,22 @@ import asyncio
 from pathlib import Path
 
 from tui_app.atomic import write_atomic
-from tui_app.session.export import export_markdown
+from tui_app.conversation.exporting import Format
+from tui_app.conversation.exporting import export_session as export_document
 from tui_app.session.store import Store
 from tui_app.ui.chat_session import ChatSession
 
+_FORMATS: dict[str, Format] = {
+    ".htm": "html",
+    ".html": "html",
+    ".json": "pydantic-ai",
+    ".jsonl": "jsonl",
+}
+"""Formats by the end of a file's name; every other name is one of Markdown."""
+
 
 async def export_session(session: ChatSession, target: str) -> None:
-    """Write the conversation as Markdown; without a name next to the workspace's files."""
+    """Write the conversation in the format that the name ends in; without a name, as Markdown."""
     path = _destination(session, target)
     try:
         if await asyncio.to_thread(path.exists):
@@ -20,7 +29,7 @@ async def export_session(session: ChatSession, target: str) -> None:
     except OSError as error:
         session.say(f"Not exported: {path} cannot be written ({error.strerror}).")
         return
-    session.say(f"Exported to {path}")
+    session.say(f"Exported to {path}. Secrets are masked.")
 
 
 def _destination(session: ChatSession, target: str) -> Path:
@@ -31,7 +40,11 @@ def _destination(session: ChatSession, target: str) -> Path:
 def _write(session: ChatSession, path: Path) -> None:
     store = Store(session.launch.paths.database, read_only=True)
     try:
-        records = [record for record, _ in store.records(session.id)]
+        text = export_document(store, session.id, format=_format(path), view="user")
     finally:
         store.close()
-    write_atomic(path, export_markdown(records, title=session.state.title or session.id))
+    write_atomic(path, text)
+
+
+def _format(path: Path) -> Format:
+    return _FORMATS.get(path.suffix.lower(), "markdown")

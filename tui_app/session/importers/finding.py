@@ -1,11 +1,10 @@
-"""Telling the format of a file from its content."""
+"""Finding a list of messages inside of a JSON document."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tui_app.session.importers.claude_tree import is_claude_record
-from tui_app.session.importers.source import Json, Source
+from tui_app.session.importers.source import Json
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _HOMES = ("messages", "traj", "request", "conversation", "chat", "body", "input", "data", "result")
@@ -22,16 +21,6 @@ class Found:
     """The object that holds the list; empty when the document is the list itself."""
     others: int = 0
     """Further conversations in the same file."""
-
-
-def detect(source: Source) -> str:
-    """Name the format, or return an empty string."""
-    document = source.document
-    if find_messages(document, is_pydantic_message):
-        return "pydantic-ai"
-    if find_messages(document, is_role_message):
-        return "openai-chat"
-    return "claude-code" if any(is_claude_record(line.data) for line in source.lines.records) else ""
 
 
 def is_pydantic_message(item: Any) -> bool:

@@ -1,0 +1,357 @@
+"""What each format of another program becomes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.session.importing import foreign
+from tests.session.importing.claude_records import Script, text
+from tests.session.importing.fuzzing import strict
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Error,
+    Payload,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.session.importers import FORMATS, Imported, import_file
+
+
+def read(folder: Path, content: bytes, format: str = "auto") -> Imported:
+    path = folder / "conversation.data"
+    path.write_bytes(content)
+    imported = import_file(path, format)
+    strict(imported)
+    return imported
+
+
+def read_lines(folder: Path, records: list[foreign.Json]) -> Imported:
+    return read(folder, foreign.jsonl(records))
+
+
+def read_document(folder: Path, document: Any) -> Imported:
+    return read(folder, json.dumps(document).encode())
+
+
+def of(imported: Imported, kind: type[Payload]) -> list[Any]:
+    return [event.data for event in imported.events if isinstance(event.data, kind)]
+
+
+def said(imported: Imported) -> list[str]:
+    return [event.data.text for event in imported.events if isinstance(event.data, UserMessage)]
+
+
+@pytest.mark.parametrize(("name", "content"), foreign.FILES, ids=[name for name, _ in foreign.FILES])
+def test_a_format_is_told_by_its_content_alone(tmp_path: Path, name: str, content: bytes) -> None:
+    imported = read(tmp_path, content)
+    assert imported.format == name
+    assert said(imported)[0].startswith("Fix the till")
+    assert [each.data for each in read(tmp_path, content, name).events] == [e.data for e in imported.events]
+    assert of(imported, AssistantMessage)[-1].text in ("Fixed.", "Done", "")
+
+
+def test_a_name_promises_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "rollout-2026.jsonl"
+    path.write_bytes(foreign.jsonl(foreign.pi()))
+    assert import_file(path).format == "pi"
+
+
+def test_every_format_has_an_example() -> None:
+    assert {name for name, _ in foreign.FILES} | {"claude-code", "pydantic-ai", "plimsoll"} == set(FORMATS)
+
+
+def test_codex(tmp_path: Path) -> None:
+    imported = read_lines(tmp_path, foreign.codex())
+    assert said(imported) == ["Fix the till"]
+    first, last = of(imported, AssistantMessage)
+    assert (first.thinking, first.call_ids, first.model) == ("Look first", ("c1", "c2"), "gpt-5.2-codex")
+    assert last.text == "Fixed."
+    shell, patch = of(imported, ToolCall)
+    assert json.loads(patch.args) == {"input": "*** Begin Patch"}
+    assert (shell.name, json.loads(shell.args)) == ("shell", {"command": ["ls"]})
+    assert [(each.outcome, each.tool_call_id) for each in of(imported, ToolResult)] == [
+        ("error", "c1"),
+        ("success", "c2"),
+    ]
+    assert (imported.cwd, imported.model, imported.skipped) == ("/home/ann/shop", "gpt-5.2-codex", ())
+    assert "2 notes the program wrote into the conversation were left out." in imported.notes
+
+
+def test_codex_turns_that_were_taken_back(tmp_path: Path) -> None:
+    records = foreign.codex()
+    wrong = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "A wrong way"}]}
+    records.append({"type": "response_item", "payload": wrong})
+    records.append({"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}})
+    imported = read_lines(tmp_path, records)
+    assert said(imported) == ["Fix the till"]
+    assert "1 records of turns that were taken back (rewinds) were left out." in imported.notes
+
+
+def test_codex_compaction(tmp_path: Path) -> None:
+    records = foreign.codex()
+    kept = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "They fixed it."}]}
+    records.append({"type": "compacted", "payload": {"message": "", "replacement_history": [kept]}})
+    records.append({"type": "compacted", "payload": {"message": ""}})
+    imported = read_lines(tmp_path, records)
+    (compaction,) = of(imported, CompactionComplete)
+    assert compaction.summary == "They fixed it."
+    assert [each.reason for each in imported.skipped] == ["compaction without a summary, not applied"]
+
+
+def test_codex_rollout_of_an_old_version(tmp_path: Path) -> None:
+    records = [each["payload"] for each in foreign.codex() if each["type"] == "response_item"]
+    head = {"id": "s1", "timestamp": foreign.T0.format(0), "instructions": None}
+    imported = read_lines(tmp_path, [head, {"record_type": "state"}, *records])
+    assert (imported.format, imported.messages, imported.tool_calls) == ("codex", 4, 2)
+    assert imported.skipped == ()
+
+
+def test_copilot(tmp_path: Path) -> None:
+    imported = read_lines(tmp_path, foreign.copilot())
+    assert said(imported) == ["Fix the till"]
+    assert [each.text for each in of(imported, AssistantMessage)] == ["Looking", "Fixed."]
+    (result,) = of(imported, ToolResult)
+    assert (result.text, result.outcome, imported.tool_calls) == ("no such file", "error", 1)
+    assert imported.cwd == "/home/ann/shop"
+    assert {note.split(" ", 1)[1] for note in imported.notes} == {
+        "events that are no messages were left out.",
+        "events that repeat a tool call were left out.",
+        "notes the program wrote into the conversation were left out.",
+        "records of sub-agents were left out.",
+        "system prompts of the other program were left out.",
+    }
+
+
+def test_copilot_compaction(tmp_path: Path) -> None:
+    records = foreign.copilot()
+    done = {"success": True, "preCompactionTokens": 90_000, "summaryContent": "They fixed it."}
+    records.append({"type": "session.compaction_complete", "data": done})
+    records.append({"type": "session.compaction_complete", "data": {"success": False}})
+    (compaction,) = of(read_lines(tmp_path, records), CompactionComplete)
+    assert (compaction.summary, compaction.tokens_before) == ("They fixed it.", 90_000)
+
+
+def test_pi(tmp_path: Path) -> None:
+    imported = read_lines(tmp_path, foreign.pi())
+    assert said(imported) == ["Fix the till"]
+    answer = of(imported, AssistantMessage)[0]
+    assert (answer.thinking, answer.input_tokens, answer.cache_read_tokens) == ("hm", 112, 100)
+    assert "1 entries on branches that were given up were left out." in imported.notes
+    assert (imported.tool_calls, imported.tool_results, imported.skipped) == (1, 1, ())
+
+
+def test_pi_session_without_ids_is_a_list(tmp_path: Path) -> None:
+    records = [{k: v for k, v in each.items() if k not in ("id", "parentId")} for each in foreign.pi()]
+    assert said(read_lines(tmp_path, records)) == ["Fix the till", "A wrong way"]
+
+
+def test_pi_compaction_keeps_the_messages_it_names(tmp_path: Path) -> None:
+    records = foreign.pi()
+    records.append({"type": "compaction", "id": "e7", "parentId": "e6", "summary": "They fixed it.",
+                    "firstKeptEntryId": "e4", "tokensBefore": 50_000})  # fmt: skip
+    imported = read_lines(tmp_path, records)
+    (compaction,) = of(imported, CompactionComplete)
+    # Number 2 is the prompt; what follows it was kept.
+    assert compaction.removed == ((2, 2),)
+    assert (compaction.messages_before, compaction.messages_after, compaction.messages_removed) == (4, 4, 1)
+
+
+def test_pi_answers_that_failed_or_were_stopped(tmp_path: Path) -> None:
+    records = foreign.pi()
+    failed = {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "overloaded"}
+    stopped = {"role": "assistant", "content": [], "stopReason": "aborted"}
+    records.append({"type": "message", "id": "e7", "parentId": "e6", "message": failed})
+    records.append({"type": "message", "id": "e8", "parentId": "e7", "message": stopped})
+    imported = read_lines(tmp_path, records)
+    assert [each.message for each in of(imported, Error)] == ["overloaded"]
+    assert "2 answers without any content were left out." in imported.notes
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_gemini(tmp_path: Path, log: bool) -> None:
+    if log:
+        imported = read_lines(tmp_path, foreign.gemini_log())
+    else:
+        imported = read_document(tmp_path, foreign.gemini())
+    assert said(imported) == ["Fix the till"]
+    first, last = of(imported, AssistantMessage)
+    assert (first.thinking, first.text, first.model) == ("**Look**\nfirst", "Looking", "gemini-3-pro")
+    assert (first.input_tokens, first.cache_read_tokens, last.text) == (100, 40, "Fixed.")
+    assert [(each.text, each.outcome) for each in of(imported, ToolResult)] == [("print()", "success")]
+    assert imported.skipped == ()
+    if log:
+        assert imported.title == "The till"
+        assert "1 messages that were taken back (rewinds) were left out." in imported.notes
+
+
+def test_gemini_log_whose_first_line_is_damaged(tmp_path: Path) -> None:
+    content = b'{"sessionId": "s1", "proj\n' + foreign.jsonl(foreign.gemini_log()[1:])
+    imported = read(tmp_path, content)
+    assert (imported.format, imported.messages) == ("gemini-cli", 4)
+    assert [each.line for each in imported.skipped] == [1]
+
+
+def test_gemini_compression_is_a_compaction(tmp_path: Path) -> None:
+    records = foreign.gemini_log()
+    snapshot = {"id": "z1", "type": "user", "content": [{"text": "<state_snapshot>They fixed it."}]}
+    records.append({"$set": {"messages": [snapshot, foreign.gemini()["messages"][3]]}})
+    imported = read_lines(tmp_path, records)
+    (compaction,) = of(imported, CompactionComplete)
+    assert compaction.summary == "<state_snapshot>They fixed it."
+    assert said(imported) == ["Fix the till"]
+
+
+def test_opencode(tmp_path: Path) -> None:
+    imported = read_document(tmp_path, foreign.opencode())
+    assert said(imported) == ["Fix the till\n\n[file: till.py]"]
+    first, last = of(imported, AssistantMessage)
+    assert (first.call_ids, first.thinking, last.text) == (("c1", "c2"), "hm", "Fixed.")
+    assert (last.input_tokens, last.model) == (112, "mimo")
+    assert [(each.text, each.outcome) for each in of(imported, ToolResult)] == [
+        ("print()", "success"),
+        ("no such file", "error"),
+    ]
+    assert (imported.title, imported.cwd) == ("The till", "/home/ann/shop")
+
+
+def test_opencode_compaction(tmp_path: Path) -> None:
+    document = foreign.opencode()
+    document["messages"] += [
+        {"info": {"role": "user"}, "parts": [{"type": "compaction", "auto": True}]},
+        {
+            "info": {"role": "assistant", "summary": True},
+            "parts": [{"type": "text", "text": "They fixed it."}],
+        },
+    ]
+    imported = read_document(tmp_path, document)
+    (compaction,) = of(imported, CompactionComplete)
+    assert compaction.summary == "They fixed it."
+    assert len(said(imported)) == 1
+
+
+def test_opencode_image_whose_base64_is_sloppy_is_kept(tmp_path: Path) -> None:
+    document = foreign.opencode()
+    image = {"type": "file", "mime": "image/png", "url": "data:image/png;base64,QUJD/x=="}
+    document["messages"][0]["parts"].append(image)
+    (prompt,) = of(read_document(tmp_path, document), UserMessage)
+    assert prompt.attachments == ("image/png",)
+
+
+def test_swe_agent_actions_in_plain_text_are_calls_and_what_follows_their_results(tmp_path: Path) -> None:
+    imported = read_document(tmp_path, foreign.swe_agent())
+    assert said(imported) == ["Fix the till"]
+    assert [json.loads(each.args) for each in of(imported, ToolCall)] == [
+        {"command": "ls"},
+        {"command": "submit"},
+    ]
+    assert [each.text for each in of(imported, ToolResult)] == ["till.py\n(Open file: n/a)", "ok"]
+    assert [each.text for each in of(imported, AssistantMessage)] == ["Look", "Done"]
+    assert len(of(imported, SystemMessage)) == 1
+
+
+def test_swe_agent_with_ids(tmp_path: Path) -> None:
+    document = foreign.swe_agent()
+    call = {"id": "c1", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+    document["history"][2] |= {"tool_calls": [call]}
+    document["history"][3] |= {"role": "tool", "tool_call_ids": ["c1"]}
+    imported = read_document(tmp_path, document)
+    assert [each.name for each in of(imported, ToolCall)] == ["bash", "action"]
+    assert of(imported, ToolResult)[0].tool_call_id == "c1"
+
+
+def test_openhands(tmp_path: Path) -> None:
+    imported = read_document(tmp_path, foreign.openhands())
+    assert said(imported) == ["Fix the till"]
+    assert [each.name for each in of(imported, ToolCall)] == ["execute_bash", "finish"]
+    assert of(imported, ToolResult)[0].text == "till.py"
+    answer = of(imported, AssistantMessage)[0]
+    assert (answer.text, answer.model, answer.input_tokens) == ("Look", "llama", 50)
+    assert (imported.tool_calls, imported.tool_results) == (2, 1)
+
+
+def test_openhands_condensation_and_several_histories(tmp_path: Path) -> None:
+    document = foreign.openhands()
+    forgotten = {"forgotten_event_ids": [1, 5, 6], "summary": "They fixed it."}
+    document["history"].append({"id": 8, "source": "agent", "action": "condensation", "args": forgotten})
+    imported = read(tmp_path, foreign.jsonl([document, foreign.openhands()]))
+    (compaction,) = of(imported, CompactionComplete)
+    # 2 is the system prompt, 3 the prompt, 4 to 6 the first call; the last call was kept.
+    assert compaction.removed == ((3, 6),)
+    assert "1 further conversations in the file were left out." in imported.notes
+
+
+def test_openhands_actions_of_one_response_are_one_answer(tmp_path: Path) -> None:
+    document = foreign.openhands()
+    twin = json.loads(json.dumps(document["history"][4])) | {"id": 9}
+    twin["tool_call_metadata"]["tool_call_id"] = "c9"
+    document["history"].insert(5, twin)
+    imported = read_document(tmp_path, document)
+    assert of(imported, AssistantMessage)[0].call_ids == ("c5", "c9")
+
+
+def test_langchain_counts_a_call_once(tmp_path: Path) -> None:
+    imported = read_document(tmp_path, {"messages": foreign.langchain()})
+    assert (imported.messages, imported.tool_calls, imported.tool_results) == (4, 1, 1)
+    answer = of(imported, AssistantMessage)[0]
+    assert (answer.text, answer.model, answer.input_tokens) == ("Looking", "claude-opus-4-6", 12)
+    assert of(imported, ToolResult)[0].outcome == "error"
+
+
+def test_langchain_dicts(tmp_path: Path) -> None:
+    dicts = [
+        {"type": "human", "data": {"content": "Fix the till"}},
+        {"type": "ai", "data": {"content": "Fixed.", "tool_calls": []}},
+    ]
+    assert read_document(tmp_path, dicts).format == "langchain"
+
+
+def test_inspect_puts_attachments_back(tmp_path: Path) -> None:
+    imported = read_document(tmp_path, foreign.inspect_ai())
+    assert of(imported, ToolResult)[0].text == "a long page"
+    assert of(imported, AssistantMessage)[0].thinking == "hm"
+    assert "1 further conversations in the file were left out." in imported.notes
+
+
+def test_inspect_archive(tmp_path: Path) -> None:
+    import zipfile
+
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("samples/1_epoch_1.json", json.dumps(foreign.inspect_ai()["samples"][0]))
+        archive.writestr("samples/2_epoch_1.json", "{damaged")
+    imported = import_file(path)
+    assert (imported.format, imported.messages) == ("inspect-ai", 4)
+    assert any("could not be read" in each.reason for each in imported.skipped)
+
+
+def test_aider(tmp_path: Path) -> None:
+    imported = read(tmp_path, foreign.AIDER.encode())
+    assert said(imported) == ["Fix the till\nand test it", "Thanks"]
+    first, last = of(imported, AssistantMessage)
+    assert "a quotation of the model's own" in first.text
+    assert "#### A heading of the model's own" in first.text
+    assert last.text == "Fixed."
+    assert imported.model == "gpt-4o"
+    assert "3 lines that the program printed were left out." in imported.notes
+
+
+def test_a_document_that_breaks_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    whole = json.dumps(foreign.openai(), indent=1)
+    at = whole.index('"Fixed."') + 4
+    imported = read(tmp_path, whole[:at].encode())
+    assert (imported.format, imported.tool_calls) == ("openai-chat", 1)
+    (cut,) = [each for each in imported.skipped if "cut off" in each.reason]
+    assert cut.line == whole[: whole.index('"role": "assistant"', whole.index("print()"))].count("\n") + 1
+
+
+def test_claude_transcripts_are_still_told_apart(tmp_path: Path) -> None:
+    script = Script()
+    script.user("Fix the till")
+    script.says("m1", text("Fixed."))
+    assert import_file(script.write(tmp_path)).format == "claude-code"

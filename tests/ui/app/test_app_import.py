@@ -1,0 +1,153 @@
+"""``/import``: what other programs left on this machine, read with progress, stopped, and gone on with."""
+
+import json
+import os
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.widgets import Input
+
+from tests.session.importing import foreign
+from tests.ui.kit import LIMIT_S, USUAL, Deck, Desk, shown
+from tui_app.context.events import SessionStart
+from tui_app.conversation import importing
+from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.import_list import ImportScreen
+from tui_app.ui.screens.import_progress import ImportProgressDialog
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
+
+
+@pytest.fixture
+def machine(desk: Desk, tmp_path: Path) -> Desk:
+    """A home with a Codex rollout and a Gemini chat."""
+    home = tmp_path / "home"
+    codex = home / ".codex" / "sessions" / "2026" / "03" / "01" / "rollout-2026-03-01.jsonl"
+    gemini = home / ".gemini" / "tmp" / "abc" / "chats" / "session-1.json"
+    for path, content, age in (
+        (codex, foreign.jsonl(foreign.codex()), 0),
+        (gemini, json.dumps(foreign.gemini()).encode(), 3600),
+    ):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(content)
+        os.utime(path, (NOON - age, NOON - age))
+    desk.env["HOME"] = str(home)
+    return desk
+
+
+async def listed(deck: Deck) -> ImportScreen:
+    await deck.ready()
+    await deck.send("/import")
+    await deck.until(lambda: isinstance(deck.app.screen, ImportScreen), "the list")
+    await deck.says("codex")
+    assert isinstance(deck.app.screen, ImportScreen)
+    return deck.app.screen
+
+
+async def told(deck: Deck) -> str:
+    await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the account")
+    text = deck.text
+    await deck.press("escape")
+    return text
+
+
+def sessions(desk: Desk) -> list[str]:
+    if not desk.paths.database.exists():
+        return []
+    with desk.log() as store:
+        starts = [store.record(info.id, 1) for info in store.sessions()]
+    return [each.data.imported_from for each in starts if each and isinstance(each.data, SessionStart)]
+
+
+async def test_one_is_chosen_from_the_list_and_gone_on_with(machine: Desk) -> None:
+    async with shown(machine.app()) as deck:
+        screen = await listed(deck)
+        assert deck.text.index("codex") < deck.text.index("gemini-cli")
+        screen.query_one(Input).value = "gemini"
+        await deck.until(lambda: "codex" not in deck.text, "a narrowed list")
+        await deck.press("enter")
+        account = await told(deck)
+        assert "4 messages, 1 tool call, 1 result" in account
+        assert "messages of the program (not the model) were left out" in account
+        await deck.says("Fix the till")
+        await deck.ready()
+        kinds = deck.kinds
+        assert kinds.count("tool") == 1
+        await deck.send("what was fixed?")
+        await deck.answered(kinds.count("assistant") + 1)
+        assert deck.kinds[: len(kinds)] == kinds
+    assert sessions(machine).count("gemini-cli") == 1
+
+
+async def test_one_that_was_imported_is_marked_and_opened_again(machine: Desk) -> None:
+    async with shown(machine.app(), USUAL) as deck:
+        await listed(deck)
+        await deck.press("enter")
+        await told(deck)
+        await deck.says("Fixed.")
+        imported = deck.app.chat.session.id
+        await deck.send("/new")
+        await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id != imported, "a new one")
+        await listed(deck)
+        await deck.says("imported")
+        await deck.says(f"enter opens session {imported}")
+        await deck.press("enter")
+        await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id == imported, "the same")
+    assert sessions(machine).count("codex") == 1
+
+
+async def test_a_file_anywhere(machine: Desk) -> None:
+    (machine.cwd / "old chat.json").write_text(json.dumps(foreign.openai()))
+    async with shown(machine.app()) as deck:
+        await deck.ready()
+        await deck.send('/import "old chat.json"')
+        await deck.says("Fixed.")
+        assert "DetailsScreen" not in type(deck.app.screen).__name__, "nothing was left out: nothing to tell"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("gone.json", "No such file"), ("README.md", "in no known format")]
+)
+async def test_a_file_that_is_none(machine: Desk, name: str, why: str) -> None:
+    async with shown(machine.app()) as deck:
+        await deck.ready()
+        await deck.send(f"/import {name}")
+        account = await told(deck)
+        assert "Not imported" in account
+        assert why in account
+    assert not any(sessions(machine))
+
+
+async def test_esc_stops_an_import_and_nothing_is_left_of_it(
+    machine: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, read = threading.Event(), importing.import_file
+
+    def slow(*args: Any) -> Any:
+        assert gate.wait(LIMIT_S)
+        return read(*args)
+
+    monkeypatch.setattr(importing, "import_file", slow)
+    async with shown(machine.app()) as deck:
+        await listed(deck)
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, ImportProgressDialog), "the progress")
+        await deck.says("Reading the file")
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        gate.set()
+        await deck.says("Import stopped. Nothing was imported.")
+    assert not any(sessions(machine))
+
+
+async def test_nothing_found(desk: Desk, tmp_path: Path) -> None:
+    desk.env["HOME"] = str(tmp_path / "empty")
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await deck.send("/import")
+        await deck.says("No transcripts of other programs were found.")
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")

@@ -1,0 +1,37 @@
+"""Which files were imported before, and into which session."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_app.context.events import SessionStart
+from tui_app.session.store import Store
+
+_START = 1
+"""Log number of a session's first event."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierImport:
+    """The session that a file became."""
+
+    session: str
+    time: float
+    """When it was imported, in seconds since the epoch."""
+
+
+def earlier_imports(store: Store) -> dict[str, EarlierImport]:
+    """By path of the file: the newest session that was imported from it."""
+    found: dict[str, EarlierImport] = {}
+    for info in store.sessions():
+        record = store.record(info.id, _START)
+        if record is None or not isinstance(record.data, SessionStart) or not record.data.imported_file:
+            continue
+        known = found.get(record.data.imported_file)
+        if known is None or known.time < record.time:
+            found[record.data.imported_file] = EarlierImport(info.id, record.time)
+    return found
+
+
+def imported_as(path: Path, earlier: dict[str, EarlierImport]) -> EarlierImport | None:
+    """The session that a file became; None when it was not imported."""
+    return earlier.get(str(path.absolute()))

@@ -1,0 +1,99 @@
+"""Chat histories of aider: Markdown. Prompts stand behind ``####``, what the program printed behind ``>``."""
+
+import re
+
+from tui_app.session.importers.fields import seconds
+from tui_app.session.importers.reader import Reader
+from tui_app.session.importers.result import Imported
+from tui_app.session.importers.source import Source
+
+FORMAT = "aider"
+
+_START = "# aider chat started at "
+_PROMPT = "#### "
+_MODEL = re.compile(r"^> (?:Models?|Main model): (?P<name>\S+)")
+_BLANK = " \t\r\v\f"
+_BREAK = "  "
+"""The program ends its own lines with a Markdown line break; what a model writes seldom does."""
+
+
+def is_aider(source: Source) -> bool:
+    """Whether the file is such a history: it says when it began, or it holds prompts as well as its notes."""
+    lines = _lines(source)
+    if any(line.startswith(_START) for line in lines):
+        return True
+    marked = [line for line in lines if line.endswith(_BREAK)]
+    return any(line.startswith(_PROMPT) for line in marked) and any(line.startswith("> ") for line in marked)
+
+
+def read_aider(source: Source) -> Imported:
+    """Read the whole history as one conversation."""
+    return _Reader(source).read()
+
+
+def _lines(source: Source) -> list[str]:
+    return [line.removesuffix("\r") for line in source.raw.decode("utf-8", "replace").split("\n")]
+
+
+class _Reader(Reader):
+    format = FORMAT
+
+    def read(self) -> Imported:
+        """Turn the lines into events."""
+        lines = _lines(self.source)
+        self._prompt: list[str] = []
+        self._said: list[str] = []
+        self._begun = 0
+        self._asked = False
+        marked = any(line.startswith(_PROMPT) and line.endswith(_BREAK) for line in lines)
+        strict = _BREAK if marked else ""
+        for number, line in enumerate(lines, 1):
+            if line.startswith(_START):
+                self._flush()
+                self.time = seconds(line.removeprefix(_START).strip(), self.time)
+                self.out.leave(number, "lines that say when a chat began were left out")
+            elif line.startswith(_PROMPT.rstrip() + " ") and line.endswith(strict):
+                self._line_of_prompt(number, line)
+            elif line.startswith(">") and (line.endswith(strict) or line == ">"):
+                self._printed(number, line)
+            else:
+                self._line_of_answer(number, line)
+        self._flush()
+        return self.finish(number for number, line in enumerate(lines, 1) if line.strip(_BLANK))
+
+    def _line_of_prompt(self, number: int, line: str) -> None:
+        if self._said:
+            self._flush()
+        self._begun = self._begun if self._prompt else number
+        self._prompt.append(line.removeprefix(_PROMPT).removesuffix(_BREAK))
+        self.out.places.add(number)
+
+    def _printed(self, number: int, line: str) -> None:
+        if match := _MODEL.match(line):
+            self.model = match["name"].rstrip(",")
+        self._flush_prompt()
+        self.out.leave(number, "lines that the program printed were left out")
+
+    def _line_of_answer(self, number: int, line: str) -> None:
+        if not line.strip(_BLANK) and not self._said:
+            return
+        if not self._prompt and not self._said and not self._asked:
+            self.out.skip(number, "text in front of the first prompt")
+            return
+        self._flush_prompt()
+        self._begun = self._begun if self._said else number
+        self._said.append(line)
+        self.out.places.add(number)
+
+    def _flush_prompt(self) -> None:
+        if self._prompt:
+            self.say("\n".join(self._prompt), self._begun)
+            self._asked = True
+            self._prompt = []
+
+    def _flush(self) -> None:
+        self._flush_prompt()
+        if text := "\n".join(self._said).strip():
+            self.answer(self._begun).text(text)
+            self.end_answer()
+        self._said = []

@@ -1,0 +1,162 @@
+"""Event logs of GitHub Copilot CLI: JSON lines ``{type, data, id, timestamp, parentId}``."""
+
+from tui_app.context.events import Error
+from tui_app.session.importers.answer import usage
+from tui_app.session.importers.fields import count, record_text
+from tui_app.session.importers.reader import LineReader
+from tui_app.session.importers.result import Imported
+from tui_app.session.importers.source import Json, Line, Source, shown
+from tui_app.session.importers.timeline import ToolOutcome
+
+FORMAT = "copilot-cli"
+
+_GROUPS = (
+    "abort", "assistant", "command", "commands", "custom", "elicitation", "exit_plan_mode", "external_tool",
+    "hook", "mcp", "model", "pending_messages", "permission", "sampling", "session", "skill", "subagent",
+    "system", "tool", "user", "user_input",
+)  # fmt: skip
+"""First words of the event types."""
+_TALK = (
+    ("user", "message"),
+    ("assistant", "message"),
+    ("tool", "execution_start"),
+    ("tool", "execution_complete"),
+)
+
+
+def is_copilot_cli(source: Source) -> bool:
+    """Whether the file holds events of a Copilot session."""
+    return any(_is_event(line.data) for line in source.lines.records)
+
+
+def read_copilot_cli(source: Source) -> Imported:
+    """Read a session."""
+    return _Reader(source).read()
+
+
+def _is_event(record: Json) -> bool:
+    kind = _kind(record)
+    if not isinstance(record.get("data"), dict) or "seq" in record:
+        return False
+    return kind in _TALK or (kind == ("session", "start") and "sessionId" in record["data"])
+
+
+def _kind(record: Json) -> tuple[str, str]:
+    """Group and name of an event: its type is both with a point between."""
+    group, _, name = record_text(record, "type").partition(".")
+    return group, name
+
+
+class _Reader(LineReader):
+    format = FORMAT
+
+    def read(self) -> Imported:
+        """Turn the whole file into events."""
+        seen: set[str] = set()
+        self._asked: dict[str, int] = {}
+        for line in self.records:
+            self.at(line.data.get("timestamp"))
+            data = line.data.get("data")
+            event_id = record_text(line.data, "id")
+            if not isinstance(data, dict):
+                self.out.skip(line.number, "event without data")
+            elif event_id and event_id in seen:
+                self.out.skip(line.number, f"event id {shown(event_id)} was already used in this file")
+            elif record_text(data, "parentToolCallId"):
+                self.out.leave(line.number, "records of sub-agents were left out")
+            else:
+                self._event(line, _kind(line.data), data)
+            seen.add(event_id)
+        return self.close()
+
+    def _event(self, line: Line, kind: tuple[str, str], data: Json) -> None:
+        match kind:
+            case ("user", "message"):
+                self._user(line, data)
+            case ("assistant", "message"):
+                self._assistant(line, data)
+            case ("tool", "execution_start"):
+                self._start(line, data)
+            case ("tool", "execution_complete"):
+                self._complete(line, data)
+            case ("session", "compaction_complete"):
+                self._compacted(line, data)
+            case ("session", "error"):
+                self.end_answer()
+                text = record_text(data, "message") or "The program reported an error."
+                self.out.add(Error(kind="provider", message=text), None, self.time, line.number)
+            case _:
+                self._aside(line, kind, data)
+
+    def _aside(self, line: Line, kind: tuple[str, str], data: Json) -> None:
+        context = data.get("context")
+        if kind == ("session", "start") and isinstance(context, dict):
+            self.cwd = record_text(context, "cwd")
+        self.model = record_text(data, "newModel") or record_text(data, "selectedModel") or self.model
+        if kind == ("system", "message"):
+            self.out.leave(line.number, "system prompts of the other program were left out")
+        elif kind[0] in _GROUPS:
+            self.out.leave(line.number, "events that are no messages were left out")
+        else:
+            self.out.skip(line.number, f"unknown event type {shown(line.data.get('type'))}")
+
+    def _user(self, line: Line, data: Json) -> None:
+        if record_text(data, "source") not in ("", "user"):
+            self.out.leave(line.number, "notes the program wrote into the conversation were left out")
+        else:
+            self.say(data.get("content"), line.number)
+
+    def _assistant(self, line: Line, data: Json) -> None:
+        self.end_answer()
+        answer = self.answer(line.number)
+        answer.model = record_text(data, "model") or self.model
+        answer.thinking(data.get("reasoningText"))
+        answer.text(data.get("content"))
+        answer.usage = usage(0, data.get("outputTokens"))
+        requests = data.get("toolRequests")
+        for request in requests if isinstance(requests, list) else []:
+            self._call(line, request, "arguments")
+
+    def _call(self, line: Line, request: object, args: str) -> None:
+        name_key = "name" if args == "arguments" else "toolName"
+        if not isinstance(request, dict) or not record_text(request, name_key):
+            self.out.skip(line.number, f"tool call without a tool's name: {shown(request)}")
+            return
+        call_id = record_text(request, "toolCallId")
+        if call_id and self._asked.get(call_id) == line.number:
+            self.out.skip(line.number, f"tool call id {shown(call_id)} stands twice in one response")
+            return
+        self._asked[call_id] = line.number
+        name = record_text(request, name_key)
+        self.answer(line.number).call(self.out.calls, call_id, name, request.get("arguments"))
+
+    def _start(self, line: Line, data: Json) -> None:
+        if record_text(data, "toolCallId") in self._asked:
+            self.out.leave(line.number, "events that repeat a tool call were left out")
+        else:
+            self._call(line, data, "start")
+
+    def _complete(self, line: Line, data: Json) -> None:
+        result, error = data.get("result"), data.get("error")
+        content = result.get("content") if isinstance(result, dict) else result
+        if content is None and error is not None:
+            content = record_text(error, "message") if isinstance(error, dict) else error
+        self.result(record_text(data, "toolCallId"), content, _outcome(data, error), line.number)
+
+    def _compacted(self, line: Line, data: Json) -> None:
+        self.end_answer()
+        summary = record_text(data, "summaryContent")
+        if data.get("success") is False:
+            self.out.leave(line.number, "compactions that failed were left out")
+        elif not summary.strip():
+            self.out.skip(line.number, "compaction without a summary, not applied")
+        else:
+            tokens = count(data.get("preCompactionTokens")), count(data.get("postCompactionTokens"))
+            self.out.compaction(summary, "blocking", tokens, self.time, line.number)
+
+
+def _outcome(data: Json, error: object) -> ToolOutcome:
+    if data.get("success") is not False:
+        return "success"
+    code = record_text(error, "code") if isinstance(error, dict) else ""
+    return "denied" if code in ("denied", "rejected") else "error"

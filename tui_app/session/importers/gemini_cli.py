@@ -1,0 +1,158 @@
+"""Chats of Gemini CLI: one JSON document, or in newer versions a log of messages and of changes to them."""
+
+from typing import Any
+
+from tui_app.session.importers.answer import usage
+from tui_app.session.importers.fields import count, record_text
+from tui_app.session.importers.gemini_log import Chat, replay
+from tui_app.session.importers.reader import Reader
+from tui_app.session.importers.result import Imported
+from tui_app.session.importers.source import Json, Line, Source, shown
+from tui_app.session.importers.timeline import ToolOutcome
+
+FORMAT = "gemini-cli"
+
+_TALK = ("user", "gemini")
+_ASIDE = ("info", "error", "warning", "system")
+_OUTCOMES: dict[str, ToolOutcome] = {"success": "success", "cancelled": "denied", "error": "error"}
+
+
+def is_gemini_cli(source: Source) -> bool:
+    """Whether the file is a chat."""
+    document = source.document
+    if isinstance(document, dict) and "sessionId" in document:
+        messages = document.get("messages")
+        return isinstance(messages, list) and any(map(_is_message, messages))
+    records = [line.data for line in source.lines.records]
+    if any(record.get("type") == "gemini" and "content" in record for record in records):
+        return True
+    headed = any("sessionId" in record and "projectHash" in record for record in records)
+    return headed and any(_is_message(each) or isinstance(each.get("$set"), dict) for each in records)
+
+
+def read_gemini_cli(source: Source) -> Imported:
+    """Read a chat."""
+    return _Reader(source).read()
+
+
+def _is_message(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("type") in _TALK and "content" in item
+
+
+class _Reader(Reader):
+    format = FORMAT
+
+    def read(self) -> Imported:
+        """Turn the messages into events."""
+        document = self.source.document
+        if isinstance(document, dict) and isinstance(document.get("messages"), list):
+            self.title = record_text(document, "summary")
+            for number, item in enumerate(document["messages"], 1):
+                if isinstance(item, dict):
+                    self._message(Line(number, item))
+                else:
+                    self.out.skip(number, f"message {number} of the list: no object: {shown(item)}")
+            return self.finish(range(1, len(document["messages"]) + 1))
+        lines = self.source.lines
+        self.out.skipped.extend(lines.skipped)
+        self.out.left_out["lines held bytes that are not UTF-8, shown as U+FFFD"] += lines.replaced
+        chat: Chat = replay(lines.records, self.out)
+        self.title = chat.title
+        for line in chat.messages:
+            if summary := chat.summaries.get(line.number):
+                self.at(line.data.get("timestamp"))
+                self.end_answer()
+                self.out.compaction(summary, "blocking", (0, 0), self.time, line.number)
+            else:
+                self._message(line)
+        return self.finish(line.number for line in lines.records)
+
+    def _message(self, line: Line) -> None:
+        record = line.data
+        self.at(record.get("timestamp"))
+        match record.get("type"):
+            case "user":
+                self.say(_blocks(record.get("content")), line.number)
+            case "gemini":
+                self._answer_of(line)
+            case kind if kind in _ASIDE:
+                self.out.leave(line.number, "messages of the program (not the model) were left out")
+            case kind:
+                self.out.skip(line.number, f"unknown message type {shown(kind)}")
+
+    def _answer_of(self, line: Line) -> None:
+        record = line.data
+        self.end_answer()
+        answer = self.answer(line.number)
+        answer.model = record_text(record, "model") or self.model
+        thoughts = record.get("thoughts")
+        for thought in thoughts if isinstance(thoughts, list) else []:
+            answer.thinking(_thought(thought))
+        answer.text(self.text(_blocks(record.get("content")), line.number))
+        tokens = record.get("tokens")
+        tokens = tokens if isinstance(tokens, dict) else {}
+        cached = count(tokens.get("cached"))
+        fresh = max(0, count(tokens.get("input")) - cached)
+        answer.usage = usage(fresh, count(tokens.get("output")) + count(tokens.get("thoughts")), cached)
+        calls = record.get("toolCalls")
+        made = [each for each in calls if self._is_call(line, each)] if isinstance(calls, list) else []
+        for each in made:
+            answer.call(self.out.calls, record_text(each, "id"), each["name"], each.get("args"))
+        self.end_answer()
+        for each in made:
+            outcome = _OUTCOMES.get(record_text(each, "status"))
+            if outcome is not None:
+                self.result(record_text(each, "id"), _output(each), outcome, line.number)
+
+    def _is_call(self, line: Line, each: Any) -> bool:
+        if isinstance(each, dict) and record_text(each, "name"):
+            return True
+        self.out.skip(line.number, f"tool call without a tool's name: {shown(each)}")
+        return False
+
+
+def _blocks(content: Any) -> Any:
+    """Gemini's parts as the reader of blocks knows them."""
+    parts = content if isinstance(content, list) else [content]
+    return [_block(part) for part in parts if part is not None]
+
+
+def _block(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return part if isinstance(part, str) else {"type": shown(part)}
+    if "text" in part:
+        return {"type": "text", "text": part["text"]}
+    inline = part.get("inlineData")
+    if isinstance(inline, dict):
+        source = {"type": "base64", "media_type": inline.get("mimeType"), "data": inline.get("data")}
+        return {"type": "document", "source": source}
+    file = part.get("fileData")
+    if isinstance(file, dict):
+        return {"type": "text", "text": f"[file: {record_text(file, 'fileUri')}]"}
+    return part
+
+
+def _thought(thought: Any) -> str:
+    if not isinstance(thought, dict):
+        return thought if isinstance(thought, str) else ""
+    subject, text = record_text(thought, "subject"), record_text(thought, "description")
+    return f"**{subject}**\n{text}" if subject and text else subject or text
+
+
+def _output(call: Json) -> Any:
+    """What a tool answered: the text inside of its function responses, else what was shown."""
+    result = call.get("result")
+    parts = result if isinstance(result, list) else [result]
+    blocks: list[Any] = []
+    for part in parts:
+        answered = part.get("functionResponse") if isinstance(part, dict) else None
+        response = answered.get("response") if isinstance(answered, dict) else None
+        if isinstance(response, dict):
+            value = response.get("output", response.get("error", response))
+            blocks.append(value if isinstance(value, str) else str(value))
+        elif part is not None:
+            blocks.append(_block(part))
+    if blocks:
+        return blocks
+    display = call.get("resultDisplay")
+    return display if isinstance(display, str) else ""

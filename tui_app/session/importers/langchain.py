@@ -1,0 +1,112 @@
+"""Messages of LangChain as serializers write them: ``{lc, type, id, kwargs}`` or ``{type, data}``."""
+
+from typing import Any
+
+from tui_app.session.importers.content import block_list
+from tui_app.session.importers.fields import count, record_text
+from tui_app.session.importers.finding import Found, find_messages
+from tui_app.session.importers.openai_chat import read_role_messages
+from tui_app.session.importers.result import Imported
+from tui_app.session.importers.source import Json, Source
+
+FORMAT = "langchain"
+
+_ROLES = {
+    "human": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
+    "system": "system",
+    "tool": "tool",
+    "function": "function",
+}
+_CLASSES = {
+    "HumanMessage": "human",
+    "AIMessage": "ai",
+    "AIMessageChunk": "ai",
+    "SystemMessage": "system",
+    "ToolMessage": "tool",
+    "FunctionMessage": "function",
+    "ChatMessage": "chat",
+}
+
+
+def is_langchain(source: Source) -> bool:
+    """Whether the file holds serialized messages."""
+    return find_messages(source.document, _is_message) is not None
+
+
+def read_langchain(source: Source) -> Imported:
+    """Read a conversation."""
+    found = find_messages(source.document, _is_message) or Found([], {})
+    spelled = Found([_role_message(item) for item in found.messages], found.owner, found.others)
+    return read_role_messages(source, spelled, format=FORMAT)
+
+
+def _is_message(item: Any) -> bool:
+    kind, fields = _kind_and_fields(item)
+    return (kind in _ROLES or kind == "chat") and ("content" in fields or "tool_calls" in fields)
+
+
+def _kind_and_fields(item: Any) -> tuple[str, Json]:
+    """What a message is and what it holds; empty for what is no message."""
+    if not isinstance(item, dict):
+        return "", {}
+    fields = item.get("kwargs")
+    if item.get("type") == "constructor" and isinstance(fields, dict):
+        names = item.get("id")
+        name = names[-1] if isinstance(names, list) and names else ""
+        return _CLASSES.get(name if isinstance(name, str) else "", ""), fields
+    fields = item.get("data")
+    return (record_text(item, "type"), fields) if isinstance(fields, dict) else ("", {})
+
+
+def _role_message(item: Any) -> Any:
+    kind, fields = _kind_and_fields(item)
+    role = record_text(fields, "role") if kind == "chat" else _ROLES.get(kind)
+    if role is None:
+        return item
+    message = {**fields, "role": role}
+    calls = fields.get("tool_calls")
+    known = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    if role == "assistant":
+        blocks = block_list(fields.get("content"))
+        known = known or [block for block in blocks if _is(block, "tool_use")]
+        message["reasoning"] = "\n\n".join(filter(None, map(_thought, blocks)))
+        message["content"] = [block for block in blocks if not _is_no_content(block)]
+        message["model"] = record_text(_object(fields.get("response_metadata")), "model_name")
+        message["usage"] = _usage(_object(fields.get("usage_metadata")))
+    message["tool_calls"] = [_call(call) for call in known]
+    return message
+
+
+def _call(call: Json) -> Json:
+    args = call.get("args", call.get("input"))
+    return {"id": call.get("id"), "function": {"name": call.get("name"), "arguments": args}}
+
+
+def _is(block: Any, kind: str) -> bool:
+    return isinstance(block, dict) and block.get("type") == kind
+
+
+def _is_no_content(block: Any) -> bool:
+    kinds = ("tool_use", "tool_call", "function_call", "thinking", "reasoning", "input_json_delta")
+    return any(_is(block, kind) for kind in kinds)
+
+
+def _thought(block: Any) -> str:
+    if not _is(block, "thinking") and not _is(block, "reasoning"):
+        return ""
+    return record_text(block, "thinking") or record_text(block, "reasoning")
+
+
+def _usage(reported: Json) -> Json:
+    cached = _object(reported.get("input_token_details")).get("cache_read")
+    return {
+        "prompt_tokens": count(reported.get("input_tokens")),
+        "completion_tokens": count(reported.get("output_tokens")),
+        "prompt_tokens_details": {"cached_tokens": cached},
+    }
+
+
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}

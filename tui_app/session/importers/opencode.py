@@ -1,0 +1,189 @@
+"""Exports of OpenCode: ``{info, messages: [{info, parts}]}``; a tool call and its result are one part."""
+
+from typing import Any
+
+from tui_app.context.events import Error
+from tui_app.session.importers.answer import Answer, usage
+from tui_app.session.importers.fields import record_text
+from tui_app.session.importers.opencode_store import stored_document
+from tui_app.session.importers.reader import Reader
+from tui_app.session.importers.result import Imported
+from tui_app.session.importers.source import Json, Source, shown
+from tui_app.session.importers.timeline import ToolOutcome
+
+FORMAT = "opencode"
+
+_ASIDE = ("agent", "patch", "retry", "snapshot", "step-finish", "step-start")
+_FINISH = {"stop": "stop", "length": "length", "tool-calls": "tool_call", "content-filter": "content_filter"}
+
+
+def is_opencode(source: Source) -> bool:
+    """Whether the file is an export, or a session in the program's own store."""
+    if stored_document(source) is not None:
+        return True
+    document = source.document
+    return isinstance(document, dict) and any(map(_is_message, _messages(document)))
+
+
+def read_opencode(source: Source) -> Imported:
+    """Read a session."""
+    stored = stored_document(source)
+    return _Reader(source).read(stored if stored is not None else source.document)
+
+
+def _messages(document: Json) -> list[Any]:
+    messages = document.get("messages")
+    return messages if isinstance(messages, list) else []
+
+
+def _is_message(item: Any) -> bool:
+    info = item.get("info") if isinstance(item, dict) else None
+    return isinstance(info, dict) and "role" in info and isinstance(item.get("parts"), list)
+
+
+class _Reader(Reader):
+    format = FORMAT
+
+    def read(self, document: Any) -> Imported:
+        """Turn the messages into events."""
+        document = document if isinstance(document, dict) else {}
+        info = _object(document.get("info"))
+        self.title, self.cwd = record_text(info, "title"), record_text(info, "directory")
+        messages = _messages(document)
+        self._last_part: dict[str, int] = {}
+        for number, item in enumerate(messages, 1):
+            if _is_message(item):
+                self._message(number, item["info"], item["parts"])
+            else:
+                self.out.skip(number, f"message {number} of the list: no message: {shown(item)}")
+        return self.finish(range(1, len(messages) + 1))
+
+    def _message(self, number: int, info: Json, parts: list[Any]) -> None:
+        time = _object(info.get("time"))
+        self.at(time.get("created"))
+        known = [part for part in parts if isinstance(part, dict)]
+        for part in parts:
+            if not isinstance(part, dict):
+                self._skip(number, f"part that is no object: {shown(part)}")
+        if info.get("role") == "user":
+            self._user(number, known)
+        elif info.get("role") != "assistant":
+            self._skip(number, f"unknown role {shown(info.get('role'))}")
+        elif info.get("summary") is True:
+            self._compacted(number, known)
+        else:
+            self._assistant(number, info, known)
+        self.end_answer()
+
+    def _user(self, number: int, parts: list[Json]) -> None:
+        blocks = [block for part in parts if (block := self._block(number, part)) is not None]
+        if blocks:
+            self.say(blocks, number)
+        elif parts:
+            self.out.leave(number, "prompts that only ask for a compaction or another agent were left out")
+
+    def _block(self, number: int, part: Json) -> Json | None:
+        match part.get("type"):
+            case "text":
+                return {"type": "text", "text": part.get("text")}
+            case "file":
+                url = record_text(part, "url")
+                if url.startswith("data:image/"):
+                    return {"type": "image_url", "image_url": url}
+                if url.startswith("data:"):
+                    return {"type": "file", "file": {"file_data": url}}
+                return {"type": "text", "text": f"[file: {record_text(part, 'filename') or url}]"}
+            case "compaction" | "subtask":
+                return None
+            case kind if kind in _ASIDE:
+                self.out.left_out["parts that are no content were left out"] += 1
+                return None
+            case kind:
+                self._skip(number, f"part of unknown type {shown(kind)}")
+                return None
+
+    def _assistant(self, number: int, info: Json, parts: list[Json]) -> None:
+        tokens = _object(info.get("tokens"))
+        cache = _object(tokens.get("cache"))
+        used = usage(tokens.get("input"), tokens.get("output"), cache.get("read"), cache.get("write"))
+        steps = _steps(parts)
+        for place, step in enumerate(steps, 1):
+            answer = self.answer(number)
+            answer.model = record_text(info, "modelID")
+            cost = info.get("cost")
+            if place == len(steps):
+                answer.usage, answer.finish = used, _FINISH.get(record_text(info, "finish"), "")
+                answer.cost = float(cost) if isinstance(cost, int | float) and cost else None
+            self._step(number, answer, step)
+        error = _object(info.get("error"))
+        if error:
+            text = record_text(_object(error.get("data")), "message") or record_text(error, "name")
+            self.out.add(
+                Error(kind="provider", message=text or "The answer failed."), None, self.time, number
+            )
+
+    def _step(self, number: int, answer: Answer, parts: list[Json]) -> None:
+        results: list[tuple[str, Json]] = []
+        for part in parts:
+            match part.get("type"):
+                case "text":
+                    answer.text(part.get("text"))
+                case "reasoning":
+                    answer.thinking(part.get("text"))
+                case "tool" if record_text(part, "tool"):
+                    state = _object(part.get("state"))
+                    call_id = record_text(part, "callID")
+                    answer.call(self.out.calls, call_id, record_text(part, "tool"), state.get("input"))
+                    results.append((call_id, state))
+                case kind if kind in (*_ASIDE, "compaction", "subtask", "file"):
+                    self.out.left_out["parts that are no content were left out"] += 1
+                case kind:
+                    self._skip(number, f"part of unknown type {shown(kind)}")
+        self.end_answer()
+        for call_id, state in results:
+            self._result(number, call_id, state)
+
+    def _result(self, number: int, call_id: str, state: Json) -> None:
+        match state.get("status"):
+            case "completed":
+                self.result(call_id, _kept(state), "success", number)
+            case "error":
+                error = record_text(state, "error")
+                outcome: ToolOutcome = "denied" if "rejected permission" in error else "error"
+                self.result(call_id, error, outcome, number)
+            case _:
+                return
+
+    def _compacted(self, number: int, parts: list[Json]) -> None:
+        texts = [record_text(part, "text") for part in parts if part.get("type") == "text"]
+        if summary := "\n\n".join(filter(None, texts)).strip():
+            self.out.compaction(summary, "blocking", (0, 0), self.time, number)
+        else:
+            self._skip(number, "compaction without a summary, not applied")
+
+    def _skip(self, number: int, reason: str) -> None:
+        self.out.skip(number, f"message {number} of the list: {reason}")
+
+
+def _kept(state: Json) -> Any:
+    """What a tool answered; the program may have cleared it since to save room."""
+    output = state.get("output")
+    return "" if output is None else output
+
+
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _steps(parts: list[Json]) -> list[list[Json]]:
+    """The parts of each request to the model: a message may hold several."""
+    steps: list[list[Json]] = [[]]
+    for part in parts:
+        if part.get("type") == "step-start" and any(map(_is_content, steps[-1])):
+            steps.append([])
+        steps[-1].append(part)
+    return steps
+
+
+def _is_content(part: Json) -> bool:
+    return part.get("type") in ("text", "reasoning", "tool")

@@ -1,0 +1,145 @@
+"""Sessions of this program, exported as JSON lines: an event a line, with the message it carries.
+
+Events name each other by their numbers, so the numbers are kept: an event that is damaged or missing leaves
+an error in its place.
+"""
+
+import json
+from typing import Any
+
+from tui_app.context.events import (
+    Error,
+    Payload,
+    SessionEnd,
+    SessionStart,
+    ToolCall,
+    ToolResult,
+    payload_from_json,
+)
+from tui_app.context.events.record import BY_TYPE
+from tui_app.session.importers.closing import FIRST_SEQ, count_messages
+from tui_app.session.importers.fields import count, one_line, record_text, seconds
+from tui_app.session.importers.messages import MessageRefusedError, canonical
+from tui_app.session.importers.result import Imported, ImportedEvent, SkippedLine
+from tui_app.session.importers.source import Json, Line, Source, shown
+
+FORMAT = "plimsoll"
+
+_MAX_GAP = 100_000
+"""Numbers that may be missing between two events; a larger gap is damage to the number itself."""
+
+
+def is_own(source: Source) -> bool:
+    """Whether the file holds events of a session."""
+    return any(_is_envelope(line.data) for line in source.lines.records)
+
+
+def read_own(source: Source) -> Imported:
+    """Read the session."""
+    return _Reader(source).read()
+
+
+def _is_envelope(record: Json) -> bool:
+    return (
+        "seq" in record and "session" in record and isinstance(record.get("data"), dict) and "type" in record
+    )
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self._lines = source.lines
+        self._time = source.mtime
+        self._skipped = list(source.lines.skipped)
+        self._start = SessionStart(cwd="", model="", policy="", title="")
+        self._events: list[ImportedEvent] = []
+        self._places: set[int] = set()
+
+    def read(self) -> Imported:
+        """Put the events back in the places they had."""
+        for line in self._lines.records:
+            self._time = seconds(line.data.get("time"), self._time)
+            self._line(line)
+        while self._events and isinstance(self._events[-1].data, SessionEnd):
+            # The import ends the session itself, now.
+            self._events.pop()
+        data = [event.data for event in self._events]
+        return Imported(
+            format=FORMAT,
+            title=one_line(self._start.title),
+            cwd=self._start.cwd,
+            model=self._start.model,
+            events=tuple(self._events),
+            skipped=tuple(sorted(self._skipped, key=lambda each: each.line)),
+            messages=count_messages(self._events),
+            tool_calls=sum(isinstance(each, ToolCall) for each in data),
+            tool_results=sum(isinstance(each, ToolResult) for each in data),
+            notes=(),
+            places=frozenset(self._places),
+            is_own=True,
+        )
+
+    def _line(self, line: Line) -> None:
+        seq, payload = count(line.data.get("seq")), self._payload(line)
+        if payload is None:
+            return
+        if seq == 1 and isinstance(payload, SessionStart) and not self._events:
+            self._start = payload
+            self._places.add(line.number)
+            return
+        expected = FIRST_SEQ + len(self._events)
+        if not expected <= seq <= expected + _MAX_GAP:
+            return self._skip(
+                line, f"event number {shown(line.data.get('seq'))} does not follow the one before"
+            )
+        try:
+            message = self._message(line)
+        except MessageRefusedError as error:
+            return self._skip(line, f"not a valid message: {error}")
+        for missing in range(expected, seq):
+            lost = Error(kind="input", message=f"Event #{missing} is missing in the imported file.")
+            self._events.append(ImportedEvent(data=lost, message=None, time=self._time))
+        self._events.append(ImportedEvent(data=payload, message=message, time=self._time))
+        self._places.add(line.number)
+        return None
+
+    def _payload(self, line: Line) -> Payload | None:
+        kind, data = record_text(line.data, "type"), line.data.get("data")
+        if kind not in BY_TYPE or not BY_TYPE[kind].STORED or not isinstance(data, dict):
+            self._skip(line, f"no event of a log: {shown(line.data.get('type'))}")
+            return None
+        try:
+            return _checked(kind, data)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            self._skip(line, f"event with wrong values: {shown(str(error))}")
+            return None
+
+    @staticmethod
+    def _message(line: Line) -> str | None:
+        message = line.data.get("message")
+        if message is None:
+            return None
+        if isinstance(message, list):
+            return f"[{','.join(_one(each) for each in message)}]"
+        return _one(message)
+
+    def _skip(self, line: Line, reason: str) -> None:
+        self._skipped.append(SkippedLine(line=line.number, reason=reason))
+
+
+def _one(message: Any) -> str:
+    if not isinstance(message, dict):
+        raise MessageRefusedError("it is no object")
+    return canonical(message)
+
+
+def _checked(kind: str, data: Json) -> Payload:
+    """The payload, if every value has the type that its field is declared with.
+
+    Raises:
+        TypeError, ValueError: if one has not.
+    """
+    from pydantic import TypeAdapter
+
+    payload = payload_from_json(kind, data)
+    TypeAdapter(type(payload)).validate_json(json.dumps(data))
+    return payload

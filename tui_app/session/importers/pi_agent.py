@@ -1,0 +1,157 @@
+"""Sessions of pi: JSON lines, a session record and then entries that form a tree (in old files a list)."""
+
+from tui_app.context.events import Error
+from tui_app.session.importers.answer import usage
+from tui_app.session.importers.content import block_list
+from tui_app.session.importers.entry_tree import branch
+from tui_app.session.importers.fields import count, record_text
+from tui_app.session.importers.reader import LineReader
+from tui_app.session.importers.result import Imported
+from tui_app.session.importers.source import Json, Line, Source, shown
+from tui_app.session.importers.timeline import ToolOutcome
+
+FORMAT = "pi"
+
+_FINISH = {"stop": "stop", "length": "length", "toolUse": "tool_call", "error": "error"}
+_ASIDE = ("custom", "label", "model_change", "session", "session_info", "thinking_level_change")
+_ROLES = ("user", "assistant", "toolResult", "bashExecution", "custom", "branchSummary", "hookMessage")
+
+
+def is_pi(source: Source) -> bool:
+    """Whether the file holds messages in pi's entries."""
+    return any(_is_entry(line.data) for line in source.lines.records)
+
+
+def read_pi(source: Source) -> Imported:
+    """Read a session: the branch that its last entry stands on."""
+    return _Reader(source).read()
+
+
+def message_of(record: Json) -> Json:
+    """The message of an entry; empty when it has none."""
+    message = record.get("message")
+    return message if isinstance(message, dict) else {}
+
+
+def _is_entry(record: Json) -> bool:
+    return record.get("type") == "message" and message_of(record).get("role") in _ROLES
+
+
+class _Reader(LineReader):
+    format = FORMAT
+
+    def read(self) -> Imported:
+        """Turn the whole file into events."""
+        path = branch(self.records, key="id", parent="parentId", report=self.out)
+        self._numbers = {record_text(line.data, "id"): line.number for line in self.records}
+        for line in self.records:
+            if line.number not in path:
+                if not self.out.knows(line.number):
+                    self.out.leave(line.number, "entries on branches that were given up were left out")
+                continue
+            self.at(line.data.get("timestamp"))
+            self._entry(line)
+            self.end_answer()
+        return self.close()
+
+    def _entry(self, line: Line) -> None:
+        record = line.data
+        kind = record.get("type")
+        match kind:
+            case "message":
+                self._message(line, message_of(record))
+            case "compaction":
+                self._compacted(line, record)
+            case "branch_summary":
+                self._summary(line, record)
+            case "custom_message":
+                self.say(record.get("content"), line.number)
+            case _ if kind in _ASIDE:
+                self.cwd = self.cwd or record_text(record, "cwd")
+                self.model = record_text(record, "modelId") or self.model
+                self.title = record_text(record, "name") if kind == "session_info" else self.title
+                self.out.leave(line.number, "entries that are no messages were left out")
+            case _:
+                self.out.skip(line.number, f"unknown entry type {shown(kind)}")
+
+    def _message(self, line: Line, message: Json) -> None:
+        match message.get("role"):
+            case "user" | "custom" | "hookMessage":
+                self.say(_images(message.get("content")), line.number)
+            case "assistant":
+                self._assistant(line, message)
+            case "toolResult":
+                outcome: ToolOutcome = "error" if message.get("isError") is True else "success"
+                content = _images(message.get("content"))
+                self.result(record_text(message, "toolCallId"), content, outcome, line.number)
+            case "bashExecution":
+                command, output = record_text(message, "command"), record_text(message, "output")
+                self.say(f"Ran `{command}`\n```\n{output}\n```", line.number)
+            case "branchSummary":
+                self._summary(line, message)
+            case "compactionSummary":
+                self._compacted(line, message)
+            case role:
+                self.out.skip(line.number, f"unknown role {shown(role)}")
+
+    def _assistant(self, line: Line, message: Json) -> None:
+        answer = self.answer(line.number)
+        answer.model = record_text(message, "model") or self.model
+        stop = record_text(message, "stopReason")
+        answer.finish = _FINISH.get(stop, "")
+        answer.state = "interrupted" if stop == "aborted" else "complete"
+        used = message.get("usage")
+        used = used if isinstance(used, dict) else {}
+        read, written = used.get("cacheRead"), used.get("cacheWrite")
+        answer.usage = usage(used.get("input"), used.get("output"), read, written)
+        for block in block_list(message.get("content")):
+            self._block(line, block)
+        error = record_text(message, "errorMessage")
+        if error and stop == "error":
+            self.end_answer()
+            self.out.add(Error(kind="provider", message=error), None, self.time, line.number)
+
+    def _block(self, line: Line, block: object) -> None:
+        answer = self.answer(line.number)
+        if not isinstance(block, dict):
+            self.out.skip(line.number, f"content block that is no object: {shown(block)}")
+        elif block.get("type") == "text":
+            answer.text(self.text([block], line.number))
+        elif block.get("type") == "thinking":
+            answer.thinking(block.get("thinking"))
+        elif block.get("type") == "toolCall" and record_text(block, "name"):
+            name, args = record_text(block, "name"), block.get("arguments")
+            answer.call(self.out.calls, record_text(block, "id"), name, args)
+        else:
+            self.out.skip(line.number, f"content block that cannot be used: {shown(block.get('type'))}")
+
+    def _summary(self, line: Line, record: Json) -> None:
+        # The model was told what happened on the branch that was left, in the person's name.
+        summary = record_text(record, "summary")
+        self.say(f"What happened on a branch that was left:\n\n{summary}" if summary else "", line.number)
+
+    def _compacted(self, line: Line, record: Json) -> None:
+        self.end_answer()
+        summary = record_text(record, "summary")
+        if not summary.strip():
+            self.out.skip(line.number, "compaction without a summary, not applied")
+            return
+        named = self._numbers.get(record_text(record, "firstKeptEntryId"), 0)
+        # What is kept may begin with an entry that is no message.
+        kept = min((number for number in self.out.first_at if number >= named > 0), default=0)
+        tokens = count(record.get("tokensBefore")), 0
+        self.out.compaction(summary, "blocking", tokens, self.time, line.number, self.out.first_at.get(kept))
+
+
+def _images(content: object) -> object:
+    """Content whose images are spelled as the reader of blocks knows them."""
+    if not isinstance(content, list):
+        return content
+    return [_image(block) if isinstance(block, dict) else block for block in content]
+
+
+def _image(block: Json) -> Json:
+    if block.get("type") != "image" or "source" in block:
+        return block
+    source = {"type": "base64", "media_type": block.get("mimeType"), "data": block.get("data")}
+    return {"type": "image", "source": source}

@@ -1,0 +1,78 @@
+"""Trajectories of SWE-agent: ``history`` is what the model saw, ``trajectory`` what it did.
+
+Old ones hold actions as plain text, without ids: the message behind an action is its result.
+"""
+
+from typing import Any
+
+from tui_app.session.importers.fields import record_text
+from tui_app.session.importers.finding import Found, is_role_message
+from tui_app.session.importers.messages import plain_text
+from tui_app.session.importers.openai_chat import read_role_messages
+from tui_app.session.importers.result import Imported
+from tui_app.session.importers.source import Json, Source
+
+FORMAT = "swe-agent"
+
+_TOOL = "action"
+"""What a plain-text action is called as a tool."""
+
+
+def is_swe_agent(source: Source) -> bool:
+    """Whether the file is a trajectory."""
+    return bool(_history(source.document))
+
+
+def read_swe_agent(source: Source) -> Imported:
+    """Read a trajectory."""
+    spelled: list[Any] = []
+    waiting = False
+    for item in _history(source.document):
+        message, waiting = _role_message(item, waiting)
+        spelled.append(message)
+    if waiting and (last := _last_observation(source.document)) is not None:
+        spelled.append({"role": "tool", "content": last})
+    return read_role_messages(source, Found(spelled, {}), format=FORMAT)
+
+
+def _history(document: Any) -> list[Any]:
+    if not isinstance(document, dict) or not isinstance(document.get("trajectory"), list):
+        return []
+    history = document.get("history")
+    return history if isinstance(history, list) and any(map(is_role_message, history)) else []
+
+
+def _role_message(item: Any, waiting: bool) -> tuple[Any, bool]:
+    """A message in OpenAI's spelling, and whether a plain-text action waits for its result."""
+    if not isinstance(item, dict):
+        return item, waiting
+    if item.get("role") == "assistant":
+        return _assistant(item)
+    ids = item.get("tool_call_ids")
+    if isinstance(ids, list) and ids and isinstance(ids[0], str):
+        return {**item, "role": "tool", "tool_call_id": ids[0]}, False
+    if waiting and item.get("role") == "user":
+        return {**item, "role": "tool"}, False
+    return item, waiting
+
+
+def _assistant(item: Json) -> tuple[Json, bool]:
+    action = record_text(item, "action")
+    if item.get("tool_calls") or not action.strip():
+        return item, False
+    thought = record_text(item, "thought").strip() or _without(item.get("content"), action)
+    call = {"function": {"name": _TOOL, "arguments": {"command": action.strip()}}}
+    return {**item, "content": thought, "tool_calls": [call]}, True
+
+
+def _without(content: Any, action: str) -> str:
+    """What was said around an action."""
+    text = plain_text(content)
+    return text.replace(f"```\n{action.strip()}\n```", "").strip()
+
+
+def _last_observation(document: Json) -> str | None:
+    """What the last action answered: the model never saw it, so the history does not have it."""
+    last = document["trajectory"][-1] if document["trajectory"] else None
+    observation = last.get("observation") if isinstance(last, dict) else None
+    return observation if isinstance(observation, str) else None
