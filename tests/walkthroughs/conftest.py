@@ -1,4 +1,4 @@
-"""Who walks where: each walk with the offline model and with llama.cpp, emulated and, when asked for, in tmux."""
+"""Who walks where: each walk with the offline model and with llama.cpp, emulated or in tmux."""
 
 import os
 from dataclasses import dataclass
@@ -68,9 +68,8 @@ class Harbour:
 
     def log_of_the_gate(self, number: int) -> str:
         """A text to paste, and to be forgotten by a summary."""
-        lines = (
-            f"{number}.{line}: the gate of the harbour opened and closed." for line in range(self.filling)
-        )
+        event = "the gate of the harbour opened and closed."
+        lines = (f"{number}.{line}: {event}" for line in range(self.filling))
         return "\n".join(lines)
 
     @property
