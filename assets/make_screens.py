@@ -92,7 +92,7 @@ async def in_editor(pilot: Pilot[int]) -> None:
 
 async def in_timeline(pilot: Pilot[int]) -> None:
     """The timeline with the mark on the compaction."""
-    await pilot.press("shift+tab", "shift+tab", "end", "up")
+    await pilot.press("shift+tab", "end", "up", "up")
 
 
 PICTURES: Sequence[Picture] = (
@@ -108,7 +108,7 @@ PICTURES: Sequence[Picture] = (
     Picture("themes", command("/theme"), "plimsoll-light"),
     Picture("editor", in_editor, "harbours.csv"),
     Picture("help", command("/help"), "Compact the conversation"),
-    Picture("stats", command("/stats"), "compactions", compacted=True),
+    Picture("stats", command("/stats"), "Tokens saved by stage", compacted=True),
 )
 
 

@@ -91,4 +91,5 @@ def words(path: Path) -> str:
         "http://www.w3.org/2000/svg",
         "https://www.textualize.io",
     }
-    return LOOSE.sub(" ", "".join(ET.fromstring(text).itertext()).replace("\u00a0", " "))
+    lines = [element.text or "" for element in ET.fromstring(text).iter() if element.tag.endswith("}text")]
+    return LOOSE.sub(" ", "".join(lines).replace("\u00a0", " "))
