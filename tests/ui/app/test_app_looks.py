@@ -3,6 +3,7 @@
 After a wanted change run this file with ``--snapshot-update`` and look at the pictures before keeping them.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from tests.docs.test_screens_pages import screens
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.scenes import SCENES, Scene, opens
 from tests.ui.app.story import MODEL
 from tests.ui.app.test_app_snapshots import _fixed, compacted_talk, talk
-from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk
+from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.context.events import Error
 from tui_app.paths import Paths
 from tui_app.ui.screens.details import DetailsScreen
@@ -27,6 +29,7 @@ from tui_app.ui.screens.stats import StatsScreen
 __all__ = ["_fixed"]
 
 Compare = Callable[..., bool]
+HERE = Path(__file__).parent
 VERY_WIDE, TOO_SMALL = (240, 60), (39, 11)
 
 
@@ -74,24 +77,34 @@ SHOWN: dict[str, Scene] = {
 
 
 @pytest.fixture
-def look(
-    plimsoll_home: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fake_openai: FakeOpenAI,
-    snap_compare: Compare,
-) -> Callable[..., bool]:
-    """Compare the screen of a stored session, after some keys, with its picture."""
+def here(
+    plimsoll_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_openai: FakeOpenAI
+) -> Here:
     monkeypatch.chdir(tmp_path)
     desk = Here(home=Path("home"), cwd=Path("ferry-timetable"))
     desk.cwd.mkdir()
     desk.serve(fake_openai).change(model=MODEL)
+    return desk
+
+
+def stored(desk: Desk) -> str:
+    """A session with tools, a compaction and an error, beside another one."""
+    desk.store(talk())
+    error = Error(kind="auth", message="The key was refused.", hint="Set OPENAI_API_KEY.", detail="401")
+    return desk.store(compacted_talk().user("and holidays").add(error))
+
+
+@pytest.fixture
+def look(here: Here, snap_compare: Compare) -> Callable[..., bool]:
+    """Compare the screen of a stored session, after some keys, with its picture."""
 
     def compare(size: tuple[int, int], scene: Scene, **settings: Any) -> bool:
-        desk.change(**settings)
-        desk.store(talk())
-        error = Error(kind="auth", message="The key was refused.", hint="Set OPENAI_API_KEY.", detail="401")
-        app = desk.app(desk.store(compacted_talk().user("and holidays").add(error)))
+        here.change(**settings)
+        if "theme" in settings:
+            # The screens about settings read where settings come from.
+            here.paths.config_file.parent.mkdir(parents=True)
+            here.paths.config_file.write_text(f'theme = "{settings["theme"]}"\n', encoding="utf-8")
+        app = here.app(stored(here))
 
         async def play(pilot: "Pilot[Any]") -> None:
             deck = Deck(app, pilot)
@@ -105,6 +118,13 @@ def look(
 
 
 sizes = pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])
+
+
+def test_every_screen_has_a_picture() -> None:
+    """New screens get one here or in ``test_app_snapshots``."""
+    files = [HERE / name for name in ("scenes.py", "test_app_snapshots.py", "test_app_looks.py")]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    assert [name for name in screens() if not re.search(rf"\b{name}\b", text)] == []
 
 
 @sizes
@@ -127,6 +147,14 @@ def test_very_wide(look: Compare, scene: str) -> None:
 @pytest.mark.parametrize("scene", ["context", "settings", "models", "sessions", "clear", "stats", "rewind"])
 def test_tiny(look: Compare, scene: str) -> None:
     assert look(SMALL, {**ASIDE, **SHOWN}[scene])
+
+
+@pytest.mark.parametrize("scene", ["models", "sessions", "rewind"])
+async def test_no_column_of_a_tiny_list_is_only_an_ellipsis(here: Here, scene: str) -> None:
+    async with shown(here.app(stored(here)), SMALL) as deck:
+        await deck.ready()
+        await {**ASIDE, **SHOWN}[scene](deck)
+        assert [row for row in deck.rows if re.search(r" …\s*(│|$)", row)] == []
 
 
 def test_too_small(look: Compare) -> None:
