@@ -64,8 +64,8 @@ def model_line(
     text = Content.assemble(
         (name, "bold" if row.current else ""),
         padding,
-        f"{window:>7}",
-        (f"  {model_state(row, conversation_tokens)}" if with_state else "", colour),
+        f"{window:>7}  ",
+        (model_state(row, conversation_tokens) if with_state else "", colour),
     )
     return text if row.available else text.stylize("$text-muted")
 
