@@ -11,6 +11,7 @@ from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import FAILED, OK, WrongUsage
 from tui_app.cli.import_listing import find_local, list_local, picked
 from tui_app.cli.output import print_json, say, tell
+from tui_app.cli.progress import ProgressLine
 from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
 from tui_app.session.store import Store
 from tui_app.ui import format as numbers
@@ -76,7 +77,8 @@ def _import(program: Program, store: Store, path: Path, format: str) -> "ImportR
     # Counting needs pydantic-ai, which takes a second to load.
     from tui_app.conversation.importing import import_session
 
-    return import_session(path, store=store, format=format, cwd=program.cwd, now=time.time())
+    with ProgressLine(f"Importing {path}"):
+        return import_session(path, store=store, format=format, cwd=program.cwd, now=time.time())
 
 
 def complaint(name: str, error: Exception) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import OK
 from tui_app.cli.output import print_json, say_table
+from tui_app.cli.progress import ProgressLine
 from tui_app.ui import format as numbers
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     from tui_app.cli.signals import run_until_signal
 
     async def show() -> int:
-        choices = await list_models(env=program.env, endpoints=settings.endpoints, everything=args.all)
+        with ProgressLine("Asking model servers what they serve"):
+            choices = await list_models(env=program.env, endpoints=settings.endpoints, everything=args.all)
         if args.json:
             print_json({"models": [asdict(choice) for choice in choices]})
         else:

@@ -42,7 +42,6 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings()
     plot = _drawable(Path(args.plot)) if args.plot else None
     # The agent side takes a second to load: only for those who need it.
-    from tui_app.cli.signals import run_until_signal
     from tui_app.cli.simulating import Asked, replay_all
     from tui_app.conversation.policies import choose_policy, policy_names
 
@@ -59,7 +58,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         verbose=args.verbose,
         plot=plot,
     )
-    return run_until_signal(replay_all(program, asked))
+    return replay_all(program, asked)
 
 
 def _chosen(wanted: Sequence[str], known: Sequence[str]) -> Sequence[str]:

@@ -8,13 +8,21 @@ from tui_app.cli.command import Program
 from tui_app.cli.exits import FAILED, OK
 from tui_app.cli.importing import complaint
 from tui_app.cli.output import print_json, say, tell
+from tui_app.cli.progress import ProgressLine
+from tui_app.cli.signals import run_until_signal
 from tui_app.cli.simulation_plot import plot
 from tui_app.cli.simulation_table import show
 from tui_app.context.policy import Policy
-from tui_app.conversation.simulating.simulate import CannotSimulate, Simulation, simulate
+from tui_app.conversation.simulating.simulate import (
+    CannotSimulate,
+    Simulation,
+    SimulationProgress,
+    simulate,
+)
 from tui_app.conversation.simulating.source import Transcript, read_session, read_transcript
 from tui_app.session.importers import ImportFormatError
 from tui_app.session.store import SessionNotFound
+from tui_app.ui.widgets.gauge_text import window_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,22 +41,29 @@ class Asked:
     plot: Path | None
 
 
-async def replay_all(program: Program, asked: Asked) -> int:
+def replay_all(program: Program, asked: Asked) -> int:
     """Replay one conversation after the other; one that cannot be read does not keep the others out.
 
     Returns:
         The exit code.
+
+    Raises:
+        KeyboardInterrupt: after ctrl+c while a file is read.
     """
     done: list[Simulation] = []
     for source in asked.sources:
         try:
-            simulation = await simulate(_read(program, source), asked.policies, asked.windows, asked.model)
+            with ProgressLine(f"Reading {source}") as line:
+                # Outside of any loop, where ctrl+c ends the reading of a large file at once.
+                transcript = _read(program, source)
+                stopped = run_until_signal(_replay(transcript, asked, line, done))
         except (ImportFormatError, OSError, SessionNotFound, CannotSimulate) as error:
             tell(_why(program, source, error))
             continue
-        done.append(simulation)
+        if stopped:
+            return stopped
         if not asked.as_json:
-            show(simulation, verbose=asked.verbose)
+            show(done[-1], verbose=asked.verbose)
     if asked.as_json and done:
         print_json({"simulations": [simulation.to_json() for simulation in done]})
     if asked.plot is not None and done:
@@ -56,6 +71,18 @@ async def replay_all(program: Program, asked: Asked) -> int:
         if not asked.as_json:
             say(f"Drawn: {asked.plot}")
     return OK if len(done) == len(asked.sources) else FAILED
+
+
+async def _replay(transcript: Transcript, asked: Asked, line: ProgressLine, done: list[Simulation]) -> int:
+    """Replay a conversation and add what came out to what is done."""
+
+    def watch(progress: SimulationProgress) -> None:
+        share = f"{progress.done * 100 // progress.total} %"
+        where = f"{progress.policy} at {window_text(progress.window)}"
+        line.update(f"Replaying {share}, {where}, {Path(transcript.name).name}")
+
+    done.append(await simulate(transcript, asked.policies, asked.windows, asked.model, watch=watch))
+    return OK
 
 
 def _read(program: Program, source: str) -> Transcript:

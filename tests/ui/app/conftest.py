@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.widgets import TextArea
+from textual.widgets import Input, TextArea
 
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import LIMIT_S, Desk, write_files
@@ -22,6 +22,7 @@ FILES = {
 def _still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing blinks, so that a screen is the same at any moment."""
     monkeypatch.setattr(TextArea, "cursor_blink", False)
+    monkeypatch.setattr(Input, "cursor_blink", False)
 
 
 @pytest.fixture

@@ -27,6 +27,17 @@ async def test_the_policies_with_one_line_each_and_the_present_one(served: Desk)
         ]
 
 
+def test_long_sentences_go_on_under_their_beginning_and_not_under_the_names(served: Desk) -> None:
+    lines = policy_text(served.settings, "reserve", 60).splitlines()
+    assert max(map(len, lines)) <= 60
+    listed = lines[: lines.index("")]
+    at = listed[0].index("starts at")
+    assert len(listed) > 6
+    names = [line for line in listed if line[2] != " "]
+    assert len(names) == 6
+    assert all(line[:at].isspace() for line in listed if line not in names)
+
+
 async def test_a_change_is_said_shown_and_kept(served: Desk) -> None:
     story = served.store(Story().turns(2))
     async with shown(served.app(story)) as deck:

@@ -33,6 +33,12 @@ _THEN = datetime(2000, 1, 1, tzinfo=UTC)
 """Time in the names of files: the same replay gives the same bytes."""
 Price = Callable[[int, int, int], float | None]
 """Dollars for so many input tokens, those of them that are cached, and output tokens."""
+Watch = Callable[[int], None]
+"""Told of every request, with how many there were by now."""
+
+
+def unwatched(_requests: int) -> None:
+    """Nobody watches."""
 
 
 def _never_asked(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
@@ -48,6 +54,7 @@ class Replay:
     text: TextCounter
     counter: TokenCounter
     price: Price
+    watch: Watch = unwatched
     events: list[Payload] = field(default_factory=list, init=False)
     requests: list[Request] = field(default_factory=list, init=False)
     history: ReplayHistory = field(init=False)
@@ -128,6 +135,7 @@ class Replay:
             self._add(self._measured(request.messages, answer))
         # What is written in the background is ready for the next request, which applies it.
         await self._compactor.settled()
+        self.watch(len(self.requests))
         # A signal is noticed between two requests.
         await asyncio.sleep(0)
 

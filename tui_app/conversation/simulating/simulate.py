@@ -1,7 +1,7 @@
 """Every policy in every window over one conversation, and what is left of its facts in the end."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,26 @@ from tui_app.conversation.simulating.source import Transcript
 
 class CannotSimulate(Exception):
     """A conversation cannot be replayed; the text is a sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationProgress:
+    """How far a simulation is."""
+
+    policy: str
+    """Which one is being replayed."""
+    window: int
+    """In tokens."""
+    done: int
+    """Requests replayed, of all policies in all windows."""
+    total: int
+
+
+Watch = Callable[[SimulationProgress], None]
+
+
+def unwatched(_progress: SimulationProgress) -> None:
+    """Nobody watches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +82,12 @@ class Simulation:
 
 
 async def simulate(
-    transcript: Transcript, policies: Sequence[Policy], windows: Sequence[int], model: str = ""
+    transcript: Transcript,
+    policies: Sequence[Policy],
+    windows: Sequence[int],
+    model: str = "",
+    *,
+    watch: Watch = unwatched,
 ) -> Simulation:
     """Replay a conversation under each policy in each window.
 
@@ -71,6 +96,7 @@ async def simulate(
         policies: Which policies, at least one.
         windows: Sizes of the window in tokens, at least one.
         model: Whose tokenizer and prices are taken; empty is the model that answered.
+        watch: Told of every request that was replayed.
 
     Raises:
         CannotSimulate: if there is no answer in it, or no request fits a window.
@@ -84,13 +110,22 @@ async def simulate(
     items = [Item(key, message) for key, message in enumerate(transcript.messages, 1)]
     facts = await asyncio.to_thread(extract_facts, items)
     session = _Session(transcript, name, text, counter, facts)
-    outcomes = [tuple([await session.played(policy, window) for policy in policies]) for window in windows]
+    outcomes = await session.all(policies, windows, watch)
     return Simulation(
         transcript=transcript,
         model=name,
         tokens=sum(counter.message(message).total for message in transcript.messages),
-        windows=tuple(outcomes),
+        windows=outcomes,
     )
+
+
+def _telling(watch: Watch, policy: str, window: int, before: int, total: int) -> Callable[[int], None]:
+    """Tell of the requests of one replay as of those of all."""
+
+    def tell(requests: int) -> None:
+        watch(SimulationProgress(policy=policy, window=window, done=before + requests, total=total))
+
+    return tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +138,21 @@ class _Session:
     counter: TokenCounter
     facts: tuple[Fact, ...]
 
-    async def played(self, policy: Policy, window: int) -> Outcome:
+    async def all(
+        self, policies: Sequence[Policy], windows: Sequence[int], watch: Watch
+    ) -> tuple[tuple[Outcome, ...], ...]:
+        """Replay it under each policy in each window, and tell of every request."""
+        runs = [(window, policy) for window in windows for policy in policies]
+        answers, played = self.transcript.answers, list[Outcome]()
+        for number, (window, policy) in enumerate(runs):
+            told = _telling(watch, policy.name, window, number * answers, len(runs) * answers)
+            played.append(await self.played(policy, window, told))
+        each = len(policies)
+        return tuple(tuple(played[start : start + each]) for start in range(0, len(played), each))
+
+    async def played(self, policy: Policy, window: int, watch: Callable[[int], None]) -> Outcome:
         """Replay it once."""
-        replay = Replay(policy, window, self.text, self.counter, self._price)
+        replay = Replay(policy, window, self.text, self.counter, self._price, watch)
         await replay.run(self.transcript.messages)
         if not any(request.tokens for request in replay.requests):
             needed = min(request.needed for request in replay.requests)

@@ -53,8 +53,10 @@ def model_state(row: ModelRow, conversation_tokens: int) -> str:
     return "current" if row.current else "fits"
 
 
-def model_line(row: ModelRow, conversation_tokens: int, name_width: int) -> Content:
-    """One row: name, window, state; columns line up."""
+def model_line(
+    row: ModelRow, conversation_tokens: int, name_width: int, *, with_state: bool = True
+) -> Content:
+    """One row: name, window, and its state unless it is said elsewhere; columns line up."""
     window = window_text(row.window) if row.window else "?"
     name = one_line(row.name, name_width)
     colour = "$text-muted" if not row.available else "$text-warning" if not row.fits else ""
@@ -63,7 +65,7 @@ def model_line(row: ModelRow, conversation_tokens: int, name_width: int) -> Cont
         (name, "bold" if row.current else ""),
         padding,
         f"{window:>7}  ",
-        (model_state(row, conversation_tokens), colour),
+        (model_state(row, conversation_tokens) if with_state else "", colour),
     )
     return text if row.available else text.stylize("$text-muted")
 
@@ -123,7 +125,12 @@ class ModelPicker(FilterDialog[str]):
     def _line(self, row: ModelRow | str, width: int) -> Content:
         if isinstance(row, str):
             return Content(f"use {one_line(row, 60)}   not in the list")
-        return model_line(row, self._tokens, width)
+        return model_line(row, self._tokens, width, with_state=not self._is_narrow)
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Whether the state of a model has no room in its row: the note below the list says it then."""
+        return self.size.width < 60
 
     def explain(self, index: int) -> None:
         """Window, its source and the price of a model."""
@@ -132,7 +139,10 @@ class ModelPicker(FilterDialog[str]):
             self.note("Its window is asked for when it is used.")
             return
         window = f"window {window_text(row.window)} ({SOURCES.get(row.window_source, row.window_source)})"
-        parts = [window if row.window else "window not known", row.price, "current" if row.current else ""]
+        state = "current" if row.current else ""
+        if self._is_narrow:
+            state = model_state(row, self._tokens)
+        parts = [window if row.window else "window not known", row.price, state]
         self.note(" · ".join(one_line(part, 60) for part in parts if part))
 
     def use(self, index: int) -> None:

@@ -68,7 +68,7 @@ class PromptPicker(FilterDialog[int]):
         words = wanted.lower().split()
         self._shown = [point for point in self._points if all(word in point.title.lower() for word in words)]
         self.options.clear_options()
-        width = max(40, self.size.width - 8)
+        width = max(30, self.size.width - 8)
         self.options.add_options([Option(prompt_line(point, width, self._tz)) for point in self._shown])
         if self._shown:
             self.options.highlighted = 0
@@ -85,8 +85,9 @@ class PromptPicker(FilterDialog[int]):
 
 
 def prompt_line(point: RewindPoint, width: int, tz: tzinfo | None = None) -> Content:
-    """One row: when, the prompt, its number, and how many messages follow with it."""
-    size = f"{'#' + str(point.seq):>7} {point.messages:>6} msg"
+    """One row: when, the prompt, its number, and, where there is room, how many messages follow with it."""
+    number = f"#{point.seq}"
+    size = f"{number:>7} {point.messages:>6} msg" if width >= 50 else f"{number:>5}"
     room = width - len(size) - 9
     title = one_line(point.title, max(12, min(room, _TITLE_CELLS))) or "(no text)"
     padding = " " * max(0, room - Content(title).cell_length)

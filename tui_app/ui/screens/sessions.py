@@ -43,7 +43,10 @@ class SessionChoice:
 
 def session_line(row: SessionRow, width: int, tz: tzinfo | None = None) -> Content:
     """One row: when, title, messages, tokens, and the model and folder where there is room."""
-    when = datetime.fromtimestamp(row.updated, tz).strftime("%Y-%m-%d %H:%M")
+    moment = datetime.fromtimestamp(row.updated, tz)
+    if width < 50:
+        return _short_line(row, moment, width)
+    when = moment.strftime("%Y-%m-%d %H:%M")
     roomy = width >= 100
     title_width = max(12, width - (75 if roomy else 38))
     title = one_line(row.title, title_width) or "untitled"
@@ -52,6 +55,16 @@ def session_line(row: SessionRow, width: int, tz: tzinfo | None = None) -> Conte
     tail = f"  {one_line(row.model, 20):<20}  {one_line(PurePath(row.cwd).name, 13)}" if roomy else ""
     return Content.assemble(
         (f"{when}  ", "$text-muted"), (title, "bold"), padding, size, (tail, "$text-muted")
+    )
+
+
+def _short_line(row: SessionRow, moment: datetime, width: int) -> Content:
+    """Day, title and messages, for a terminal without room for more."""
+    room = width - 16
+    title = one_line(row.title, room) or "untitled"
+    padding = " " * (room - Content(title).cell_length)
+    return Content.assemble(
+        (f"{moment:%m-%d}  ", "$text-muted"), (title, "bold"), padding, f" {row.messages:>4} msg"
     )
 
 
@@ -96,7 +109,7 @@ class SessionsScreen(FilterDialog[SessionChoice]):
         words = wanted.lower().split()
         self._shown = [row for row in self._rows if all(word in _searched_in(row) for word in words)]
         self.options.clear_options()
-        width = max(40, self.size.width - 8)
+        width = max(30, self.size.width - 8)
         self.options.add_options([Option(session_line(row, width, self._tz)) for row in self._shown])
         if self._shown:
             self.options.highlighted = 0

@@ -1,0 +1,95 @@
+"""Each screen has a page, and a picture that the present program draws again."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from textual.screen import Screen
+
+import tui_app.ui.screens
+from tests.docs.pages import DOCS, LINK, ROOT, load_script, read
+
+SCREENS = DOCS / "screens"
+PAGES = {
+    "ChatScreen": "chat",
+    "CompactionDetail": "timeline",
+    "ContextScreen": "context",
+    "HelpScreen": "help",
+    "ModelPicker": "models",
+    "PromptPicker": "rewind",
+    "PromptsScreen": "editor",
+    "QueueScreen": "editor",
+    "ReviewScreen": "review",
+    "SessionsScreen": "sessions",
+    "SettingsScreen": "settings",
+    "StatsScreen": "stats",
+    "SwitchDialog": "models",
+    "ThemePicker": "settings",
+}
+"""The page of each screen; dialogs that ask, tell or edit one thing belong to those they stand on."""
+WITHOUT = {"ConfirmDialog", "DetailsScreen", "EditDialog"}
+SCRIPT = ROOT / "assets" / "make_screens.py"
+LOOSE = re.compile(r"\s+")
+
+
+def screens() -> set[str]:
+    """Every screen of the program that stands for something by itself."""
+    found = set()
+    for module in pkgutil.iter_modules(tui_app.ui.screens.__path__, "tui_app.ui.screens."):
+        for name, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            own = kind.__module__ == module.name and issubclass(kind, Screen)
+            if own and not kind.__subclasses__():
+                found.add(name)
+    return found
+
+
+def test_every_screen_has_a_page() -> None:
+    assert screens() - set(PAGES) - WITHOUT == set(), "write a page in docs/screens and name it here"
+    assert {name for name in PAGES.values() if not (SCREENS / f"{name}.md").exists()} == set()
+
+
+def test_every_page_shows_a_picture_and_is_listed() -> None:
+    listed = {target for target, _ in LINK.findall(read(SCREENS / "index.md"))}
+    for page in SCREENS.glob("*.md"):
+        if page.name == "index.md":
+            continue
+        assert page.name in listed
+        pictures = [target for target, _ in LINK.findall(read(page)) if target.endswith(".svg")]
+        assert pictures, page.name
+        assert [name for name in pictures if not (page.parent / name).exists()] == []
+
+
+def test_every_picture_is_drawn_by_the_script_and_shown() -> None:
+    drawn = {picture.name for picture in load_script(SCRIPT).PICTURES}
+    assert drawn == {path.stem for path in SCREENS.glob("*.svg")}
+    shown = {Path(target).stem for page in SCREENS.glob("*.md") for target, _ in LINK.findall(read(page))}
+    assert drawn - shown == set()
+
+
+@pytest.mark.timeout(300)
+def test_pictures_show_the_present_program(tmp_path: Path) -> None:
+    command = [sys.executable, str(SCRIPT), str(tmp_path)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for picture in load_script(SCRIPT).PICTURES:
+        fresh, kept = words(tmp_path / f"{picture.name}.svg"), words(SCREENS / f"{picture.name}.svg")
+        assert picture.says in fresh
+        assert str(tmp_path.parent) not in fresh
+        assert fresh == kept, f"{picture.name}: run python assets/make_screens.py"
+
+
+def words(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    assert len(text) < 150_000, "pictures are small files"
+    assert set(re.findall(r"https?://[^\s\"'<)]+", text)) <= {
+        "http://www.w3.org/2000/svg",
+        "https://www.textualize.io",
+    }
+    lines = [element.text or "" for element in ET.fromstring(text).iter() if element.tag.endswith("}text")]
+    return LOOSE.sub(" ", "".join(lines).replace("\u00a0", " "))

@@ -1,0 +1,106 @@
+"""Who walks where: each walk with the offline model and with llama.cpp, emulated or in tmux."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.pty.conftest import PROGRAM, Machine, machine
+from tests.servers.behaviours import Text
+from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.llamacpp import LlamaServers
+from tests.servers.script import Call, Calls, Script
+from tests.walkthroughs.walk import Walk
+from tests.walkthroughs.windows import COLUMNS, ROWS, Emulated, Tmux
+from tui_app.settings import OFFLINE_MODEL
+
+__all__ = ["machine"]
+
+NOTES = "Title: Tides at Brest\n## Intent\nKnow the tides at Brest.\n## Done so far\n`tides.md` was read."
+SCRIPT: Script = {
+    "Write the notes for this transcript": [NOTES],
+    "Update the notes so far": [NOTES + "\n## Current state\nMore of the log was noted."],
+    "how high": [
+        Calls((Call("read_file", {"path": "tides.md"}),), "I will look."),
+        "The spring tide at Brest reaches 7.3 metres.",
+    ],
+    "": ["Noted, that is all."],
+}
+SMALL_SCRIPT: Script = {"": ["A small answer."]}
+
+
+@dataclass
+class Harbour:
+    """A machine, the model that answers on it, a smaller one, and a gate in front of every summary."""
+
+    machine: Machine
+    model: str
+    small: str
+    """Full name of a model with a small window."""
+    endpoints: dict[str, str]
+    """Addresses of model servers by name."""
+    filling: int
+    """Lines of a text that fills about a seventh of the window."""
+    terminal: str
+    _gate: int = -1
+
+    def start(self, *arguments: str) -> Walk:
+        """Open a window and start the program."""
+        self._write_settings()
+        command = (*PROGRAM, *arguments)
+        env, cwd = self.machine.env, self.machine.workspace
+        if self.terminal == "tmux":
+            return Walk(self.machine.stack.enter_context(Tmux(command, env=env, cwd=cwd)))
+        emulated = Emulated(command, env=env, cwd=cwd, columns=COLUMNS, rows=ROWS)
+        return Walk(self.machine.stack.enter_context(emulated))
+
+    def shut_gate(self) -> None:
+        """From the next start on every summary waits, in a hook of the person's, until it is let through."""
+        os.mkfifo(self._gate_path, 0o600)
+        # Open for both: a line that is written in front of the hook waits for it.
+        self._gate = os.open(self._gate_path, os.O_RDWR)
+        self.machine.stack.callback(os.close, self._gate)
+
+    def let_through(self) -> None:
+        """Let one summary be written."""
+        os.write(self._gate, b"\n")
+
+    def log_of_the_gate(self, number: int) -> str:
+        """A text to paste, and to be forgotten by a summary."""
+        event = "the gate of the harbour opened and closed."
+        lines = (f"{number}.{line}: {event}" for line in range(self.filling))
+        return "\n".join(lines)
+
+    @property
+    def _gate_path(self) -> Path:
+        return self.machine.home / "gate"
+
+    def _write_settings(self) -> None:
+        lines = [f"model = '{self.model}'"] if self.model != OFFLINE_MODEL else []
+        for name, url in self.endpoints.items():
+            lines += [f"[endpoints.{name}]", f"base_url = '{url}'"]
+        if self._gate >= 0:
+            lines += ["[[hooks.preCompact]]", f"command = 'read _ <{self._gate_path}'", "shell = true"]
+        file = self.machine.home / "config" / "config.toml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(params=["emulated", pytest.param("tmux", marks=pytest.mark.tmux)])
+def terminal(request: pytest.FixtureRequest) -> str:
+    """Where one walks."""
+    return str(request.param)
+
+
+@pytest.fixture(params=["offline", pytest.param("llamacpp", marks=pytest.mark.llamacpp)])
+def harbour(request: pytest.FixtureRequest, machine: Machine, terminal: str) -> Harbour:
+    """Who answers: the model that needs nothing, or a real server."""
+    if request.param == "llamacpp":
+        servers: LlamaServers = request.getfixturevalue("llamacpp_server")
+        endpoints = {"local": servers(SCRIPT, 16_384), "dinghy": servers(SMALL_SCRIPT, 6_144)}
+        return Harbour(machine, "local:scripted", "dinghy:scripted", endpoints, 54, terminal)
+    small = machine.stack.enter_context(FakeOpenAI(max_model_len=8_000))
+    small.add(Text("A small answer."))
+    endpoints = {"dinghy": small.base_url}
+    return Harbour(machine, OFFLINE_MODEL, "dinghy:scripted", endpoints, 285, terminal)

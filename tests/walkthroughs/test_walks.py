@@ -1,0 +1,92 @@
+"""The ways through the program that everybody takes, from the first start to the next day."""
+
+import re
+
+import pytest
+
+from tests.walkthroughs.conftest import Harbour
+from tests.walkthroughs.walk import Walk
+
+pytestmark = pytest.mark.pty
+
+RESUME = re.compile(r"plimsoll --resume ([0-9a-f]{8})")
+
+
+def first_answer(harbour: Harbour) -> Walk:
+    """Start, ask about a file, and read the answer with the tool call it came from."""
+    walk = harbour.start().see("compacts at 80%", "›")
+    walk.send("how high is the spring tide?").see("read_file tides.md", "7.3 metres").not_see("esc stops")
+    return walk
+
+
+def fill(walk: Walk, harbour: Harbour, *, pastes: int) -> Walk:
+    """Paste long texts, one prompt each."""
+    for number in range(1, pastes + 1):
+        walk.paste(harbour.log_of_the_gate(number)).see(f"› [pasted {harbour.filling} lines")
+        walk.type(f" log {number}").see(f"] log {number}").press("enter")
+        walk.not_see("› [pasted").see(f"log {number}").not_see("esc stops")
+    return walk
+
+
+def compacted(harbour: Harbour, *, pastes: int = 3) -> Walk:
+    """A conversation that was compacted by hand."""
+    walk = fill(first_answer(harbour), harbour, pastes=pastes)
+    walk.press("ctrl+g").see("Conversation compacted").not_see("Compacting conversation history")
+    return walk
+
+
+def test_first_run_to_first_answer_and_the_next_day(harbour: Harbour) -> None:
+    walk = first_answer(harbour)
+    (session,) = RESUME.findall(walk.leave())
+    walk = harbour.start("--resume", session).see("how high is the spring tide?", "7.3 metres")
+    walk.see("compacts at 80%").send("how high is the tide again?").see("again?", "7.3").not_see("esc stops")
+
+
+def test_compaction_in_the_background_while_typing(harbour: Harbour) -> None:
+    harbour.shut_gate()
+    walk = fill(first_answer(harbour), harbour, pastes=6)
+    walk.see("compacting in the background")
+    walk.type("half a thought").see("› half a thought", "compacting in the background")
+    harbour.let_through()
+    walk.see("Conversation compacted", "› half a thought").not_see("compacting in the background")
+    walk.type(" and the rest").see("› half a thought and the rest").press("enter")
+    walk.not_see("› half").see("half a thought and the rest").not_see("esc stops")
+
+
+def test_cancelled_then_done_and_undone(harbour: Harbour) -> None:
+    harbour.shut_gate()
+    walk = fill(first_answer(harbour), harbour, pastes=3)
+    walk.press("ctrl+g").see("Compacting conversation history", "esc cancels")
+    walk.press("escape").see("Compaction cancelled. Nothing changed.").not_see("esc cancels")
+    harbour.let_through()
+    walk.press("ctrl+g").see("Conversation compacted").not_see("Compacting conversation history")
+    walk.send("/undo").see("Undone: the history is back")
+
+
+def test_review_and_edit(harbour: Harbour) -> None:
+    walk = fill(first_answer(harbour), harbour, pastes=3)
+    walk.send("/compact --review").read("Apply", "Edit", "Discard", "enter choose")
+    walk.press("enter").read("Intent").type("Mind the ebb. ").see("Mind the ebb. ## Intent")
+    walk.press("tab", "up", "enter").see("Conversation compacted").not_see("Discard")
+    walk.see("ctrl+o shows the summary").press("ctrl+o").see("Summary", "What left", "Mind the ebb.")
+
+
+def test_switch_to_a_small_model(harbour: Harbour) -> None:
+    walk = fill(first_answer(harbour), harbour, pastes=4)
+    walk.press("ctrl+l").see("search, or type a full name", harbour.small, "will not fit: compact first")
+    walk.type("dinghy").not_see("anthropic:").press("enter")
+    walk.read("Compact and switch", "Switch anyway", f"stay on {harbour.model}", "enter choose")
+    walk.press("up").press("up").press("enter").see(f"{harbour.small} · policy", "Conversation compacted")
+    walk.send("are you there?").see("A small answer.").not_see("esc stops")
+
+
+def test_rewind_past_a_compaction_and_resume(harbour: Harbour) -> None:
+    walk = compacted(harbour)
+    walk.send("one more question").see("one more question").not_see("esc stops")
+    walk.send("/rewind").see("messages would leave")
+    walk.press("down", "down", "down", "down").see("enter rewind").press("enter")
+    walk.see("› how high is the spring tide?").press("enter").not_see("› how")
+    walk.see("7.3 metres").not_see("esc stops")
+    (session,) = RESUME.findall(walk.leave())
+    walk = harbour.start("--resume", session).see("how high is the spring tide?", "7.3 metres", "● how high")
+    walk.see("compacts at 80%").send("and tomorrow?").see("and tomorrow?").not_see("esc stops")
