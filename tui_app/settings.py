@@ -100,6 +100,8 @@ class Settings:
     """Megabytes the process may hold before caches are dropped, then the history compacted; 0 is no limit."""
     provider_compaction: bool = False
     """Whether providers that can compact a conversation by themselves are asked to."""
+    store: str = field(default="", repr=False)
+    """Address of the PostgreSQL database that keeps sessions, perhaps with a password; empty is a file."""
     telemetry: Mapping[str, str] = field(default_factory=dict)
     """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
 

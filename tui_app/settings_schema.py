@@ -7,6 +7,7 @@ from tui_app.settings_hooks import HOOKS
 from tui_app.settings_names import ACTION_KEYS, key_pattern
 from tui_app.settings_policies import OWN_POLICIES, POLICY, SHARE
 from tui_app.settings_rules import Address, Choice, Flag, Group, Number, Rule, Table, Text
+from tui_app.settings_store import STORE
 from tui_app.settings_themes import OWN_THEMES, THEME
 
 PROTOCOLS = ("openai-chat", "openai", "anthropic", "google")
@@ -65,5 +66,6 @@ RULES: Mapping[str, Rule] = {
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
     "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "provider_compaction": Flag(),
+    "store": STORE,
     "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
 }

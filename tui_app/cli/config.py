@@ -12,6 +12,7 @@ from tui_app.settings import Settings, resolve_model
 from tui_app.settings_editing import RefusedChange, SettingsFile
 from tui_app.settings_schema import RULES
 from tui_app.settings_sources import Origin
+from tui_app.settings_store import shown_store
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -107,6 +108,7 @@ def show_settings(program: Program, as_json: bool) -> int:
 def settings_json(settings: Settings) -> dict[str, object]:
     """The settings as plain values. They hold no keys, only names of variables that do, and commands."""
     plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in _fields(settings)}
+    plain["store"] = shown_store(settings.store)
     plain["endpoints"] = {name: asdict(endpoint) for name, endpoint in settings.endpoints.items()}
     plain["hooks"] = {event: [hook.to_json() for hook in hooks] for event, hooks in settings.hooks.items()}
     return plain

@@ -10,7 +10,7 @@ from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import FAILED, OK
 from tui_app.cli.output import print_json, say, tell
 from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
-from tui_app.session.store import Store
+from tui_app.session.ports import SessionStore
 from tui_app.ui import format as numbers
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     return code
 
 
-def _import(program: Program, store: Store, path: Path, format: str) -> "ImportReport":
+def _import(program: Program, store: SessionStore, path: Path, format: str) -> "ImportReport":
     # Counting needs pydantic-ai, which takes a second to load.
     from tui_app.conversation.importing import import_session
 

@@ -18,7 +18,7 @@ from tui_app.context.events import (
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.export import export_markdown, export_pydantic_ai, user_view_messages
 from tui_app.session.heads import Head
-from tui_app.session.store import Store
+from tui_app.session.ports import SessionStore
 
 Format = Literal["pydantic-ai", "markdown"]
 View = Literal["agent", "user"]
@@ -26,7 +26,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 VIEWS: tuple[View, ...] = get_args(View)
 
 
-def export_session(store: Store, session: str, *, format: Format, view: View) -> str:
+def export_session(store: SessionStore, session: str, *, format: Format, view: View) -> str:
     """Write a session as one document; secrets are masked.
 
     Args:
@@ -46,14 +46,14 @@ def export_session(store: Store, session: str, *, format: Format, view: View) ->
     return export_markdown(records, title=title, shown=shown)
 
 
-def agent_messages(store: Store, session: str) -> list[str]:
+def agent_messages(store: SessionStore, session: str) -> list[str]:
     """The messages of the agent view as JSON texts, in the order they are sent."""
     forms = _Forms(store, session)
     texts = [forms.text(head) for head in fold_agent_view(store.heads(session)).visible()]
     return [text for text in texts if text is not None]
 
 
-def agent_records(store: Store, session: str) -> tuple[list[Record], dict[int, str]]:
+def agent_records(store: SessionStore, session: str) -> tuple[list[Record], dict[int, str]]:
     """The events behind the agent view in the order they are sent, tool calls behind their answer.
 
     Returns:
@@ -79,7 +79,7 @@ def agent_records(store: Store, session: str) -> tuple[list[Record], dict[int, s
 class _Forms:
     """Reads messages in the form that the view shows."""
 
-    store: Store
+    store: SessionStore
     session: str
     _rewrites: dict[int, list[Any]] = field(default_factory=dict)
 

@@ -49,8 +49,9 @@ from tui_app.conversation.switching import Carried, ModelSwitch
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SummaryWriters
-from tui_app.session.lock import WriterLock
-from tui_app.session.store import SessionDeleted, SessionNotFound, Store
+from tui_app.session.places import open_store
+from tui_app.session.ports import SessionStore, WriteLock
+from tui_app.session.store import SessionDeleted, SessionNotFound
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
 
@@ -62,9 +63,9 @@ class OpenSession:
     """A conversation together with what must be released when it is closed."""
 
     conversation: Conversation
-    store: Store
+    store: SessionStore
     folder: SessionFolder
-    lock: WriterLock
+    lock: WriteLock
     writers: SummaryWriters
     turns: Turns
     bus: EventBus
@@ -116,7 +117,7 @@ def open_session(opening: Opening) -> OpenSession:
         SessionNotFound: if the id fits no session.
         SessionLocked: if another process writes it.
         SettingsError: if the policy is unknown.
-        StorageError: if the disk is full, or the sessions file cannot be used.
+        StorageError: if the disk is full, or the sessions cannot be used where they are.
         sqlite3.DatabaseError: if the sessions file cannot be used for another reason.
         OSError: if the session's folder cannot be made.
     """
@@ -135,7 +136,7 @@ def _open(opening: Opening) -> OpenSession:
     policy = choose_policy(settings, opening.policy)
     paths.ensure()
     with ExitStack() as undo:
-        store = Store(paths.database)
+        store = open_store(opening.database)
         undo.callback(store.close)
         model = opening.model or resolve_model(settings, opening.env)
         if opening.session:
@@ -151,7 +152,7 @@ def _open(opening: Opening) -> OpenSession:
             undo.callback(store.delete, session)
             folder = SessionFolder(paths.sessions_dir / session)
             undo.callback(folder.remove)
-        lock = WriterLock(folder.lock_file)
+        lock = store.lock(session, folder.lock_file)
         undo.callback(lock.release)
         opened = _assemble(opening, policy, _Place(store, session, folder, lock, model, recorded))
         undo.pop_all()
@@ -162,10 +163,10 @@ def _open(opening: Opening) -> OpenSession:
 class _Place:
     """A session that is ours to write."""
 
-    store: Store
+    store: SessionStore
     session: str
     folder: SessionFolder
-    lock: WriterLock
+    lock: WriteLock
     model: str
     recorded: str
     """The model it went on with until now."""

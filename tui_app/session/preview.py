@@ -2,7 +2,6 @@
 
 import sqlite3
 from dataclasses import dataclass
-from pathlib import Path
 
 from tui_app.context.events import (
     AssistantMessage,
@@ -23,8 +22,10 @@ from tui_app.context.window import resolve_window
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Body, Entry
 from tui_app.session.heads import Head
+from tui_app.session.places import Database, open_store
+from tui_app.session.ports import SessionStore
 from tui_app.session.sizes import fixed_part
-from tui_app.session.store import SessionInfo, Store
+from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import UserView
 
 _PROMPTS = 50
@@ -45,14 +46,14 @@ class Preview:
     """What the person said last, oldest first; the editor brings it back."""
 
 
-def load_preview(database: Path, session: str) -> Preview:
+def load_preview(database: Database, session: str) -> Preview:
     """Fold the light rows of a session.
 
     Raises:
         SessionNotFound: if the id fits no session.
         sqlite3.Error: if the file cannot be read.
     """
-    store = Store(database, read_only=True)
+    store = open_store(database, read_only=True)
     try:
         info = store.info(session)
         view, agent_view, newest = UserView(), AgentView(), 0
@@ -68,20 +69,20 @@ def load_preview(database: Path, session: str) -> Preview:
     return Preview(info=info, view=view, agent_view=agent_view, usage=usage, last=newest, prompts=prompts)
 
 
-def heads_after(database: Path, session: str, seq: int) -> list[Head]:
+def heads_after(database: Database, session: str, seq: int) -> list[Head]:
     """Light rows of a session behind a log number.
 
     Raises:
         sqlite3.Error: if the file cannot be read.
     """
-    store = Store(database, read_only=True)
+    store = open_store(database, read_only=True)
     try:
         return list(store.heads(session, seq))
     finally:
         store.close()
 
 
-def _prompts(store: Store, session: str, view: AgentView) -> tuple[str, ...]:
+def _prompts(store: SessionStore, session: str, view: AgentView) -> tuple[str, ...]:
     seqs = [head.seq for head in view.visible() if head.type == UserMessage.TYPE][-_PROMPTS:]
     records = (store.record(session, seq) for seq in seqs)
     return tuple(r.data.text for r in records if r is not None and isinstance(r.data, UserMessage))
@@ -108,7 +109,7 @@ class StoreBodies:
         session: Whose rows.
     """
 
-    def __init__(self, store: Store, session: str) -> None:
+    def __init__(self, store: SessionStore, session: str) -> None:
         self._store = store
         self._session = session
 

@@ -78,7 +78,7 @@ class ChatSession:
 
     async def show_log(self) -> None:
         """Paint what the log holds, before the agent side is loaded."""
-        database = self.launch.paths.database
+        database = self.launch.database
         try:
             preview = await asyncio.to_thread(load_preview, database, self.id)
         except (SessionNotFound, sqlite3.Error):
@@ -139,7 +139,7 @@ class ChatSession:
                 break
             finally:
                 started()
-        database = self.launch.paths.database
+        database = self.launch.database
         self.bodies.attach(database, self.id)
         self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
         if taken_over:

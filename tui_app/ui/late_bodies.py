@@ -4,15 +4,15 @@ import asyncio
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_app.session.entries import Body, Entry
 
 if TYPE_CHECKING:
     from tui_app.context.events import Record
+    from tui_app.session.places import Database
+    from tui_app.session.ports import SessionStore
     from tui_app.session.preview import StoreBodies
-    from tui_app.session.store import Store
 
 LONG_CHARS = 200_000
 """Longer texts are read in a thread: reading one takes a millisecond and more."""
@@ -25,19 +25,19 @@ class LateBodies:
 
     def __init__(self) -> None:
         self._source: StoreBodies | None = None
-        self._store: Store | None = None
-        self._place: tuple[Path, str] | None = None
+        self._store: SessionStore | None = None
+        self._place: tuple[Database, str] | None = None
         self._long: OrderedDict[Entry, Body] = OrderedDict()
         self._reading: dict[Entry, asyncio.Task[None]] = {}
         self._tell: Callable[[Entry], None] = _nobody
 
-    def attach(self, database: Path, session: str) -> None:
+    def attach(self, database: "Database", session: str) -> None:
         """Read from a session's log from now on."""
+        from tui_app.session.places import open_store
         from tui_app.session.preview import StoreBodies
-        from tui_app.session.store import Store
 
         self._let_go()
-        self._store = Store(database, read_only=True)
+        self._store = open_store(database, read_only=True)
         self._source, self._place = StoreBodies(self._store, session), (database, session)
 
     def announce(self, tell: Callable[[Entry], None]) -> None:
@@ -58,7 +58,7 @@ class LateBodies:
             self._reading[entry] = asyncio.create_task(self._read(*self._place, entry), name="reading")
         return Body(text=f"(reading {entry.chars:,} characters …)")
 
-    async def _read(self, database: Path, session: str, entry: Entry) -> None:
+    async def _read(self, database: "Database", session: str, entry: Entry) -> None:
         self._long[entry] = await asyncio.to_thread(_read_body, database, session, entry)
         while len(self._long) > _KEPT:
             self._long.popitem(last=False)
@@ -91,13 +91,13 @@ def _nobody(_entry: Entry) -> None:
     """Nobody is told."""
 
 
-def _read_body(database: Path, session: str, entry: Entry) -> Body:
+def _read_body(database: "Database", session: str, entry: Entry) -> Body:
     """Read a text with a connection of this thread's own."""
+    from tui_app.session.places import open_store
     from tui_app.session.preview import StoreBodies
-    from tui_app.session.store import Store
 
     try:
-        store = Store(database, read_only=True)
+        store = open_store(database, read_only=True)
         try:
             return StoreBodies(store, session).body(entry)
         finally:

@@ -8,7 +8,7 @@ from textual.app import App
 from tui_app.context.events import CompactionComplete, Error, Record
 from tui_app.session.agent_view import in_ranges
 from tui_app.session.entries import Entry
-from tui_app.session.store import Store
+from tui_app.session.places import Database, open_store
 from tui_app.session.view_diff import Difference, compaction_diff
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView
@@ -50,7 +50,7 @@ async def _compaction(app: App[Any], session: ChatSession, entry: Entry, record:
         left=left,
         stayed=[e for e in entries if _carried(e) and e.seq < entry.seq and e.seq not in gone],
         can_undo=not session.read_only and entry.seq in (*standing[-1:], *undone[-1:]),
-        diff=lambda: read_diff(session.launch.paths.database, session.id, entry.seq),
+        diff=lambda: read_diff(session.launch.database, session.id, entry.seq),
         checkpoint_text=lambda: read_checkpoint(done.checkpoint_path),
     )
     choice = await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs))
@@ -65,9 +65,9 @@ def _carried(entry: Entry) -> bool:
     return entry.kind in ("user", "assistant", "tool", "system")
 
 
-def read_diff(database: Path, session: str, compaction: int) -> list[Difference]:
+def read_diff(database: Database, session: str, compaction: int) -> list[Difference]:
     """What a compaction did to the view, read with a connection of the caller's own."""
-    store = Store(database, read_only=True)
+    store = open_store(database, read_only=True)
     try:
         return compaction_diff(store.heads(session), compaction)
     finally:

@@ -8,7 +8,7 @@ from textual.app import App
 
 from tui_app.atomic import write_atomic
 from tui_app.session.export import export_markdown
-from tui_app.session.store import Store
+from tui_app.session.places import open_store
 from tui_app.ui.chat_session import ChatSession
 
 
@@ -44,7 +44,7 @@ def _destination(session: ChatSession, target: str) -> Path:
 
 
 def _write(session: ChatSession, path: Path) -> None:
-    store = Store(session.launch.paths.database, read_only=True)
+    store = open_store(session.launch.database, read_only=True)
     try:
         records = [record for record, _ in store.records(session.id)]
     finally:
