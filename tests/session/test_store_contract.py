@@ -119,7 +119,9 @@ def test_any_text_comes_back(store: SessionStore, text: str, title: str) -> None
 
 
 @pytest.mark.parametrize("piece", ["é\0", "word ", "x", "🌊 a1-b2/c3.py "])
-def test_a_text_of_megabytes_comes_back_and_is_found_by_its_beginning(store: SessionStore, piece: str) -> None:
+def test_a_text_of_megabytes_comes_back_and_is_found_by_its_beginning(
+    store: SessionStore, piece: str
+) -> None:
     text = f"lighthouse {piece * (3_000_000 // len(piece))}"
     session = store.create(START, time=1.0)
     store.append(session, ToolResult(tool_call_id="c", name="cat", text=text), None, time=2.0)
@@ -216,7 +218,12 @@ def test_a_compaction_and_its_undoing_change_the_tokens(store: SessionStore) -> 
     said = [(UserMessage(text="x", tokens={"user": 1000}), "{}", 2.0)] * 3
     store.append_many(session, said)
     done = CompactionComplete(
-        job="j", outcome="success", trigger="manual", summary="short", tokens={"summary": 10}, removed=((2, 3),)
+        job="j",
+        outcome="success",
+        trigger="manual",
+        summary="short",
+        tokens={"summary": 10},
+        removed=((2, 3),),
     )
     store.append(session, done, "{}", time=3.0)
     assert store.info(session).tokens == 1010
@@ -259,7 +266,7 @@ def test_words_are_found_without_case_and_accents_and_by_their_beginning(store: 
     assert found("ubergang", "pilot") == [3, 6]
     assert found("e47") == [4]
     assert found("東京") == [3]
-    assert found("θαλ") == [3]
+    assert found("Θάλ") == [3]
     assert found("nowhere") == found() == []
     assert found("py", "12") == [2, 4]
 
@@ -353,7 +360,12 @@ def test_what_is_folded_from_the_log_is_what_was_folded_live(store: SessionStore
         UserMessage(text="three", tokens={"user": 6}),
         AssistantMessage(text="four", tokens={"assistant": 8}),
         CompactionComplete(
-            job="j", outcome="success", trigger="manual", summary="s", tokens={"summary": 3}, removed=((2, 3),)
+            job="j",
+            outcome="success",
+            trigger="manual",
+            summary="s",
+            tokens={"summary": 3},
+            removed=((2, 3),),
         ),
         CompactionUndone(compaction=6),
     ]

@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 
 from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import OK, WrongUsage
@@ -82,7 +83,7 @@ def show_paths(program: Program, *, as_json: bool) -> int:
             "data": paths.data,
             "state": paths.state,
             "cache": paths.cache,
-            "database": paths.database,
+            "database": program.database if isinstance(program.database, Path) else program.database.shown,
             "sessions": paths.sessions_dir,
             "log_file": paths.log_file,
         }

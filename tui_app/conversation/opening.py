@@ -247,7 +247,7 @@ def _hooks(opening: Opening, history: SessionHistory) -> Hooks:
     return Hooks(
         defined=opening.settings.hooks,
         runner=Runner(opening.cwd, without_keys(opening.env, named)),
-        keys=keys_in(opening.env, named),
+        keys=keys_in(opening.env, named, opening.settings.store),
         session=history.session,
         resumed=bool(opening.session),
         report=history.report,

@@ -40,6 +40,8 @@ class Preview:
     view: UserView
     agent_view: AgentView
     usage: ContextUsage
+    measured: Record | None
+    """The newest measurement in the log."""
     last: int
     """Log number of the newest event in it."""
     prompts: tuple[str, ...]
@@ -65,8 +67,16 @@ def load_preview(database: Database, session: str) -> Preview:
         prompts = _prompts(store, info.id, agent_view)
     finally:
         store.close()
-    usage = _usage(agent_view, info.model, last)
-    return Preview(info=info, view=view, agent_view=agent_view, usage=usage, last=newest, prompts=prompts)
+    usage = usage_of(agent_view, info.model, last)
+    return Preview(
+        info=info,
+        view=view,
+        agent_view=agent_view,
+        usage=usage,
+        measured=last,
+        last=newest,
+        prompts=prompts,
+    )
 
 
 def heads_after(database: Database, session: str, seq: int) -> list[Head]:
@@ -88,8 +98,14 @@ def _prompts(store: SessionStore, session: str, view: AgentView) -> tuple[str, .
     return tuple(r.data.text for r in records if r is not None and isinstance(r.data, UserMessage))
 
 
-def _usage(view: AgentView, model: str, last: Record | None) -> ContextUsage:
-    """The gauge before the model is known again: its window and fixed part are those of the last request."""
+def usage_of(view: AgentView, model: str, last: Record | None) -> ContextUsage:
+    """The gauge where the model is not known: its window and fixed part are those of the last request.
+
+    Args:
+        view: What the next request holds.
+        model: Its name.
+        last: The newest measurement, where there is one.
+    """
     window, measured = resolve_window(), None
     if last is not None and isinstance(last.data, UsageInfo):
         measured, known = last.data, last.data.usage

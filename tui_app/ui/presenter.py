@@ -17,7 +17,8 @@ from tui_app.context.events import (
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
 from tui_app.session.heads import Head, head_of
-from tui_app.session.preview import Preview
+from tui_app.session.preview import Preview, usage_of
+from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import Change, UserView
 from tui_app.ui.chat_state import ChatState, advance
 from tui_app.ui.outside import Outside
@@ -66,9 +67,15 @@ class Presenter:
         if shown is not None:
             self._transcript.replace(shown)
 
-    def remeasure(self, preview: Preview) -> None:
-        """Take title and gauge from the log once more, where another window has written it meanwhile."""
-        self.update(replace(self.state, title=preview.info.title, usage=preview.usage))
+    def remeasure(self, info: SessionInfo, measured: Record | None) -> None:
+        """Take title and gauge from the log once more, where another window has written it meanwhile.
+
+        Args:
+            info: The session's line in the list.
+            measured: The newest measurement in the log.
+        """
+        usage = usage_of(self.agent_view, info.model, measured)
+        self.update(replace(self.state, title=info.title, model=info.model, usage=usage))
 
     def on_typing(self, look: Callable[[], None]) -> None:
         """Have something looked at with every key in the prompt; it must cost next to nothing."""

@@ -51,7 +51,7 @@ async def _compaction(app: App[Any], session: ChatSession, entry: Entry, record:
         stayed=[e for e in entries if _carried(e) and e.seq < entry.seq and e.seq not in gone],
         can_undo=not session.read_only and entry.seq in (*standing[-1:], *undone[-1:]),
         diff=lambda: read_diff(session.launch.database, session.id, entry.seq),
-        checkpoint_text=lambda: read_checkpoint(done.checkpoint_path),
+        checkpoint_text=lambda: read_checkpoint(done),
     )
     choice = await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs))
     if choice == "undo":
@@ -74,9 +74,12 @@ def read_diff(database: Database, session: str, compaction: int) -> list[Differe
         store.close()
 
 
-def read_checkpoint(path: str) -> str:
-    """Text of a checkpoint file, or a sentence about why it cannot be read."""
+def read_checkpoint(done: CompactionComplete) -> str:
+    """Text of a checkpoint file; where that cannot be read, why not, and the summary as the log has it."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(done.checkpoint_path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        why = f"{done.checkpoint_path} is not on this machine: files stay where they were written."
     except OSError as error:
-        return f"The checkpoint file cannot be read: {error.strerror}."
+        why = f"The checkpoint file cannot be read: {error.strerror}."
+    return f"{why}\n\nThe summary, from the log:\n\n{done.summary}"
