@@ -1,7 +1,7 @@
 """A PostgreSQL cluster of its own: in a temporary folder, on loopback, as a user without rights.
 
-Needs the server of Debian's ``postgresql`` package. ``initdb`` refuses to run as root; then everything runs as that
-package's user ``postgres``. The server is a child process and is stopped by its number.
+Needs the server of Debian's ``postgresql`` package. ``initdb`` refuses to run as root; then everything runs as
+that package's user ``postgres``. The server is a child process and is stopped by its number.
 """
 
 import contextlib
@@ -46,8 +46,8 @@ class Cluster:
         _give(self.folder)
         subprocess.run(
             [
-                *_unprivileged(), str(_program("initdb")), "--pgdata", str(self.folder / "data"), "--username",
-                USER, "--pwfile", str(self.folder / "password"), "--auth", "scram-sha-256", "--encoding",
+                *_unprivileged(), str(_program("initdb")), "--pgdata", str(self.folder / "data"),
+                "--username", USER, "--pwfile", str(self.folder / "password"), "--auth", "scram-sha-256", "--encoding",
                 "UTF8", "--locale", "C", "--no-sync",
             ],
             check=True, stdout=subprocess.DEVNULL, cwd="/",
@@ -56,8 +56,8 @@ class Cluster:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         command = [
-            *_unprivileged(), str(_program("postgres")), "-D", str(self.folder / "data"), "-p", str(self.port),
-            "-h", "127.0.0.1", "-k", str(self.folder), "-F",
+            *_unprivileged(), str(_program("postgres")), "-D", str(self.folder / "data"), "-p",
+            str(self.port), "-h", "127.0.0.1", "-k", str(self.folder), "-F",
         ]  # fmt: skip
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/")
@@ -78,6 +78,13 @@ class Cluster:
             self._process.send_signal(how)
             self._process.wait(START_LIMIT_S)
             self._process = None
+
+    def cut(self, database: str) -> int:
+        """End every connection to a database from outside; how many there were."""
+        name = database.rpartition("/")[2]
+        with psycopg.connect(self.url("postgres"), autocommit=True) as db:
+            query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+            return len(db.execute(query, (name,)).fetchall())
 
     def database(self) -> str:
         """Make an empty database; its address."""

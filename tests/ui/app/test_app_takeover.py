@@ -190,6 +190,8 @@ async def test_a_command_takes_over_too(served: Desk, session: str, command: str
         lock.release()
         await deck.send(command)
         await deck.until(lambda: deck.app.chat.session.link.ready, "the agent side")
+        if command == "/context":
+            await deck.says("esc close")
         assert not deck.app.chat.session.read_only
 
 

@@ -31,11 +31,17 @@ class ServerFollower:
         with self._wire.told():
             self._listen()
 
+    @property
+    def _hears(self) -> bool:
+        """Whether the connection is the one that listens."""
+        return self._wire.alive and self._wire.backend == self._listening
+
     def wait(self, timeout_s: float) -> bool:
         """Wait for news of the session; after a lost connection there may always be some."""
         try:
-            if not self._wire.alive:
-                self._wire.renew()
+            if not self._hears:
+                if not self._wire.alive:
+                    self._wire.renew()
                 self._listen()
                 return True
             # All that has come is taken: several events of one moment are looked at once.
@@ -51,8 +57,7 @@ class ServerFollower:
         Raises:
             StorageError: if the server cannot be asked.
         """
-        with self._wire.told():
-            return holder_of(self._wire.db, self._session)
+        return self._wire.ask(lambda db: holder_of(db, self._session))
 
     def close(self) -> None:
         """Close the connection."""
@@ -60,3 +65,4 @@ class ServerFollower:
 
     def _listen(self) -> None:
         self._wire.db.execute(f"LISTEN {CHANNEL}".encode())
+        self._listening = self._wire.backend

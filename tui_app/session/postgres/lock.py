@@ -1,6 +1,6 @@
 """One writer for each session, over all machines: an advisory lock of the server, freed with its connection.
 
-The lock belongs to the very connection that writes: losing one is losing the other. Writing is fenced besides:
+The lock belongs to the very connection that writes: losing one is losing the other. Writing is fenced:
 whoever takes the lock raises the session's epoch, and a writer whose epoch has passed writes no more.
 """
 

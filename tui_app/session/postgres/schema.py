@@ -9,6 +9,8 @@ from tui_app.session.postgres.wire import Connection
 
 _TURN = 0x506C696D736F6C6C
 """Key of the lock under which one process at a time migrates: "Plimsoll"."""
+_THERE = "SELECT count(*) FROM pg_tables WHERE schemaname = 'plimsoll' AND tablename = 'version'"
+"""Asks the tables themselves: ``to_regclass`` answers from a cache that waiting for a lock does not renew."""
 
 _VERSION_1 = (
     """
@@ -51,7 +53,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1,)
 
 def version_of(db: Connection) -> int:
     """Version of the schema; 0 where there is nothing of ours yet."""
-    if _one(db, "SELECT to_regclass('plimsoll.version')::text") is None:
+    if not _one(db, _THERE):
         return 0
     return int(str(_one(db, "SELECT number FROM plimsoll.version")))
 
@@ -94,7 +96,7 @@ def migrate(db: Connection, server: Server) -> None:
 
 def _begin(db: Connection) -> None:
     # Asked first: who may only use a schema that somebody else has made may not say "if not exists" either.
-    if _one(db, "SELECT to_regnamespace('plimsoll')::text") is None:
+    if not _one(db, "SELECT count(*) FROM pg_namespace WHERE nspname = 'plimsoll'"):
         db.execute("CREATE SCHEMA plimsoll")
     db.execute("CREATE TABLE plimsoll.version (number integer NOT NULL)")
     db.execute("INSERT INTO plimsoll.version VALUES (0)")
