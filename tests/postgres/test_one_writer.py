@@ -12,11 +12,10 @@ from tests.postgres.conftest import Writer
 from tests.servers.postgres import Cluster
 from tui_app.context.events import Notice, SessionStart, UserMessage
 from tui_app.context.storage_errors import StorageError
-from tui_app.session.lock import SessionLocked
+from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.places import Server
 from tui_app.session.postgres import writing
 from tui_app.session.postgres.following import ServerFollower
-from tui_app.session.postgres.lock import Overtaken
 from tui_app.session.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.postgres
@@ -28,7 +27,7 @@ RACER = """
 import sys
 from pathlib import Path
 from tui_app.context.events import UserMessage
-from tui_app.session.lock import SessionLocked
+from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.places import Server, open_store
 store = open_store(Server(sys.argv[1]))
 print("ready", flush=True)

@@ -1,6 +1,6 @@
 """A PostgreSQL cluster of its own: in a temporary folder, on loopback, as a user without rights.
 
-Needs the server of Debian's ``postgresql`` package. ``initdb`` refuses to run as root; then everything runs as
+Needs the server of Debian's ``postgresql`` package. ``initdb`` refuses to run as root; then all runs as
 that package's user ``postgres``. The server is a child process and is stopped by its number.
 """
 
@@ -47,8 +47,8 @@ class Cluster:
         subprocess.run(
             [
                 *_unprivileged(), str(_program("initdb")), "--pgdata", str(self.folder / "data"),
-                "--username", USER, "--pwfile", str(self.folder / "password"), "--auth", "scram-sha-256", "--encoding",
-                "UTF8", "--locale", "C", "--no-sync",
+                "--username", USER, "--pwfile", str(self.folder / "password"), "--auth",
+                "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-sync",
             ],
             check=True, stdout=subprocess.DEVNULL, cwd="/",
         )  # fmt: skip

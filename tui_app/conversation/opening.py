@@ -49,6 +49,7 @@ from tui_app.conversation.switching import Carried, ModelSwitch
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SummaryWriters
+from tui_app.session.lock import Overtaken
 from tui_app.session.places import open_store
 from tui_app.session.ports import SessionStore, WriteLock
 from tui_app.session.store import SessionDeleted, SessionNotFound
@@ -98,8 +99,8 @@ class OpenSession:
             if self.store.info(session).messages == 0:
                 self.store.delete(session)
                 self.folder.remove()
-        except (SessionDeleted, SessionNotFound):
-            _log.info("the session was deleted meanwhile")
+        except (SessionDeleted, SessionNotFound, Overtaken) as error:
+            _log.info("the session is no longer ours to end: %s", error)
         finally:
             # Also where the log took no end: whoever watches must not wait for more.
             self.bus.close()

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from tui_app.context.storage_errors import StorageError
-from tui_app.session.lock import SessionLocked
+from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.postgres.wire import Connection, this_process
 from tui_app.session.postgres.writing import tell
 from tui_app.session.store import SessionDeleted
@@ -22,16 +22,6 @@ _HOLDERS = (
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     " AND ((classid::bigint << 32) | objid::bigint) = %s"
 )
-
-
-class Overtaken(StorageError):
-    """Another writer came while the connection was lost."""
-
-    def __init__(self, who: str) -> None:
-        super().__init__(
-            f"This session has been written by {who or 'another window'} while the connection was lost.",
-            "Nothing is lost. To go on with all of it, open the session again with /sessions.",
-        )
 
 
 def key_of(session: str) -> int:

@@ -10,6 +10,7 @@ import psycopg
 
 from tui_app.context.events import Payload, Record, SessionStart
 from tui_app.context.storage_errors import StorageError
+from tui_app.session.lock import Overtaken
 from tui_app.session.places import Server
 from tui_app.session.ports import Event
 from tui_app.session.postgres import lock as locks
@@ -153,13 +154,13 @@ class PostgresStore(PostgresReader):
             raise hold.lost
         with self._wire.told():
             if hold.backend != self._wire.backend and self._regain(hold) != hold.last:
-                raise self._end(hold, locks.Overtaken("this window, but unseen,"))
+                raise self._end(hold, Overtaken("this window, but unseen,"))
             try:
                 return write(self._wire.db)
             except psycopg.OperationalError:
                 if self._wire.alive:
                     raise
-            except (SessionDeleted, locks.Overtaken) as error:
+            except (SessionDeleted, Overtaken) as error:
                 raise self._end(hold, error) from None
             # The answer may be lost, and not what it was about: nobody but us can have written meanwhile.
             if self._regain(hold) == hold.last:
@@ -175,7 +176,7 @@ class PostgresStore(PostgresReader):
             self._wire.renew_within(_PATIENCE_S)
         try:
             return locks.take_again(self._wire.db, hold)
-        except (SessionDeleted, locks.Overtaken) as error:
+        except (SessionDeleted, Overtaken) as error:
             raise self._end(hold, error) from None
 
     def _end(self, hold: locks.Hold, why: StorageError) -> StorageError:
@@ -198,5 +199,5 @@ def _last(db: Connection, session: str, hold: locks.Hold | None) -> int:
     if row is None:
         raise SessionDeleted(session)
     if hold is not None and (int(str(row[0])), int(str(row[1]))) != (hold.last, hold.epoch):
-        raise locks.Overtaken(str(row[2]))
+        raise Overtaken(str(row[2]))
     return int(str(row[0]))
