@@ -1,4 +1,4 @@
-"""One writer for each session, over machines that die, connections that break and servers that start again."""
+"""One writer for each session, whatever dies, breaks or starts again: machines, connections, servers."""
 
 import signal
 import subprocess
@@ -157,7 +157,7 @@ def test_an_answer_lost_with_the_connection_is_not_written_twice(
                 lost.append(postgres.cut(server.url))
                 self._db.execute("SELECT 1")
 
-    monkeypatch.setattr(psycopg.Connection, "transaction", lambda db: Losing(db))
+    monkeypatch.setattr(psycopg.Connection, "transaction", lambda db: Losing(db))  # noqa: PLW0108 - a class would be no method
     record = store.append(session, UserMessage(text="once"), None, time=2.0)
     assert (record.seq, lost) == (2, [1])
     store.append(session, UserMessage(text="twice"), None, time=3.0)

@@ -98,7 +98,7 @@ def test_rights_that_are_missing_are_named(server: Server, postgres: Cluster) ->
     guest = Server(postgres.url(name, user="deckhand", password="hidden-word"))
     with pytest.raises(StorageError, match=r"we may not do this: permission denied .*owner must grant"):
         PostgresStore(guest)
-    with pytest.raises(StorageError, match="cannot be reached: .*password authentication failed") as told:
+    with pytest.raises(StorageError, match=r"cannot be reached: .*password authentication failed") as told:
         PostgresStore(Server(postgres.url(name, password="wrong-password")))
     assert "wrong-password" not in str(told.value)
 

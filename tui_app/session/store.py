@@ -17,18 +17,17 @@ from tui_app.context.events import (
     payload_from_json,
 )
 from tui_app.context.storage_errors import StorageError
+from tui_app.session import side_queries
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.database import connect
 from tui_app.session.heads import Head, first_line
 from tui_app.session.lock import WriterLock
 from tui_app.session.rows import plain, record_of, row_of
 from tui_app.session.sizes import count_messages, tokens_after, view_tokens
-from tui_app.session.stats import COUNTED, FIGURES
 from tui_app.session.visibility import MESSAGES
 
 _HEAD_COLUMNS = "seq, type, time, head"
 _ANY_MESSAGE = ", ".join("?" * len(MESSAGES))
-_FIGURES = ", ".join(f"'$.{name}'" for name in FIGURES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,22 +281,12 @@ class Store:
         return record_of(session, row) if row else None
 
     def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-        """Figures of the counted events behind a log number; their texts stay in the database."""
-        query = (
-            f"SELECT seq, type, json_extract(data, {_FIGURES}) FROM events"
-            f" WHERE session = ? AND seq > ? AND type IN ({', '.join('?' * len(COUNTED))}) ORDER BY seq"
-        )
-        for seq, kind, figures in self._db.execute(query, (session, after, *COUNTED)):
-            yield seq, kind, dict(zip(FIGURES, json.loads(figures), strict=True))
+        """Figures of the counted events behind a log number."""
+        return side_queries.figures(self._db, session, after)
 
     def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
         """Session, number, time and beginning of the prompts of a folder, newest first."""
-        query = (
-            "SELECT events.session, seq, time, substr(json_extract(data, '$.text'), 1, ?)"
-            " FROM events JOIN sessions ON sessions.id = events.session"
-            " WHERE cwd = ? AND type = ? ORDER BY time DESC, seq DESC LIMIT ?"
-        )
-        return self._db.execute(query, (chars, plain(cwd), UserMessage.TYPE, most)).fetchall()
+        return side_queries.prompts(self._db, cwd, most, chars)
 
 
 def _info(row: Sequence[Any]) -> SessionInfo:
