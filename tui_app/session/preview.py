@@ -2,6 +2,8 @@
 
 import sqlite3
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 from tui_app.context.events import (
     AssistantMessage,
@@ -117,15 +119,26 @@ def usage_of(view: AgentView, model: str, last: Record | None) -> ContextUsage:
     return tally.usage(window, fixed_part(view, measured), model=model)
 
 
+class Records(Protocol):
+    """Where whole events are read."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file they are in, where there is one."""
+
+    def record(self, session: str, seq: int, /) -> Record | None:
+        """One whole event."""
+
+
 class StoreBodies:
     """Full texts of rows, read when they become visible.
 
     Args:
-        store: Opened for reading on the caller's thread.
+        store: Where the events are.
         session: Whose rows.
     """
 
-    def __init__(self, store: SessionStore, session: str) -> None:
+    def __init__(self, store: Records, session: str) -> None:
         self._store = store
         self._session = session
 

@@ -82,10 +82,10 @@ class ChatSession:
         database = self.launch.database
         try:
             preview = await asyncio.to_thread(load_preview, database, self.id)
+            await self.bodies.attach(database, preview.info.id)
         except (SessionNotFound, sqlite3.Error):
             return  # opening it says so, with authority
         self.id = preview.info.id
-        self.bodies.attach(database, self.id)
         self.presenter.begin(preview)
 
     async def run(self) -> None:
@@ -107,6 +107,7 @@ class ChatSession:
         async for batch in self.link.records():
             if worker.is_cancelled:
                 return
+            self.bodies.note(batch)
             self.presenter.present(batch)
             for record in batch:
                 self._follow(record)
@@ -141,7 +142,7 @@ class ChatSession:
             finally:
                 started()
         database = self.launch.database
-        self.bodies.attach(database, self.id)
+        await self.bodies.attach(database, self.id)
         self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
         if taken_over:
             preview = await asyncio.to_thread(load_preview, database, self.id)
