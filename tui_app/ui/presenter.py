@@ -9,6 +9,7 @@ from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
     CompactionProposed,
+    Error,
     MemoryPressure,
     Record,
     TurnEnd,
@@ -20,7 +21,7 @@ from tui_app.session.heads import Head, head_of
 from tui_app.session.preview import Preview, usage_of
 from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import Change, UserView
-from tui_app.ui.chat_state import ChatState, advance
+from tui_app.ui.chat_state import ChatState, advance, saying
 from tui_app.ui.outside import Outside
 from tui_app.ui.widgets.chat_pane import ChatPane
 
@@ -86,6 +87,9 @@ class Presenter:
         state = self.state
         for record in records:
             state = advance(state, record.data, time.monotonic())
+            if isinstance(record.data, Error) and not record.seq:
+                # What the log did not take has no row of its own.
+                state = saying(state, record.data.message)
             self._draw(record)
         self.update(state)
 

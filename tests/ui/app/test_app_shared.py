@@ -84,6 +84,7 @@ async def test_a_cut_connection_is_said_and_the_prompt_stays(
             await deck.until(lambda: deck.app.chat.session.state.notices, "a notice")
             await deck.idle()
             assert deck.editor.text == "are you there?"
+            assert "cannot be reached" in deck.status
             await deck.press("f2")
             await deck.says("cannot be reached")
             await deck.press("escape")
