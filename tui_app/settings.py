@@ -94,6 +94,12 @@ class Settings:
     """Commands that run when something happens: the event to its hooks, in order."""
     review_compactions: bool = False
     """Whether the summary of a compaction by hand is shown, to be edited, before it is applied."""
+    thinking: str = "default"
+    """How much models think before they answer; ``default`` leaves it to them."""
+    retries: int = 4
+    """How often a request that failed for a reason that passes is sent again by itself; 0 never."""
+    fallback_models: str = ""
+    """Models to go on with, comma-separated, when the session's own cannot answer; empty for none."""
     summary_timeout_s: float = 120.0
     """Seconds a summary request may take before the compaction fails."""
     memory_limit_mb: int = 1024

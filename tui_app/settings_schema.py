@@ -63,6 +63,12 @@ RULES: Mapping[str, Rule] = {
     ),
     "hooks": HOOKS,
     "review_compactions": Flag(),
+    "thinking": Choice(("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")),
+    "retries": Number(0, 20, "a whole number of tries, or 0 for none", whole=True),
+    "fallback_models": Text(
+        r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?",
+        "models as provider:name, separated by commas",
+    ),
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
     "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "provider_compaction": Flag(),

@@ -11,11 +11,12 @@ from pydantic_ai.messages import (
     ModelResponse,
     TextPart,
     ToolCallPart,
+    UserPromptPart,
 )
 
 from tests.context.governor_kit import Heard, Provider, plain_counter
 from tests.context.validity import as_bytes, complaints, system_prompts
-from tui_app.context import ContextGovernor, Policy
+from tui_app.context import PRESETS, ContextGovernor, Policy
 from tui_app.context.events import CompactionComplete, CompactionStart, UsageInfo
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import OFF
@@ -119,6 +120,24 @@ async def test_one_instance_serves_many_conversations_at_once() -> None:
         text = as_bytes(history).decode()
         assert word in text
         assert sum(fruit in text for fruit in ("apple", "pear", "plum")) == 1
+
+
+@pytest.mark.parametrize("policy", PRESETS.values(), ids=list(PRESETS))
+async def test_six_conversations_with_tools_at_once_end_under_every_policy(policy: Policy) -> None:
+    provider = Provider(8_000)
+
+    def read_then_answer(number: int) -> ModelResponse:
+        asked = any(isinstance(part, UserPromptPart) for part in provider.sent[-1][-1].parts)
+        part = ToolCallPart("read", {"n": number}, f"id-{number}") if asked else TextPart(f"seen {number}")
+        return ModelResponse([part])
+
+    provider.reply = read_then_answer
+    agent = Agent(provider, capabilities=[ContextGovernor(policy)])
+    agent.tool_plain(lambda n: f"file {n}\n" + "a line of the file\n" * 150, name="read")
+    histories = await asyncio.gather(*(talk(agent, 25, first=f"The number is {n}0{n}.") for n in range(6)))
+    assert len(histories) == 6
+    assert len(provider.sent) == 6 * 25 * 2
+    assert all(provider.real(sent) <= 8_000 for sent in provider.sent)
 
 
 async def test_a_conversation_goes_on_from_json() -> None:

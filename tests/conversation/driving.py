@@ -40,7 +40,7 @@ class Desk:
     def opening(self, *, session: str = "", model: str = "local:scripted", **settings: object) -> Opening:
         """What is needed to open a session."""
         return Opening(
-            settings=Settings(endpoints=self.endpoints, **settings),  # type: ignore[arg-type]
+            settings=Settings(endpoints=self.endpoints, **{"retries": 0, **settings}),  # type: ignore[arg-type]
             paths=Paths.from_env({"PLIMSOLL_HOME": str(self.home)}),
             env=self.env,
             cwd=self.cwd,

@@ -18,6 +18,7 @@ from tui_app.context.render import message_text
 from tui_app.conversation.attaching import (
     MAX_BYTES,
     MAX_FILES,
+    MAX_PICTURE,
     Attached,
     Attachment,
     OnlyNamed,
@@ -136,3 +137,60 @@ async def test_the_content_reaches_the_model_and_is_counted_as_attachment(
         opened.conversation.submit(Prompt("And now?"))
         await opened.conversation.settle()
     assert "The tide turns at noon." in str(server.journal[1]["messages"])
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("head", "media_type"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\0\0\0\0WEBP", "image/webp"),
+    ],
+)
+def test_a_picture_is_known_by_its_content_not_by_its_name(
+    tmp_path: Path, head: bytes, media_type: str
+) -> None:
+    (tmp_path / "chart.txt").write_bytes(head + b"\0" * 99)
+    (found,) = read(tmp_path, "chart.txt")
+    assert isinstance(found, Attached)
+    assert (found.media_type, found.picture[: len(head)], found.tokens) == (media_type, head, 1_200)
+
+
+def test_a_picture_may_be_larger_than_a_text_but_not_endless(tmp_path: Path) -> None:
+    (tmp_path / "chart.png").write_bytes(PNG)
+    (tmp_path / "huge.png").write_bytes(PNG + b"\0" * MAX_PICTURE)
+    (tmp_path / "none.png").write_bytes(b"\0\1\2")
+    chart, huge, none = read(tmp_path, "chart.png", "huge.png", "none.png")
+    assert isinstance(chart, Attached)
+    assert chart.picture == PNG
+    assert isinstance(huge, OnlyNamed)
+    assert huge.why == "the picture is larger than 5 MB"
+    assert isinstance(none, OnlyNamed)
+
+
+async def test_a_picture_reaches_the_model_is_counted_and_survives_a_restart(
+    desk: Desk, server: FakeOpenAI
+) -> None:
+    server.add(Text("A chart."), Text("Still a chart."))
+    (desk.cwd / "chart.png").write_bytes(PNG)
+    async with desk.session() as opened:
+        opened.conversation.submit(Prompt("What is in @chart.png?", files=("chart.png",)))
+        await opened.conversation.settle()
+        session = opened.conversation.session
+        records = [record for record, _ in opened.store.records(session)]
+        (said,) = of(records, UserMessage)
+        assert said.attachments == ("chart.png",)
+        assert 1_200 <= said.tokens["attachments"] < 1_300
+    async with desk.session(session=session) as opened:
+        opened.conversation.submit(Prompt("And now?"))
+        await opened.conversation.settle()
+    for request in server.journal:
+        (asked,) = (each for each in request["messages"] if isinstance(each["content"], list))
+        text, label, picture = asked["content"]
+        assert text["text"] == "What is in @chart.png?"
+        assert label["text"] == '[Attached picture "chart.png":]'
+        assert picture["image_url"]["url"].startswith("data:image/png;base64,iVBOR")

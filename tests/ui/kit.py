@@ -37,7 +37,7 @@ class Desk:
     home: Path
     cwd: Path
     env: dict[str, str] = field(default_factory=dict)
-    settings: Settings = field(default_factory=lambda: Settings(animations=False))
+    settings: Settings = field(default_factory=lambda: Settings(animations=False, retries=0))
 
     @property
     def paths(self) -> Paths:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from pydantic_ai.models import Model, infer_model, known_model_names
 from pydantic_ai.profiles import ModelProfile
 
 from tui_app.agent.discovery import USUAL_PORTS, NoAnswer, ask_listing, local_base_url
+from tui_app.agent.gguf import NoLlama, UnusableFile, gguf_model
 from tui_app.agent.offline.model import OfflineModel
 from tui_app.agent.providers import (
     anthropic_provider,
@@ -43,8 +45,8 @@ def build_model(
     """Make the model that a name stands for.
 
     Args:
-        name: ``offline:extractive``, ``ENDPOINT:model``, a local server's such as ``lmstudio:model``, or
-            any pydantic-ai name such as ``openai:gpt-5.2``.
+        name: ``offline:extractive``, ``gguf:PATH``, ``ENDPOINT:model``, a local server's such as
+            ``lmstudio:model``, or any pydantic-ai name such as ``openai:gpt-5.2``.
         env: Where keys and addresses are looked up.
         endpoints: The user's own servers, by name. They go before names of the same prefix.
 
@@ -55,11 +57,22 @@ def build_model(
     prefix, _, rest = name.partition(":")
     if name == OFFLINE:
         return OfflineModel()
+    if prefix == "gguf" and rest:
+        return _file_model(Path(rest).expanduser())
     if prefix in endpoints and rest:
         return _endpoint_model(endpoints[prefix], rest, env)
     if prefix in USUAL_PORTS and rest and not env.get(_OWN_VARIABLE.get(prefix, ""), ""):
         return _compatible(prefix, local_base_url(USUAL_PORTS[prefix]), "", rest, None)
     return _vendor_model(name, prefix, env, endpoints)
+
+
+def _file_model(path: Path) -> Model[Any]:
+    try:
+        return gguf_model(path)
+    except NoLlama as error:
+        raise ModelNotReady(str(error)) from error
+    except UnusableFile as error:
+        raise UnknownModel(str(error)) from error
 
 
 def known_window(model: Model[Any]) -> int | None:

@@ -14,6 +14,8 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    OutputToolCallEvent,
+    OutputToolResultEvent,
     PartDeltaEvent,
     PartStartEvent,
     RetryPromptPart,
@@ -89,14 +91,16 @@ class Recorder(AbstractCapability[Any]):
                 self._streamed(AssistantDelta(text=text))
             case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
                 self._streamed(AssistantDelta(thinking=text))
-            case FunctionToolCallEvent(part=ToolCallPart() as call):
+            case FunctionToolCallEvent(part=call) | OutputToolCallEvent(part=call):
                 self._called[call.tool_call_id] = monotonic()
                 self.journal.append(
                     ToolCall(
                         tool_call_id=call.tool_call_id, name=call.tool_name, args=call.args_as_json_str()
                     )
                 )
-            case FunctionToolResultEvent(part=ToolReturnPart() | RetryPromptPart() as part):
+            case FunctionToolResultEvent(part=part) | OutputToolResultEvent(part=part) if isinstance(
+                part, ToolReturnPart | RetryPromptPart
+            ):
                 self.result(part)
 
     def answer(self, response: ModelResponse) -> None:

@@ -21,6 +21,8 @@ class ModelShelf:
     env: Mapping[str, str]
     endpoints: Mapping[str, Endpoint]
     limits: Limits
+    ready: Mapping[str, Model] = field(default_factory=dict)
+    """Models that somebody else has made, by name."""
     _unanswered: set[str] = field(default_factory=set)
     """Names of models whose server did not answer when it was asked last."""
     _models: dict[str, Model] = field(default_factory=dict)
@@ -53,7 +55,11 @@ class ModelShelf:
 
     async def _build(self, name: str) -> Model:
         try:
-            model = await asyncio.to_thread(build_model, name, endpoints=self.endpoints, env=self.env)
+            model: Model = (
+                self.ready[name]
+                if name in self.ready
+                else await asyncio.to_thread(build_model, name, endpoints=self.endpoints, env=self.env)
+            )
             await self._learn_window(name, model)
             self._models[name] = model
             return model

@@ -1,13 +1,17 @@
 """Running one turn: from the log's view to the model and its tools, until it is done, cancelled or failed."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
-from pydantic_ai import Agent, CancellationToken
+from pydantic_ai import CancellationToken, RunContext
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings, ThinkingLevel
+from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
 from tui_app.agent.recorder import Recorder
@@ -26,14 +30,27 @@ class TurnResult:
     error: Exception | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Additions:
+    """What each run of an agent of somebody else is given on top of its own."""
+
+    deps: Any = None
+    instructions: Sequence[str | Callable[[RunContext[Any]], Awaitable[str]]] = ()
+    toolsets: Sequence[AbstractToolset[Any]] = ()
+    capabilities: Sequence[AbstractCapability[Any]] = ()
+
+
 @dataclass(slots=True)
 class TurnRunner:
     """Drives an agent through the turns of one conversation, one at a time."""
 
-    agent: Agent[None, Any]
+    agent: AbstractAgent[Any, Any]
     recorder: Recorder
     conversation_id: str = ""
     """Id under which all turns belong together in spans."""
+    added: Additions = field(default_factory=Additions)
+    thinking: str = "default"
+    """How much the model thinks, as the setting ``thinking`` has it."""
     _token: CancellationToken | None = None
 
     @property
@@ -65,6 +82,11 @@ class TurnRunner:
                 conversation_id=self.conversation_id or None,
                 cancellation_token=token,
                 usage_limits=UsageLimits(request_limit=MAX_REQUESTS),
+                model_settings=_thinking(self.thinking),
+                deps=self.added.deps,
+                instructions=self.added.instructions or None,
+                toolsets=self.added.toolsets or None,
+                capabilities=self.added.capabilities or None,
             )
             async with events as stream:
                 async for _event in stream:
@@ -99,6 +121,12 @@ class TurnRunner:
                     outcome="interrupted",
                 )
             )
+
+
+def _thinking(level: str) -> ModelSettings | None:
+    if level == "default":
+        return None
+    return ModelSettings(thinking=False if level == "off" else cast("ThinkingLevel", level))
 
 
 def open_calls(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:

@@ -162,6 +162,16 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_agent(parser: argparse.ArgumentParser) -> None:
+    """Let a command drive an agent of the person's own."""
+    parser.add_argument(
+        "--agent",
+        metavar="M:A",
+        default="",
+        help="your own pydantic-ai agent as module:attribute or file.py:attribute",
+    )
+
+
 def add_session(parser: argparse.ArgumentParser) -> None:
     """Let a command take the id of a session."""
     parser.add_argument("id", metavar="ID", help="id of the session, or the beginning of it")

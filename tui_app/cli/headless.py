@@ -1,6 +1,7 @@
 """One turn without a screen: driven by the same conversation, shown as text or as JSON lines."""
 
 import asyncio
+import math
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -15,10 +16,12 @@ from tui_app.context.events import (
     HookRan,
     MemoryPressure,
     Notice,
+    Payload,
     Record,
     ToolCall,
     ToolResult,
     TurnEnd,
+    TurnRetry,
 )
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.conversation.bus import Subscription
@@ -37,13 +40,13 @@ class RecordView(Protocol):
 
 
 class JsonView:
-    """Every stored event and the end of the turn, one JSON object a line."""
+    """Every stored event, pauses before another try, and the end of the turn, one JSON object a line."""
 
     def show(self, record: Record) -> None:
         """Print one event."""
         if isinstance(record.data, Error):
             record = replace(record, data=replace(record.data, hint=for_shell(record.data.hint)))
-        if record.data.STORED or isinstance(record.data, TurnEnd):
+        if record.data.STORED or isinstance(record.data, TurnEnd | TurnRetry):
             print_json(record.to_json())
 
 
@@ -68,18 +71,9 @@ class AnswerView:
             case ToolResult(tool_call_id=call, name=name, text=text, outcome=outcome):
                 title = self._calls.pop(call, name)
                 tell(f"  {title}, {result_note(name, text, outcome)}")
-            case CompactionComplete() as complete:
-                tell(f"Compaction {complete.outcome}: {compaction_title(complete)}")
-            case Error(message=message, hint=hint):
-                tell(f"{message} {for_shell(hint)}".strip())
-            case HookRan(outcome=outcome) as ran if outcome != "ok":
-                tell(f"  {hook_title(ran)}")
-            case Notice(text=text):
-                tell(text)
-            case MemoryPressure() as short:
-                tell(pressure_text(short))
             case _:
-                pass
+                if line := _told(record.data):
+                    tell(line)
 
     def _answered(self, text: str) -> None:
         """End a streamed answer with a line break; print one whole that did not stream."""
@@ -88,6 +82,26 @@ class AnswerView:
         elif self._streamed:
             say()
         self._streamed = False
+
+
+def _told(payload: Payload) -> str:
+    """What is said of an event beside the answer; empty where nothing is."""
+    match payload:
+        case CompactionComplete():
+            return f"Compaction {payload.outcome}: {compaction_title(payload)}"
+        case Error(message=message, hint=hint):
+            return f"{message} {for_shell(hint)}".strip()
+        case HookRan(outcome=outcome) if outcome != "ok":
+            return f"  {hook_title(payload)}"
+        case TurnRetry(attempt=attempt, attempts=attempts):
+            pause = f"{math.ceil(payload.wait_s)} s"
+            return f"{payload.reason} Trying again in {pause}, try {attempt} of {attempts}."
+        case Notice(text=text):
+            return text
+        case MemoryPressure():
+            return pressure_text(payload)
+        case _:
+            return ""
 
 
 @dataclass(slots=True)

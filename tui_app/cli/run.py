@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tui_app.cli.command import Command, Program, add_json, add_model, add_policy, add_window
+from tui_app.cli.command import Command, Program, add_agent, add_json, add_model, add_policy, add_window
 from tui_app.cli.exits import WrongUsage
 from tui_app.cli.output import tell
 from tui_app.ui.safe_text import one_line
@@ -23,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cwd", metavar="DIR", help="folder to work in (default: the current one)")
     add_window(parser)
     add_policy(parser)
+    add_agent(parser)
     add_json(parser)
 
 
@@ -45,6 +46,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         session=session,
         model=args.model or "",
         policy=args.policy or "",
+        agent=args.agent,
     )
     return run_until_signal(run_turn(opening, prompt, JsonView() if args.json else AnswerView()))
 

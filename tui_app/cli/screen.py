@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from tui_app.cli.command import Program, add_model, add_policy
+from tui_app.cli.command import Program, add_agent, add_model, add_policy
 from tui_app.cli.exits import CommandFailed
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_model(parser)
     add_policy(parser)
+    add_agent(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--continue", dest="latest", action="store_true", help="go on with the last session of this folder"
@@ -59,6 +60,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         session=session,
         model=args.model or "",
         policy=args.policy or "",
+        agent=args.agent,
         flags={**flags, "model": args.model},
         pick_session=args.resume == "",
     )

@@ -4,23 +4,35 @@ Nothing here loads the agent side, so that the editor can say beforehand what a 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
+from tui_app.context.images import IMAGE_TOKENS, image_type
 
 MAX_BYTES = 128 * 1024
 """A larger file is only named: the model can read the parts that it needs."""
+MAX_PICTURE = 5 * 1024 * 1024
+"""Bytes of a picture at most; providers refuse larger ones."""
 MAX_FILES = 16
 """Files that one prompt brings along at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A text file whose content goes along."""
+    """A text file or a picture whose content goes along."""
 
     path: str
-    text: str
+    text: str = ""
+    picture: bytes = field(default=b"", repr=False)
+    """As it is on disk; empty for text."""
+    media_type: str = ""
+    """Of the picture, such as ``image/png``."""
+
+    @property
+    def tokens(self) -> int:
+        """About how many it adds to a request."""
+        return IMAGE_TOKENS if self.picture else max(1, -(-len(self.text) // 4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +89,20 @@ def _read(workspace: Workspace, path: str) -> Attachment:
         return OnlyNamed(path, f"it cannot be read ({error.strerror})")
 
 
+def _picture(path: str, data: bytes, media_type: str) -> Attachment:
+    if len(data) > MAX_PICTURE:
+        return OnlyNamed(path, f"the picture is larger than {MAX_PICTURE // 1024 // 1024} MB")
+    return Attached(path, picture=data, media_type=media_type)
+
+
 def _content(path: str, real: Path) -> Attachment:
     size = real.stat().st_size
     with open_regular(real) as file:
         data = file.read(MAX_BYTES + 1)
+        if media_type := image_type(data):
+            data += file.read(MAX_PICTURE + 1 - len(data))
+    if media_type:
+        return _picture(path, data, media_type)
     if len(data) > MAX_BYTES:
         size = max(size, len(data))
         return OnlyNamed(

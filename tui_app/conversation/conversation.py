@@ -159,9 +159,9 @@ class Conversation:
         """Stop the turn or compaction under way at once; what waits stays, paused."""
         self._queue.pause()
         self._models.cancel()
-        if self._turns.runner.running:
+        if self._turns.attempts.running:
             self._compactions.cancel_awaited()
-            self._turns.runner.cancel()
+            self._turns.attempts.cancel()
         else:
             self._compactions.cancel()
         self._show_queue()

@@ -3,36 +3,29 @@
 import logging
 import sqlite3
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
-from pydantic_ai import Agent
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.models import Model
 
 from tui_app.agent.errors import describe_error
-from tui_app.agent.instructions import system_instructions
-from tui_app.agent.recorder import Recorder
+from tui_app.agent.own_agent import OwnAgent, load_agent
 from tui_app.agent.shelf import ModelShelf
-from tui_app.agent.tools.toolset import build_toolset
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.agent.turn import TurnRunner
 from tui_app.context.compactor import Compactor
 from tui_app.context.encodings import TextCounter, encoding_name
 from tui_app.context.events import SessionStart
-from tui_app.context.governor import ContextGovernor
 from tui_app.context.learnt import LearntModels
 from tui_app.context.limits import Limits
 from tui_app.context.policy import Policy
-from tui_app.context.stages.relief import Surroundings
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.tokens import TokenCounter
+from tui_app.conversation.agents import Governed, build_runner
+from tui_app.conversation.attempts import attempts
 from tui_app.conversation.bus import EventBus
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.files_on_disk import FilesOnDisk
 from tui_app.conversation.hooks.environment import keys_in, without_keys
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.hooks.process import Runner
@@ -40,12 +33,10 @@ from tui_app.conversation.hooks.tools import ToolHooks
 from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.policy_change import PolicySwitch, policy_of
-from tui_app.conversation.provider_compaction import ProviderCompaction
 from tui_app.conversation.request import Opening
-from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.standing_files import StandingFiles
-from tui_app.conversation.switching import Carried, ModelSwitch
+from tui_app.conversation.switching import ModelSwitch
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SummaryWriters
@@ -118,6 +109,7 @@ def open_session(opening: Opening) -> OpenSession:
         SessionNotFound: if the id fits no session.
         SessionLocked: if another process writes it.
         SettingsError: if the policy is unknown.
+        UnusableAgent: if the person's own agent cannot be used.
         StorageError: if the disk is full, or the sessions cannot be used where they are.
         sqlite3.DatabaseError: if the sessions file cannot be used for another reason.
         OSError: if the session's folder cannot be made.
@@ -137,14 +129,16 @@ def _open(opening: Opening) -> OpenSession:
     policy = choose_policy(settings, opening.policy)
     paths.ensure()
     with ExitStack() as undo:
+        own = load_agent(opening.agent, opening.cwd) if opening.agent else None
         store = open_store(opening.database)
         undo.callback(store.close)
-        model = opening.model or resolve_model(settings, opening.env)
+        asked = opening.model or (own.model_name if own else "")
+        model = asked or resolve_model(settings, opening.env)
         if opening.session:
             info = store.info(opening.session)
             session = info.id
             policy = policy_of(store, session, settings, opening.policy)
-            model = opening.model or info.model or model
+            model = asked or info.model or model
             recorded = model if opening.passing else info.model
             folder = SessionFolder(paths.sessions_dir / session)
         else:
@@ -155,7 +149,7 @@ def _open(opening: Opening) -> OpenSession:
             undo.callback(folder.remove)
         lock = store.lock(session, folder.lock_file)
         undo.callback(lock.release)
-        opened = _assemble(opening, policy, _Place(store, session, folder, lock, model, recorded))
+        opened = _assemble(opening, policy, _Place(store, session, folder, lock, model, recorded, own))
         undo.pop_all()
     return opened
 
@@ -171,12 +165,50 @@ class _Place:
     model: str
     recorded: str
     """The model it went on with until now."""
+    own: OwnAgent | None
+    """The person's own agent."""
 
 
 def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     bus, text = EventBus(), TextCounter(encoding_name(place.model))
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
-    shelf = ModelShelf(opening.env, opening.settings.endpoints, limits)
+    shelf = ModelShelf(opening.env, opening.settings.endpoints, limits, _ready(place.own))
+    history = _history(place, text, bus)
+    telemetry = start_telemetry(opening.settings.telemetry.get("otlp_endpoint", "off"), opening.env)
+    writers = _writers(opening, history, shelf, text, telemetry)
+    hooks = _hooks(opening, history)
+    bus.listen(hooks.heard)
+    compactor = _compactor(opening, policy, place, writers, hooks)
+    governed = Governed(
+        writers=writers,
+        compactor=compactor,
+        limits=limits,
+        provider_compaction=opening.settings.provider_compaction,
+        around=[ToolHooks(hooks), *telemetry.capabilities()],
+    )
+    runner, carried = build_runner(governed, opening.cwd, place.own)
+    runner.thinking = opening.settings.thinking
+    # A killed process may have left an index that counts a checkpoint never applied.
+    history.sync_files()
+    compactions = Compactions(history, compactor, runner)
+    models = ModelSwitch(history, shelf, text, compactions, carried, place.recorded)
+    turns = Turns(history, attempts(opening.settings, runner, models), Workspace(opening.cwd))
+    conversation = Conversation(
+        history=history,
+        turns=turns,
+        compactions=compactions,
+        models=models,
+        policies=PolicySwitch(history, compactions, opening.settings),
+        hooks=hooks,
+        bus=bus,
+    )
+    memory = MemoryGuard(conversation, opening.settings.memory_limit_mb)
+    return OpenSession(
+        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory
+    )
+
+
+def _history(place: _Place, text: TextCounter, bus: EventBus) -> SessionHistory:
     history = SessionHistory(
         store=place.store,
         session=place.session,
@@ -186,30 +218,13 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         model=place.model,
     )
     history.load()
-    telemetry = start_telemetry(opening.settings.telemetry.get("otlp_endpoint", "off"), opening.env)
-    writers = _writers(opening, history, shelf, text, telemetry)
-    hooks = _hooks(opening, history)
-    bus.listen(hooks.heard)
-    compactor = _compactor(opening, policy, place, writers, hooks)
-    around = [ToolHooks(hooks), *telemetry.capabilities()]
-    runner, carried = _runner(opening, place, compactor, limits, writers, around)
-    turns = Turns(history, runner, Workspace(opening.cwd))
-    # A killed process may have left an index that counts a checkpoint never applied.
-    history.sync_files()
-    compactions = Compactions(history, compactor, runner)
-    conversation = Conversation(
-        history=history,
-        turns=turns,
-        compactions=compactions,
-        models=ModelSwitch(history, shelf, text, compactions, carried, place.recorded),
-        policies=PolicySwitch(history, compactions, opening.settings),
-        hooks=hooks,
-        bus=bus,
-    )
-    memory = MemoryGuard(conversation, opening.settings.memory_limit_mb)
-    return OpenSession(
-        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory
-    )
+    return history
+
+
+def _ready(own: OwnAgent | None) -> dict[str, Model]:
+    """Models that need not be made: the one that the person's agent brings along."""
+    model = own.model if own is not None else None
+    return {} if own is None or model is None else {own.model_name: model}
 
 
 def _writers(
@@ -253,40 +268,3 @@ def _hooks(opening: Opening, history: SessionHistory) -> Hooks:
         resumed=bool(opening.session),
         report=history.report,
     )
-
-
-def _runner(
-    opening: Opening,
-    place: _Place,
-    compactor: Compactor,
-    limits: Limits,
-    writers: SummaryWriters,
-    around: Sequence[AbstractCapability[Any]],
-) -> tuple[TurnRunner, Carried]:
-    """The agent with its tools and its governor, and what it adds to every request."""
-    history = writers.history
-    own = (place.folder.tool_outputs, place.folder.conversation_history)
-    instructions = system_instructions(opening.cwd, *own)
-    workspace = Workspace(opening.cwd, extra=own)
-    files = FilesOnDisk(workspace)
-    tools = build_toolset(workspace, SessionSearch(place.store, place.session))
-    recorder = Recorder(history)
-    provider = ProviderCompaction(history, compactor, wanted=opening.settings.provider_compaction)
-    governor = ContextGovernor(
-        compactor.policy,
-        history=history,
-        compactor=compactor,
-        counter=history.counter,
-        limits=limits,
-        surroundings=Surroundings(checksum=files.checksum, contains=files.contains, digest=writers.digest),
-    )
-    agent: Agent[None, str] = Agent(
-        None,
-        name="plimsoll",
-        instructions=instructions,
-        toolsets=[tools],
-        capabilities=[provider, governor, recorder, *around],
-        retries=2,
-    )
-    definitions = [tool.tool_def for tool in tools.tools.values()]
-    return TurnRunner(agent, recorder, place.session), Carried(instructions, definitions)

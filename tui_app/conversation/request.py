@@ -23,6 +23,8 @@ class Opening:
     """Overrides the session's or the settings' model."""
     policy: str = ""
     """Overrides the policy chosen in the session, or the one that is set."""
+    agent: str = ""
+    """The person's own agent as ``module:attribute``; empty is ours."""
     passing: bool = False
     """The model is for this opening alone: the session goes on with its own afterwards."""
 

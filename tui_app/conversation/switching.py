@@ -1,12 +1,10 @@
 """Changing the model of a conversation: what a smaller window means, in numbers, and the change itself."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import Model
-from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.shelf import ModelShelf, why_unavailable
 from tui_app.context.encodings import TextCounter
@@ -14,9 +12,9 @@ from tui_app.context.events import ModelChange, Notice
 from tui_app.context.items import Item, is_prompt
 from tui_app.context.planner import Plan, irreducible_floor, plan_compaction
 from tui_app.context.policy import Policy
-from tui_app.context.tokens import TokenCounter
 from tui_app.context.truncator import truncate
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.context.usage import ContextUsage, ContextWindow
+from tui_app.conversation.carried import Carried
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Switch
@@ -46,18 +44,6 @@ class SwitchForecast:
     """Tokens left out of each request when it is cut."""
     keeps_turns: int
     """Prompts still in a request that is cut."""
-
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """What every request of a conversation carries beside its messages."""
-
-    instructions: str
-    tools: Sequence[ToolDefinition]
-
-    def tokens(self, counter: TokenCounter) -> Breakdown:
-        """Its size, without any factor."""
-        return counter.carried(self.instructions, self.tools)
 
 
 @dataclass(slots=True)

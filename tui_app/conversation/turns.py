@@ -5,18 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai.messages import ModelRequest, UserContent, UserPromptPart
 from pydantic_ai.models import Model
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.agent.turn import TurnRunner, open_calls
-from tui_app.context.attachments import file_content
+from tui_app.agent.turn import open_calls
+from tui_app.context.attachments import file_content, picture_content
 from tui_app.context.events import Error, Notice, SessionRewind, TurnEnd, UserMessage
-from tui_app.context.items import Item, to_messages
+from tui_app.context.items import Item
 from tui_app.context.limits import most
 from tui_app.context.usage import ContextWindow
 from tui_app.conversation.attaching import Attached, Attachment, read_attachments
+from tui_app.conversation.attempts import Attempts
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Prompt
 
@@ -26,7 +27,7 @@ class Turns:
     """Runs the turns of one conversation."""
 
     history: SessionHistory
-    runner: TurnRunner
+    attempts: Attempts
     workspace: Workspace
     """Where attached files are read."""
 
@@ -50,7 +51,7 @@ class Turns:
             attachments=tuple(file.path for file in files),
         )
         sent = history.append(said, request)
-        result = await self.runner.run(to_messages(history.items()), model)
+        result = await self.attempts.run(model)
         self.close_open_calls()
         duration = round(monotonic() - started, 3)
         if result.error is None:
@@ -70,7 +71,7 @@ class Turns:
 
     def close_open_calls(self) -> None:
         """Answer the calls of the newest answer whose tools never finished; also after a killed process."""
-        self.runner.close_calls(open_calls(self.history.newest()))
+        self.attempts.runner.close_calls(open_calls(self.history.newest()))
 
     def _failed(self, error: Exception, text: str, prompt: int) -> str:
         """Report a failure.
@@ -96,9 +97,13 @@ class Turns:
 def _request(text: str, files: Sequence[Attached]) -> ModelRequest:
     if not files:
         return ModelRequest(parts=[UserPromptPart(text)])
-    return ModelRequest(
-        parts=[UserPromptPart([text, *(file_content(file.path, file.text) for file in files)])]
-    )
+    return ModelRequest(parts=[UserPromptPart([text, *(piece for file in files for piece in _pieces(file))])])
+
+
+def _pieces(file: Attached) -> Sequence[UserContent]:
+    if file.picture:
+        return picture_content(file.path, file.picture, file.media_type)
+    return [file_content(file.path, file.text)]
 
 
 def too_large(window: ContextWindow, requested: int) -> Error:

@@ -27,6 +27,7 @@ from tui_app.context.events import (
     ToolCall,
     ToolResult,
     TurnEnd,
+    TurnRetry,
     TurnStart,
     UserMessage,
 )
@@ -121,6 +122,8 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return replace(
                 state, turn=True, turn_started=now, streamed=0, unlogged=0, stopped=None, status=status
             )
+        case TurnRetry():
+            return replace(state, unlogged=0, status=_unless_compacting(state, _pausing(payload, now)))
         case AssistantDelta(text=text, thinking=thinking):
             size = len(text) + len(thinking)
             streamed, unlogged = state.streamed + size, state.unlogged + size
@@ -153,6 +156,13 @@ def _after(state: ChatState, outcome: str) -> Status:
 
 def _waiting(state: ChatState) -> Status:
     return Status(kind="connecting", started=state.turn_started, model=state.model)
+
+
+def _pausing(retry: TurnRetry, now: float) -> Status:
+    nth = f"try {retry.attempt} of {retry.attempts}"
+    return Status(
+        kind="pausing", started=now, wait_s=retry.wait_s, text=one_line(retry.reason, 200), notes=(nth,)
+    )
 
 
 def _unless_compacting(state: ChatState, status: Status) -> Status:

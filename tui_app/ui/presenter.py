@@ -13,6 +13,7 @@ from tui_app.context.events import (
     MemoryPressure,
     Record,
     TurnEnd,
+    TurnRetry,
     TurnStart,
 )
 from tui_app.session.agent_view import AgentView
@@ -113,7 +114,7 @@ class Presenter:
                 self._pane.post_message(ChatPane.ReviewWanted(proposed))
             case CompactionComplete(job=job):
                 self._pane.post_message(ChatPane.ReviewOver(job))
-            case AssistantMessage():
+            case AssistantMessage() | TurnRetry():
                 self._transcript.live_end()
             case MemoryPressure():
                 self._transcript.shed()

@@ -96,3 +96,19 @@ async def test_a_stream_that_breaks_off_keeps_what_was_written(served: Desk, fak
         await deck.idle()
         assert "esc stops" not in deck.status
         assert deck.app.focused is deck.editor
+
+
+async def test_a_pause_before_the_next_try_is_seen_and_escape_ends_it(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.fallback = Failure(429, {"error": {"message": "Rate limit reached"}}, {"retry-after": "90"})
+    async with shown(served.change(retries=4).app()) as deck:
+        await deck.ready()
+        await deck.send("when is low tide?")
+        await deck.until(lambda: "Trying again in" in deck.text, "the pause")
+        assert "try 2 of 5" in deck.text
+        assert "esc stops" in deck.text
+        await deck.press("escape")
+        await deck.idle()
+        assert "Stopped. Nothing is lost." in deck.text
+        assert len(fake_openai.journal) == 1

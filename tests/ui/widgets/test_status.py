@@ -47,6 +47,17 @@ def said(app: App[None]) -> str:
             'esc takes back "queued two"',
         ),
         (
+            Status(
+                kind="pausing",
+                started=98.0,
+                wait_s=5.2,
+                text="The provider of m is overloaded (HTTP 529).",
+                notes=("try 2 of 5",),
+            ),
+            "Trying again in 4 s · try 2 of 5 · The provider of m is overloaded (HTTP 529).",
+            "esc stops",
+        ),
+        (
             COMPACTING,
             "⊖ Compacting conversation history · manual · part 2 of 3 · 1.2k written · 0 s · gpt-5-mini",
             "esc cancels",

@@ -3,9 +3,10 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import anyio.to_thread
-from pydantic_ai import ModelRetry
+from pydantic_ai import ModelRetry, Tool
 from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.tools import files
@@ -15,6 +16,10 @@ from tui_app.agent.tools.workspace import ToolProblem, Workspace
 
 MAX_RETRIES = 8
 """Times a model may get one tool wrong in a row before the turn fails; looking for a file can take some."""
+_RECALL = (
+    "Search this whole conversation, also what is no longer in your context. A handle such as `#142` as the "
+    "query gives that message back whole."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,15 @@ def build_toolset(ws: Workspace, search: HistorySearch) -> FunctionToolset[objec
         max_retries=MAX_RETRIES,
         docstring_format="google",
     )
+
+
+def recall_toolset(search: HistorySearch) -> FunctionToolset[Any]:
+    """Build the one tool that an agent with tools of its own needs to get back what has left its context."""
+
+    async def look(query: str, limit: int = 8) -> str:
+        return search_history(search, query, limit)
+
+    return FunctionToolset([Tool(look, name="search_history", description=_RECALL)], max_retries=MAX_RETRIES)
 
 
 async def _on_thread(work: Callable[[Stop], str]) -> str:

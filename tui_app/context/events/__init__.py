@@ -29,6 +29,7 @@ from tui_app.context.events.messages import (
     ToolCall,
     ToolResult,
     TurnEnd,
+    TurnRetry,
     TurnStart,
     UserMessage,
 )
@@ -115,6 +116,7 @@ __all__ = [
     "Trigger",
     "Truncation",
     "TurnEnd",
+    "TurnRetry",
     "TurnStart",
     "UsageInfo",
     "UserMessage",

@@ -102,6 +102,22 @@ class AssistantDelta(Payload):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRetry(Payload):
+    """The provider failed for a reason that passes; the same request is sent once more after a pause."""
+
+    TYPE: ClassVar[str] = "turn.retry"
+    STORED: ClassVar[bool] = False
+    attempt: int
+    """Which try comes next, counted from 1; the first one is not announced."""
+    attempts: int
+    """How many there are at most."""
+    wait_s: float
+    """Seconds until then."""
+    reason: str
+    """One sentence: what the provider said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnd(Payload):
     """A turn is over; ``prompt`` is the text to give back to the editor when it was never sent."""
 

@@ -27,6 +27,7 @@ from tui_app.context.events.messages import (
     ToolCall,
     ToolResult,
     TurnEnd,
+    TurnRetry,
     TurnStart,
     UserMessage,
 )
@@ -75,6 +76,7 @@ PAYLOADS: tuple[type[Payload], ...] = (
     SessionEnd,
     TurnStart,
     AssistantDelta,
+    TurnRetry,
     TurnEnd,
     QueueChanged,
     GaugeChanged,

@@ -40,7 +40,7 @@ def weigh(folder: Path, paths: Sequence[str]) -> tuple[Bundle, ...]:
     from tui_app.conversation.attaching import Attached, read_attachments
 
     return tuple(
-        Bundle(found.path, max(1, estimate(found.text)))
+        Bundle(found.path, found.tokens)
         if isinstance(found, Attached)
         else Bundle(found.path, why_not=found.why)
         for found in read_attachments(Workspace(folder), paths)

@@ -1,5 +1,6 @@
 """The status row: what is going on right now, since when, and what Esc does about it."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ from tui_app.ui.format import duration, tokens
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.safe_text import one_line
 
-Kind = Literal["idle", "connecting", "answering", "tool", "compacting", "message"]
-BUSY: frozenset[Kind] = frozenset({"connecting", "answering", "tool", "compacting"})
+Kind = Literal["idle", "connecting", "answering", "tool", "pausing", "compacting", "message"]
+BUSY: frozenset[Kind] = frozenset({"connecting", "answering", "tool", "pausing", "compacting"})
 SHORT = 56
 """Columns below which a compaction is named in one word, so that its time stays."""
 GAP = 2
@@ -32,6 +33,8 @@ class Status:
     """The message, or the name of the running tool."""
     started: float = 0.0
     """When it began, in seconds of the row's own clock (monotonic)."""
+    wait_s: float = 0.0
+    """Seconds of a pause, from ``started`` on."""
     tokens: int = 0
     """Tokens written so far."""
     size: int = 0
@@ -79,6 +82,9 @@ def status_pieces(
             return [(0, "Answering"), since, *written, *_notes(status)]
         case "tool":
             return [(0, f"Running {status.text}"), since, *written, *_notes(status)]
+        case "pausing":
+            left = duration(max(1, math.ceil(status.wait_s - elapsed)))
+            return [(0, f"Trying again in {left}"), *_notes(status), (2, status.text)]
         case "compacting":
             return [*_compacting(status, since, glyphs, short), *_notes(status)]
 

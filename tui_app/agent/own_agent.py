@@ -1,0 +1,132 @@
+"""An agent of the person's own, named ``module:attribute``: its tools and instructions, our governor."""
+
+import importlib
+import importlib.util
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.messages import SystemPromptPart
+from pydantic_ai.models import Model
+
+from tui_app.agent.error_wording import plain
+from tui_app.settings import SettingsError
+
+
+class UnusableAgent(SettingsError):
+    """A name leads to no agent; the text is a sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAgent:
+    """What was found behind the name."""
+
+    name: str
+    agent: AbstractAgent[Any, Any]
+    deps: Any = None
+    """Handed to its tools."""
+
+    @property
+    def model(self) -> Model | None:
+        """The model it was made with; None where it has none, or only names one."""
+        model = self.agent.model
+        return model if isinstance(model, Model) else None
+
+    @property
+    def model_name(self) -> str:
+        """Name of its model as ``provider:name``; empty where it has none."""
+        model = self.agent.model
+        if isinstance(model, Model):
+            return f"{model.system}:{model.model_name}"
+        return model or ""
+
+    async def system_prompt(self, ctx: RunContext[Any]) -> str:
+        """Its static and dynamic system prompts; pydantic-ai would send them with a first prompt only."""
+        model = ctx.model if isinstance(ctx.model, Model) else None
+        parts = await self.agent.system_prompt_parts(deps=self.deps, model=model)
+        return "\n\n".join(part.content for part in parts if isinstance(part, SystemPromptPart))
+
+
+def load_agent(name: str, folder: Path) -> OwnAgent:
+    """Import an agent.
+
+    Args:
+        name: ``module:attribute``, or ``path/to/file.py:attribute``. The attribute is an agent, a pair of an
+            agent and its dependencies, or a function without arguments that returns either.
+        folder: Modules are looked for here first; paths start here.
+
+    Raises:
+        UnusableAgent: if there is no such module or attribute, importing it fails, or it is no agent.
+    """
+    module_name, _, attribute = name.rpartition(":")
+    if not module_name or not attribute:
+        raise UnusableAgent(
+            f"{plain(name)} names no agent. Write module:attribute, such as my_app.agents:helper."
+        )
+    found = _attribute(_module(module_name, folder), attribute, name)
+    if not isinstance(found, AbstractAgent | tuple) and callable(found):
+        found = _called(found, name)
+    agent, deps = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    if not isinstance(agent, AbstractAgent):
+        raise UnusableAgent(
+            f"{plain(name)} is no pydantic-ai agent but of type {type(found).__name__}. "
+            "It must be an Agent, a pair (agent, deps), or a function that returns one."
+        )
+    return OwnAgent(name, agent, deps)
+
+
+def _module(name: str, folder: Path) -> Any:
+    try:
+        if name.endswith(".py"):
+            return _from_file((folder / Path(name).expanduser()).resolve())
+        if str(folder) not in sys.path:
+            # As when Python itself runs a program in that folder.
+            sys.path.insert(0, str(folder))
+        return importlib.import_module(name)
+    except UnusableAgent:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise UnusableAgent(
+                f"There is no module {plain(name)} in {folder} or among the packages."
+            ) from error
+        raise UnusableAgent(f"{plain(name)} cannot be imported: {plain(str(error))}.") from error
+    except Exception as error:  # whatever the person's own code raises
+        raise UnusableAgent(_failed(f"{plain(name)} cannot be imported", error)) from error
+
+
+def _from_file(path: Path) -> Any:
+    if not path.is_file():
+        raise UnusableAgent(f"There is no file {path}.")
+    spec = importlib.util.spec_from_file_location(f"plimsoll_agent_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise UnusableAgent(f"{path} is no Python module.")
+    module = importlib.util.module_from_spec(spec)
+    # Before it runs: dataclasses and pydantic look their own module up.
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _attribute(module: Any, dotted: str, name: str) -> Any:
+    found = module
+    for part in dotted.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise UnusableAgent(f"There is no {plain(dotted)} in {plain(name.rpartition(':')[0])}.") from None
+    return found
+
+
+def _called(factory: Any, name: str) -> Any:
+    try:
+        return factory()
+    except Exception as error:  # whatever the person's own code raises
+        raise UnusableAgent(_failed(f"{plain(name)} cannot be called without arguments", error)) from error
+
+
+def _failed(what: str, error: Exception) -> str:
+    return f"{what}: {type(error).__name__}, {plain(str(error)) or 'without a reason'}."
