@@ -88,8 +88,10 @@ async def test_a_cut_connection_is_said_and_the_prompt_stays(
             await deck.press("f2")
             await deck.says("cannot be reached")
             await deck.press("escape")
+            await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
         finally:
             postgres.start()
+        deck.editor.focus()
         await deck.press("enter")
         await deck.answered(2)
         assert "Here again." in deck.text
