@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -15,6 +16,9 @@ from tests.network_guard import Attempts, guarded_connect, guarded_getaddrinfo
 from tests.servers.aimock import VARIABLE, AiMock, running_aimock
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.llamacpp import LlamaServers, llama_servers
+
+if TYPE_CHECKING:
+    from tests.servers.postgres import Cluster
 
 NODE_MODULES = os.environ.get(VARIABLE)
 """Read once: the tests themselves see no variable of ours but their home."""
@@ -74,6 +78,16 @@ def aimock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AiMock]:
     """The aimock server with our fixtures; fails, never skips, when it is not installed."""
     with running_aimock(tmp_path_factory.mktemp("aimock"), NODE_MODULES) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> "Iterator[Cluster]":
+    """A PostgreSQL cluster of its own; fails, never skips, when the server is not installed."""
+    # The driver belongs to an extra.
+    from tests.servers.postgres import running_postgres
+
+    with running_postgres() as cluster:
+        yield cluster
 
 
 @pytest_asyncio.fixture

@@ -113,6 +113,8 @@ class Settings:
     """Whether providers that can compact a conversation by themselves are asked to."""
     memory: Mapping[str, object] = field(default_factory=dict)
     """What is remembered of repositories; see ``settings_memory``."""
+    store: str = field(default="", repr=False)
+    """Address of the PostgreSQL database that keeps sessions, perhaps with a password; empty is a file."""
     telemetry: Mapping[str, str] = field(default_factory=dict)
     """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
 

@@ -11,6 +11,7 @@ from tui_app.settings_policies import POLICIES
 from tui_app.settings_rules import Address, Choice, Flag, Number, Rule, Text
 from tui_app.settings_schema import RULES
 from tui_app.settings_sources import Origin, Source, origin
+from tui_app.settings_store import shown_store
 
 
 class Effect(Enum):
@@ -31,6 +32,7 @@ class About:
     """What it may be, where its rule has no words for it."""
 
 
+_START = Effect.NEXT_START
 _TABLE = "a table; edit it in the file"
 ABOUT: Mapping[str, About] = {
     "model": About("Model of new sessions. Not set: chosen by the keys in the environment."),
@@ -63,6 +65,7 @@ ABOUT: Mapping[str, About] = {
     "memory_limit_mb": About("Megabytes the process may hold before memory is made; 0 is no limit."),
     "provider_compaction": About("Whether a provider that can compacts conversations instead of Plimsoll."),
     "memory": About("What is remembered of repositories, and given to new sessions.", allowed=_TABLE),
+    "store": About("PostgreSQL database that keeps the sessions. Not set: a file of this machine.", _START),
     "telemetry": About("Where spans of compactions are sent.", allowed=_TABLE),
 }
 """What each setting is for, in the order of the rules."""
@@ -105,7 +108,7 @@ def _entry(key: str, rule: Rule, settings: Settings, sources: Sequence[Source]) 
     choices = _choices(key, rule, settings)
     return Entry(
         key=key,
-        value=summary(value),
+        value=summary(shown_store(value) if key == "store" else value),
         origin=origin(sources, key),
         about=about,
         allowed=f"one of {', '.join(choices)}" if choices else about.allowed or _allowed(rule),

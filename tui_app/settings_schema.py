@@ -8,6 +8,7 @@ from tui_app.settings_memory import MEMORY
 from tui_app.settings_names import ACTION_KEYS, key_pattern
 from tui_app.settings_policies import OWN_POLICIES, POLICY, SHARE
 from tui_app.settings_rules import Address, Choice, Flag, Group, Number, Rule, Table, Text
+from tui_app.settings_store import STORE
 from tui_app.settings_themes import OWN_THEMES, THEME
 
 PROTOCOLS = ("openai-chat", "openai", "anthropic", "google")
@@ -75,6 +76,7 @@ RULES: Mapping[str, Rule] = {
     "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "provider_compaction": Flag(),
     "memory": MEMORY,
+    "store": STORE,
     "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
 }
 OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {

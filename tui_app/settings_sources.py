@@ -14,6 +14,7 @@ from tui_app.paths import Paths
 from tui_app.settings_hooks import FILE_ONLY
 from tui_app.settings_rules import Refused, Rule, show
 from tui_app.settings_schema import OLD_NAMES, RULES
+from tui_app.settings_store import STORE, STORE_VARIABLE
 
 ENV_PREFIX = "PLIMSOLL_"
 NOT_SETTINGS = frozenset({"PLIMSOLL_HOME", "PLIMSOLL_COMMAND"})
@@ -99,6 +100,21 @@ def read_file(path: Path) -> str:
         raise SettingsError(f"{path}: not valid TOML: the file is not UTF-8 text") from None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def stored_at(paths: Paths, env: Mapping[str, str]) -> str:
+    """Where sessions are kept, whatever else is wrong with the settings; empty for this machine's file.
+
+    Raises:
+        SettingsError: if it is no address, or the settings file cannot be read.
+    """
+    if given := env.get(STORE_VARIABLE):
+        return str(_checked("environment", STORE_VARIABLE, STORE, given))
+    path = paths.config_file
+    try:
+        return str(_checked(str(path), "store", STORE, tomllib.loads(read_file(path)).get("store", "")))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path}: not valid TOML: {error}") from None
 
 
 def from_file(path: Path, text: str) -> Source:

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, NoReturn
 from tui_app.cli.exits import USAGE, WrongUsage
 from tui_app.cli.output import tell
 from tui_app.paths import Paths
+from tui_app.session.places import Database, database_of, has_begun, open_store
 from tui_app.settings import Settings, WrongFlag, load_settings
 from tui_app.settings_policies import POLICIES
 from tui_app.settings_rules import Refused
 from tui_app.settings_schema import RULES
+from tui_app.settings_sources import stored_at
 
 if TYPE_CHECKING:
-    from tui_app.session.store import Store
+    from tui_app.session.ports import SessionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +42,38 @@ class Program:
             raise WrongUsage(str(wrong)) from None
 
     @property
+    def database(self) -> Database:
+        """Where sessions are kept.
+
+        Raises:
+            SettingsError: if the setting for it is wrong, or the settings file cannot be read.
+        """
+        return database_of(stored_at(self.paths, self.env), self.paths.database)
+
+    @property
     def has_sessions(self) -> bool:
-        """Whether a sessions file was ever begun; an empty one is left when the first start is cut off."""
-        database = self.paths.database
-        return database.exists() and database.stat().st_size > 0
+        """Whether sessions were ever kept where they are to be kept."""
+        return has_begun(self.database)
 
     @contextmanager
-    def sessions(self, *, writing: bool = False) -> "Iterator[Store]":
-        """Open the sessions file for the length of a block.
+    def sessions(self, *, writing: bool = False) -> "Iterator[SessionStore]":
+        """Open the log of all sessions for the length of a block.
 
         Args:
             writing: Create what is missing; without it nothing on disk changes.
 
         Raises:
             SessionNotFound: if nothing is to be written and no session was ever begun.
-            sqlite3.DatabaseError: if the file cannot be used.
+            sqlite3.DatabaseError: if it cannot be used.
         """
         # The screen of a new session starts without the log.
-        from tui_app.session.store import SessionNotFound, Store
+        from tui_app.session.store import SessionNotFound
 
         if writing:
             self.paths.ensure()
         elif not self.has_sessions:
             raise SessionNotFound("There are no sessions yet. Start one with: plimsoll")
-        store = Store(self.paths.database, read_only=not writing)
+        store = open_store(self.database, read_only=not writing)
         try:
             yield store
         finally:

@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 
 from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import OK, WrongUsage
@@ -12,6 +13,7 @@ from tui_app.settings import Settings, resolve_model
 from tui_app.settings_editing import RefusedChange, SettingsFile
 from tui_app.settings_schema import RULES
 from tui_app.settings_sources import Origin
+from tui_app.settings_store import shown_store
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +83,7 @@ def show_paths(program: Program, *, as_json: bool) -> int:
             "data": paths.data,
             "state": paths.state,
             "cache": paths.cache,
-            "database": paths.database,
+            "database": program.database if isinstance(program.database, Path) else program.database.shown,
             "sessions": paths.sessions_dir,
             "log_file": paths.log_file,
         }
@@ -107,6 +109,7 @@ def show_settings(program: Program, as_json: bool) -> int:
 def settings_json(settings: Settings) -> dict[str, object]:
     """The settings as plain values. They hold no keys, only names of variables that do, and commands."""
     plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in _fields(settings)}
+    plain["store"] = shown_store(settings.store)
     plain["endpoints"] = {name: asdict(endpoint) for name, endpoint in settings.endpoints.items()}
     plain["hooks"] = {event: [hook.to_json() for hook in hooks] for event, hooks in settings.hooks.items()}
     return plain

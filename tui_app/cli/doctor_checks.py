@@ -13,7 +13,9 @@ from tui_app.agent.shelf import why_unavailable
 from tui_app.cli.command import Program
 from tui_app.cli.doctor_data import check_database, check_folders, check_log, check_tokenizer
 from tui_app.cli.doctor_report import Check, fail, ok, warn
+from tui_app.cli.doctor_server import check_server
 from tui_app.cli.doctor_terminal import check_encoding, check_terminal, check_tmux
+from tui_app.session.places import Server
 from tui_app.settings import Endpoint, Settings, SettingsError, resolve_model
 from tui_app.version import __version__
 
@@ -36,11 +38,20 @@ def run_checks(program: Program) -> list[Check]:
         check_tmux(program.env),
         check_folders(program.paths),
         *check_settings(program, servers),
-        check_database(program.paths.database),
+        check_sessions(program),
         check_tokenizer(),
         check_servers(servers),
         check_log(program.paths.log_file),
     ]
+
+
+def check_sessions(program: Program) -> Check:
+    """The sessions, in this machine's file or on a server."""
+    try:
+        database = program.database
+    except SettingsError as error:
+        return fail("sessions", str(error), "Correct it; until then nobody knows where the sessions are.")
+    return check_server(database) if isinstance(database, Server) else check_database(database)
 
 
 def check_python() -> Check:

@@ -13,7 +13,7 @@ from tui_app.cli.import_listing import find_local, list_local, picked
 from tui_app.cli.output import print_json, say, tell
 from tui_app.cli.progress import ProgressLine
 from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
-from tui_app.session.store import Store
+from tui_app.session.ports import SessionStore
 from tui_app.ui import format as numbers
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _import_all(program: Program, files: Sequence[Path], args: argparse.Namespac
     return code
 
 
-def _import(program: Program, store: Store, path: Path, format: str) -> "ImportReport":
+def _import(program: Program, store: SessionStore, path: Path, format: str) -> "ImportReport":
     # Counting needs pydantic-ai, which takes a second to load.
     from tui_app.conversation.importing import import_session
 

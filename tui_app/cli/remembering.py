@@ -8,10 +8,11 @@ from tui_app.conversation.remembering.headless import Reading, read_sessions, wa
 from tui_app.conversation.remembering.remembering import RUNNING, outcome_text
 from tui_app.conversation.request import Opening
 from tui_app.session.lock import SessionLocked
-from tui_app.session.store import SessionInfo, Store
+from tui_app.session.ports import SessionStore
+from tui_app.session.store import SessionInfo
 
 
-async def run(opening: Opening, store: Store, wanted: SessionInfo | None, *, as_json: bool) -> int:
+async def run(opening: Opening, store: SessionStore, wanted: SessionInfo | None, *, as_json: bool) -> int:
     """Read one session, or all that wait.
 
     Args:

@@ -14,7 +14,8 @@ from tui_app.session import removal
 from tui_app.session.entries import Entry
 from tui_app.session.forking import NotAPrompt, fork_session
 from tui_app.session.heads import Head
-from tui_app.session.store import SessionInfo, Store
+from tui_app.session.ports import SessionStore
+from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui import format as numbers
@@ -70,7 +71,7 @@ def list_sessions(program: Program, *, as_json: bool) -> int:
     return OK
 
 
-def title_of(store: Store, info: SessionInfo) -> str:
+def title_of(store: SessionStore, info: SessionInfo) -> str:
     """The title of a session; one that nobody named goes by its first prompt."""
     return info.title or _first_prompt(store.heads(info.id))
 
@@ -149,7 +150,7 @@ def delete_session(program: Program, wanted: str, *, sure: bool, as_json: bool) 
             tell("Kept.")
         return OK
     folder = SessionFolder(program.paths.sessions_dir / info.id)
-    removal.delete_session(program.paths.database, program.paths.sessions_dir, info.id)
+    removal.delete_session(program.database, program.paths.sessions_dir, info.id)
     if folder.path.exists():
         raise CommandFailed(f"The session is deleted, but its folder is not: {folder.path}")
     if as_json:

@@ -23,7 +23,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         if args.id is None and not (sessions := store.sessions()):
             raise CommandFailed("There are no sessions yet. Start one with: plimsoll")
         session = (store.info(args.id) if args.id is not None else sessions[0]).id
-    stats = StatsReader(program.paths.database, session).read()
+    stats = StatsReader(program.database, session).read()
     if args.json:
         print_json({"session": session, **stats.to_json()})
         return OK

@@ -20,7 +20,7 @@ from tui_app.session.export import export_jsonl, export_markdown, export_pydanti
 from tui_app.session.export_html import export_html
 from tui_app.session.export_openai import export_openai
 from tui_app.session.heads import Head
-from tui_app.session.store import Store
+from tui_app.session.ports import SessionStore
 
 Format = Literal["pydantic-ai", "openai", "markdown", "html", "jsonl"]
 View = Literal["agent", "user"]
@@ -32,7 +32,9 @@ class NoSuchView(ValueError):
     """The format cannot show this view; the text says what can."""
 
 
-def export_session(store: Store, session: str, *, format: Format, view: View, mask: bool = True) -> str:
+def export_session(
+    store: SessionStore, session: str, *, format: Format, view: View, mask: bool = True
+) -> str:
     """Write a session as one document.
 
     Args:
@@ -63,14 +65,14 @@ def export_session(store: Store, session: str, *, format: Format, view: View, ma
     return page(records, title=title, mask=mask, shown=shown)
 
 
-def agent_messages(store: Store, session: str) -> list[str]:
+def agent_messages(store: SessionStore, session: str) -> list[str]:
     """The messages of the agent view as JSON texts, in the order they are sent."""
     forms = _Forms(store, session)
     texts = [forms.text(head) for head in fold_agent_view(store.heads(session)).visible()]
     return [text for text in texts if text is not None]
 
 
-def agent_records(store: Store, session: str) -> tuple[list[Record], dict[int, str]]:
+def agent_records(store: SessionStore, session: str) -> tuple[list[Record], dict[int, str]]:
     """The events behind the agent view in the order they are sent, tool calls behind their answer.
 
     Returns:
@@ -96,7 +98,7 @@ def agent_records(store: Store, session: str) -> tuple[list[Record], dict[int, s
 class _Forms:
     """Reads messages in the form that the view shows."""
 
-    store: Store
+    store: SessionStore
     session: str
     _rewrites: dict[int, list[Any]] = field(default_factory=dict)
 

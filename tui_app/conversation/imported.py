@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_app.context.events import SessionStart
-from tui_app.session.store import Store
+from tui_app.session.ports import SessionStore
 
 _START = 1
 """Log number of a session's first event."""
@@ -19,7 +19,7 @@ class EarlierImport:
     """When it was imported, in seconds since the epoch."""
 
 
-def earlier_imports(store: Store) -> dict[str, EarlierImport]:
+def earlier_imports(store: SessionStore) -> dict[str, EarlierImport]:
     """By path of the file: the newest session that was imported from it."""
     found: dict[str, EarlierImport] = {}
     for info in store.sessions():

@@ -25,7 +25,7 @@ from tui_app.session.agent_view import AgentView
 from tui_app.session.heads import head_of
 from tui_app.session.importers import Imported, ImportedEvent, SkippedLine, import_file
 from tui_app.session.importers.closing import FIRST_SEQ
-from tui_app.session.store import Store
+from tui_app.session.ports import SessionStore
 
 StoredEvent = tuple[Payload, str | None, float]
 _TOLD_EVERY = 25
@@ -74,7 +74,7 @@ class ImportReport:
 def import_session(
     path: Path,
     *,
-    store: Store,
+    store: SessionStore,
     cwd: Path,
     now: float,
     format: str = "auto",

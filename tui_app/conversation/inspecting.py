@@ -25,7 +25,8 @@ from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.standing_files import StandingFiles
-from tui_app.session.store import Store
+from tui_app.session.places import open_store
+from tui_app.session.ports import SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
 
@@ -35,7 +36,7 @@ class Inspection:
     """A session that is only looked at; works while another process writes it."""
 
     history: SessionHistory
-    store: Store
+    store: SessionStore
     model: str
     """Name of the model it is measured for."""
     unknown: str = ""
@@ -73,7 +74,7 @@ async def inspect_session(opening: Opening) -> Inspection:
         UnknownModel: if there is no such model.
         sqlite3.Error: if the sessions file cannot be read.
     """
-    store = Store(opening.paths.database, read_only=True)
+    store = open_store(opening.database, read_only=True)
     try:
         info = store.info(opening.session)
         model = opening.model or info.model or resolve_model(opening.settings, opening.env)

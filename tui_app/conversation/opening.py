@@ -42,8 +42,10 @@ from tui_app.conversation.switching import ModelSwitch
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SummaryWriters
-from tui_app.session.lock import WriterLock
-from tui_app.session.store import SessionDeleted, SessionNotFound, Store
+from tui_app.session.lock import Overtaken
+from tui_app.session.places import open_store
+from tui_app.session.ports import SessionStore, WriteLock
+from tui_app.session.store import SessionDeleted, SessionNotFound
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
 
@@ -55,9 +57,9 @@ class OpenSession:
     """A conversation together with what must be released when it is closed."""
 
     conversation: Conversation
-    store: Store
+    store: SessionStore
     folder: SessionFolder
-    lock: WriterLock
+    lock: WriteLock
     writers: SummaryWriters
     turns: Turns
     bus: EventBus
@@ -97,8 +99,8 @@ class OpenSession:
             if self.store.info(session).messages == 0:
                 self.store.delete(session)
                 self.folder.remove()
-        except (SessionDeleted, SessionNotFound):
-            _log.info("the session was deleted meanwhile")
+        except (SessionDeleted, SessionNotFound, Overtaken) as error:
+            _log.info("the session is no longer ours to end: %s", error)
         finally:
             # Also where the log took no end: whoever watches must not wait for more.
             self.bus.close()
@@ -117,7 +119,7 @@ def open_session(opening: Opening) -> OpenSession:
         SessionLocked: if another process writes it.
         SettingsError: if the policy is unknown.
         UnusableAgent: if the person's own agent cannot be used.
-        StorageError: if the disk is full, or the sessions file cannot be used.
+        StorageError: if the disk is full, or the sessions cannot be used where they are.
         sqlite3.DatabaseError: if the sessions file cannot be used for another reason.
         OSError: if the session's folder cannot be made.
     """
@@ -137,7 +139,7 @@ def _open(opening: Opening) -> OpenSession:
     paths.ensure()
     with ExitStack() as undo:
         own = load_agent(opening.agent, opening.cwd) if opening.agent else None
-        store = Store(paths.database)
+        store = open_store(opening.database)
         undo.callback(store.close)
         asked = opening.model or (own.model_name if own else "")
         model = asked or resolve_model(settings, opening.env)
@@ -154,7 +156,7 @@ def _open(opening: Opening) -> OpenSession:
             undo.callback(store.delete, session)
             folder = SessionFolder(paths.sessions_dir / session)
             undo.callback(folder.remove)
-        lock = WriterLock(folder.lock_file)
+        lock = store.lock(session, folder.lock_file)
         undo.callback(lock.release)
         opened = _assemble(opening, policy, _Place(store, session, folder, lock, model, recorded, own))
         undo.pop_all()
@@ -165,10 +167,10 @@ def _open(opening: Opening) -> OpenSession:
 class _Place:
     """A session that is ours to write."""
 
-    store: Store
+    store: SessionStore
     session: str
     folder: SessionFolder
-    lock: WriterLock
+    lock: WriteLock
     model: str
     recorded: str
     """The model it went on with until now."""
@@ -273,7 +275,7 @@ def _hooks(opening: Opening, history: SessionHistory) -> Hooks:
     return Hooks(
         defined=opening.settings.hooks,
         runner=Runner(opening.cwd, without_keys(opening.env, named)),
-        keys=keys_in(opening.env, named),
+        keys=keys_in(opening.env, named, opening.settings.store),
         session=history.session,
         resumed=bool(opening.session),
         report=history.report,

@@ -7,7 +7,7 @@ from tui_app.context.policy import Policy
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.session.store import Store
+from tui_app.session.ports import SessionStore
 from tui_app.settings import Settings
 
 
@@ -42,7 +42,7 @@ class PolicySwitch:
         self.history.append(PolicyChange(old=old, new=name))
 
 
-def policy_of(store: Store, session: str, settings: Settings, wanted: str = "") -> Policy:
+def policy_of(store: SessionStore, session: str, settings: Settings, wanted: str = "") -> Policy:
     """The policy to go on with in a session.
 
     Args:

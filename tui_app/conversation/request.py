@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_app.paths import Paths
+from tui_app.session.places import Database, database_of
 from tui_app.settings import Settings
 
 
@@ -26,3 +27,8 @@ class Opening:
     """The person's own agent as ``module:attribute``; empty is ours."""
     passing: bool = False
     """The model is for this opening alone: the session goes on with its own afterwards."""
+
+    @property
+    def database(self) -> Database:
+        """Where sessions are kept."""
+        return database_of(self.settings.store, self.paths.database)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tui_app.agent.tools.history import HistoryHit
 from tui_app.context.events import AssistantMessage, CompactionComplete, Payload, ToolResult, UserMessage
-from tui_app.session.store import Store
+from tui_app.session.ports import SessionStore
 
 _WORD = re.compile(r"\w{2,}")
 _MAX_WORDS = 16
@@ -16,7 +16,7 @@ _MAX_WORDS = 16
 class SessionSearch:
     """Searches the log of one session."""
 
-    store: Store
+    store: SessionStore
     session: str
 
     def search(self, words: str, limit: int = 8) -> Sequence[HistoryHit]:

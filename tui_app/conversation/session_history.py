@@ -31,7 +31,7 @@ from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
 from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
 from tui_app.session.agent_view import AgentView, weighed
 from tui_app.session.heads import Head, head_of
-from tui_app.session.store import Store
+from tui_app.session.ports import SessionStore
 from tui_app.session.visibility import MESSAGES
 from tui_app.session.workspace import TOOL_OUTPUTS
 
@@ -49,7 +49,7 @@ class SessionHistory:
         model: Name of the model the conversation goes on with.
     """
 
-    store: Store
+    store: SessionStore
     session: str
     archive: Archive
     counter: TokenCounter

@@ -9,7 +9,7 @@ from pydantic_core import PydanticSerializationError
 
 from tui_app.context.events import AssistantMessage
 from tui_app.session.heads import Head
-from tui_app.session.store import Store
+from tui_app.session.ports import SessionStore
 from tui_app.session.view_items import ALONE
 
 Place = tuple[int, int]
@@ -40,7 +40,7 @@ def storable_list(messages: Sequence[ModelMessage]) -> tuple[str, list[ModelMess
 class ViewMessages:
     """Keeps the messages of one session's view, in the form that the view shows."""
 
-    store: Store
+    store: SessionStore
     session: str
     _held: dict[Place, ModelMessage] = field(default_factory=dict)
 

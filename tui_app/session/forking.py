@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tui_app.context.events import ModelChange, Payload, SessionEnd, SessionStart, UserMessage
-from tui_app.session.store import SessionInfo, Store
+from tui_app.session.ports import SessionStore
+from tui_app.session.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
 
 
@@ -24,7 +25,7 @@ class Fork:
     """Text of the prompt in front of which it ends; empty when everything was taken over."""
 
 
-def fork_session(store: Store, sessions_dir: Path, wanted: str, *, at: int = 0, now: float) -> Fork:
+def fork_session(store: SessionStore, sessions_dir: Path, wanted: str, *, at: int = 0, now: float) -> Fork:
     """Copy what happened in a session in front of a prompt, and the session's files, into a new one.
 
     Events keep their log numbers and times, so everything that refers to them is right in the new log too.
@@ -63,7 +64,7 @@ def fork_session(store: Store, sessions_dir: Path, wanted: str, *, at: int = 0, 
     return Fork(session, prompt)
 
 
-def _prompt(store: Store, session: str, at: int) -> str:
+def _prompt(store: SessionStore, session: str, at: int) -> str:
     record = store.record(session, at) if at else None
     if record is not None and isinstance(record.data, UserMessage):
         return record.data.text
@@ -72,7 +73,7 @@ def _prompt(store: Store, session: str, at: int) -> str:
     return ""
 
 
-def _until(store: Store, session: str, at: int) -> Iterator[tuple[Payload, str | None, float]]:
+def _until(store: SessionStore, session: str, at: int) -> Iterator[tuple[Payload, str | None, float]]:
     """Events in front of a log number; all of them for 0."""
     for record, message in store.records(session):
         if at and record.seq >= at:

@@ -6,10 +6,21 @@ from pathlib import Path
 from typing import Self
 
 from tui_app.atomic import make_private
+from tui_app.context.storage_errors import StorageError
 
 
 class SessionLocked(Exception):
     """Another living process writes this session; the message names it where it is known."""
+
+
+class Overtaken(StorageError):
+    """Another writer came while the connection was lost."""
+
+    def __init__(self, who: str) -> None:
+        super().__init__(
+            f"This session has been written by {who or 'another window'} while the connection was lost.",
+            "Nothing is lost. To go on with all of it, open the session again with /sessions.",
+        )
 
 
 class WriterLock:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_app.context.events import UserMessage
-from tui_app.session.database import connect
-from tui_app.session.store import Store
+from tui_app.session.places import Database, has_begun, open_store
 
 MOST = 500
 """Prompts that are listed, the newest ones."""
@@ -26,22 +25,16 @@ class PastPrompt:
     seq: int = 0
 
 
-def past_prompts(database: Path, cwd: Path) -> list[PastPrompt]:
-    """Prompts of a folder's sessions, newest first, each text once; blocks on the disk.
+def past_prompts(database: Database, cwd: Path) -> list[PastPrompt]:
+    """Prompts of a folder's sessions, newest first, each text once; blocks on the disk or the network.
 
     Raises:
-        sqlite3.Error: if the file cannot be read.
+        sqlite3.Error: if the log cannot be read.
     """
-    if not database.exists():
+    if not has_begun(database):
         return []
-    query = (
-        "SELECT events.session, events.seq, events.time, substr(json_extract(events.data, '$.text'), 1, ?)"
-        " FROM events JOIN sessions ON sessions.id = events.session"
-        " WHERE sessions.cwd = ? AND events.type = ? ORDER BY events.time DESC, events.seq DESC LIMIT ?"
-    )
-    folder = str(cwd).encode("utf-8", "backslashreplace").decode("utf-8")
-    with closing(connect(database, read_only=True)) as db:
-        rows = db.execute(query, (SEARCHED_CHARS, folder, UserMessage.TYPE, MOST)).fetchall()
+    with closing(open_store(database, read_only=True)) as store:
+        rows = store.prompts(str(cwd), MOST, SEARCHED_CHARS)
     found: dict[str, PastPrompt] = {}
     for session, seq, time, text in rows:
         whole = len(text) < SEARCHED_CHARS
@@ -51,14 +44,14 @@ def past_prompts(database: Path, cwd: Path) -> list[PastPrompt]:
     return list(found.values())
 
 
-def whole_prompt(database: Path, prompt: PastPrompt) -> str:
+def whole_prompt(database: Database, prompt: PastPrompt) -> str:
     """All of a prompt; what is listed of it where its session has been deleted meanwhile. Blocks.
 
     Raises:
-        sqlite3.Error: if the file cannot be read.
+        sqlite3.Error: if the log cannot be read.
     """
     if not prompt.session:
         return prompt.text
-    with closing(Store(database, read_only=True)) as store:
+    with closing(open_store(database, read_only=True)) as store:
         record = store.record(prompt.session, prompt.seq)
     return record.data.text if record is not None and isinstance(record.data, UserMessage) else prompt.text

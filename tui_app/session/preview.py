@@ -3,6 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from tui_app.context.events import (
     AssistantMessage,
@@ -25,8 +26,10 @@ from tui_app.context.window import resolve_window
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Body, Entry
 from tui_app.session.heads import Head
+from tui_app.session.places import Database, open_store
+from tui_app.session.ports import SessionStore
 from tui_app.session.sizes import fixed_part
-from tui_app.session.store import SessionInfo, Store
+from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import UserView
 
 _PROMPTS = 50
@@ -41,20 +44,22 @@ class Preview:
     view: UserView
     agent_view: AgentView
     usage: ContextUsage
+    measured: Record | None
+    """The newest measurement in the log."""
     last: int
     """Log number of the newest event in it."""
     prompts: tuple[str, ...]
     """What the person said last, oldest first; the editor brings it back."""
 
 
-def load_preview(database: Path, session: str) -> Preview:
+def load_preview(database: Database, session: str) -> Preview:
     """Fold the light rows of a session.
 
     Raises:
         SessionNotFound: if the id fits no session.
         sqlite3.Error: if the file cannot be read.
     """
-    store = Store(database, read_only=True)
+    store = open_store(database, read_only=True)
     try:
         info = store.info(session)
         view, agent_view, newest = UserView(), AgentView(), 0
@@ -66,31 +71,45 @@ def load_preview(database: Path, session: str) -> Preview:
         prompts = _prompts(store, info.id, agent_view)
     finally:
         store.close()
-    usage = _usage(agent_view, info.model, last)
-    return Preview(info=info, view=view, agent_view=agent_view, usage=usage, last=newest, prompts=prompts)
+    usage = usage_of(agent_view, info.model, last)
+    return Preview(
+        info=info,
+        view=view,
+        agent_view=agent_view,
+        usage=usage,
+        measured=last,
+        last=newest,
+        prompts=prompts,
+    )
 
 
-def heads_after(database: Path, session: str, seq: int) -> list[Head]:
+def heads_after(database: Database, session: str, seq: int) -> list[Head]:
     """Light rows of a session behind a log number.
 
     Raises:
         sqlite3.Error: if the file cannot be read.
     """
-    store = Store(database, read_only=True)
+    store = open_store(database, read_only=True)
     try:
         return list(store.heads(session, seq))
     finally:
         store.close()
 
 
-def _prompts(store: Store, session: str, view: AgentView) -> tuple[str, ...]:
+def _prompts(store: SessionStore, session: str, view: AgentView) -> tuple[str, ...]:
     seqs = [head.seq for head in view.visible() if head.type == UserMessage.TYPE][-_PROMPTS:]
     records = (store.record(session, seq) for seq in seqs)
     return tuple(r.data.text for r in records if r is not None and isinstance(r.data, UserMessage))
 
 
-def _usage(view: AgentView, model: str, last: Record | None) -> ContextUsage:
-    """The gauge before the model is known again: its window and fixed part are those of the last request."""
+def usage_of(view: AgentView, model: str, last: Record | None) -> ContextUsage:
+    """The gauge where the model is not known: its window and fixed part are those of the last request.
+
+    Args:
+        view: What the next request holds.
+        model: Its name.
+        last: The newest measurement, where there is one.
+    """
     window, measured = resolve_window(), None
     if last is not None and isinstance(last.data, UsageInfo):
         measured, known = last.data, last.data.usage
@@ -102,15 +121,26 @@ def _usage(view: AgentView, model: str, last: Record | None) -> ContextUsage:
     return tally.usage(window, fixed_part(view, measured), model=model)
 
 
+class Records(Protocol):
+    """Where whole events are read."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file they are in, where there is one."""
+
+    def record(self, session: str, seq: int, /) -> Record | None:
+        """One whole event."""
+
+
 class StoreBodies:
     """Full texts of rows, read when they become visible.
 
     Args:
-        store: Opened for reading on the caller's thread.
+        store: Where the events are.
         session: Whose rows.
     """
 
-    def __init__(self, store: Store, session: str) -> None:
+    def __init__(self, store: Records, session: str) -> None:
         self._store = store
         self._session = session
 

@@ -2,18 +2,17 @@
 
 from pathlib import Path
 
-from tui_app.session.lock import WriterLock
-from tui_app.session.store import Store
+from tui_app.session.places import Database, open_store
 from tui_app.session.workspace import SessionFolder
 
 
-def delete_session(database: Path, sessions_dir: Path, session: str) -> None:
+def delete_session(database: Database, sessions_dir: Path, session: str) -> None:
     """Delete a session; only ever on a person's own request.
 
     Files that the disk does not give up are left behind; nothing refers to them any more.
 
     Args:
-        database: The file with the log of every session.
+        database: Where the log of every session is.
         sessions_dir: Parent of the sessions' folders.
         session: The session's whole id.
 
@@ -23,10 +22,13 @@ def delete_session(database: Path, sessions_dir: Path, session: str) -> None:
         sqlite3.DatabaseError: if the log cannot be changed.
     """
     folder = SessionFolder(sessions_dir / session)
-    with WriterLock(folder.lock_file):
-        store = Store(database)
+    store = open_store(database)
+    try:
+        lock = store.lock(session, folder.lock_file)
         try:
             store.delete(session)
+            folder.remove()
         finally:
-            store.close()
-        folder.remove()
+            lock.release()
+    finally:
+        store.close()

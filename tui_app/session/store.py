@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +15,14 @@ from tui_app.context.events import (
     UsageInfo,
     UserMessage,
     payload_from_json,
-    payload_to_json,
 )
 from tui_app.context.storage_errors import StorageError
+from tui_app.session import side_queries
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.database import connect
-from tui_app.session.heads import Head, first_line, head_of
+from tui_app.session.heads import Head, first_line
+from tui_app.session.lock import WriterLock
+from tui_app.session.rows import plain, record_of, row_of
 from tui_app.session.sizes import count_messages, tokens_after, view_tokens
 from tui_app.session.visibility import AFTERWARDS, MESSAGES
 
@@ -84,6 +86,10 @@ class Store:
         """Close the file."""
         self._db.close()
 
+    def lock(self, _session: str, file: Path) -> WriterLock:
+        """Become the one writer of a session; on one machine its lock file says who that is."""
+        return WriterLock(file)
+
     def create(self, start: SessionStart, *, time: float, events: Sequence[NewEvent] = ()) -> str:
         """Begin a session with its first event, and with more: all of them or no session.
 
@@ -94,7 +100,7 @@ class Store:
         with self._transaction():
             self._db.execute(
                 "INSERT INTO sessions (id, title, cwd, model, created, updated) VALUES (?, ?, ?, ?, ?, ?)",
-                (session, _plain(start.title), _plain(start.cwd), start.model, time, time),
+                (session, plain(start.title), plain(start.cwd), start.model, time, time),
             )
             self._write(session, [(start, None, time), *events])
         return session
@@ -147,7 +153,7 @@ class Store:
         ]
         self._db.executemany(
             "INSERT INTO events (session, seq, type, time, head, data, message) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [_row(record, event[1]) for record, event in zip(records, events, strict=True)],
+            [row_of(record, event[1]) for record, event in zip(records, events, strict=True)],
         )
         if records:
             self._touch(session, records)
@@ -165,7 +171,7 @@ class Store:
                 used,
                 messages,
                 self._tokens(session, [record.data for record in records]),
-                _plain(first_line(next(prompts, ""))),
+                plain(first_line(next(prompts, ""))),
                 session,
             ),
         )
@@ -191,7 +197,7 @@ class Store:
 
     def set_title(self, session: str, title: str) -> None:
         """Name a session; the list shows it."""
-        self._db.execute("UPDATE sessions SET title = ? WHERE id = ?", (_plain(title), session))
+        self._db.execute("UPDATE sessions SET title = ? WHERE id = ?", (plain(title), session))
 
     def set_model(self, session: str, model: str) -> None:
         """Note which model a session goes on with."""
@@ -236,14 +242,14 @@ class Store:
         """One whole event."""
         query = "SELECT seq, type, time, data FROM events WHERE session = ? AND seq = ?"
         row = self._db.execute(query, (session, seq)).fetchone()
-        return _record(session, row) if row else None
+        return record_of(session, row) if row else None
 
     def records(self, session: str) -> Iterator[tuple[Record, str | None]]:
         """All events of a session with their messages, in order."""
         query = "SELECT seq, type, time, data, message FROM events WHERE session = ? ORDER BY seq"
         with closing(self._db.execute(query, (session,))) as rows:
             for row in rows:
-                yield _record(session, row[:4]), row[4]
+                yield record_of(session, row[:4]), row[4]
 
     def message(self, session: str, seq: int) -> str | None:
         """The pydantic-ai message an event carries, as JSON text."""
@@ -276,24 +282,15 @@ class Store:
             " ORDER BY seq DESC LIMIT 1"
         )
         row = self._db.execute(query, (session, kind)).fetchone()
-        return _record(session, row) if row else None
+        return record_of(session, row) if row else None
 
+    def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+        """Figures of the counted events behind a log number."""
+        return side_queries.figures(self._db, session, after)
 
-def _plain(text: str) -> str:
-    """Text that SQLite can hold: half a surrogate pair (a pasted half character) becomes an escape."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _row(record: Record, message: str | None) -> tuple[object, ...]:
-    head = head_of(record.seq, record.time, record.data).to_text()
-    data = json.dumps(payload_to_json(record.data), ensure_ascii=True, separators=(",", ":"))
-    return (record.session, record.seq, record.data.TYPE, record.time, head, data, message)
-
-
-def _record(session: str, row: Sequence[object]) -> Record:
-    seq, kind, time, data = row
-    payload = payload_from_json(str(kind), json.loads(str(data)))
-    return Record(seq=int(str(seq)), time=float(str(time)), session=session, data=payload)
+    def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
+        """Session, number, time and beginning of the prompts of a folder, newest first."""
+        return side_queries.prompts(self._db, cwd, most, chars)
 
 
 def _info(row: Sequence[Any]) -> SessionInfo:

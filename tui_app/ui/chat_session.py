@@ -11,11 +11,12 @@ from tui_app.context.events import MemoryPressure, Record, SessionRewind, UserMe
 from tui_app.context.span import Span
 from tui_app.conversation.work import Compact, Prompt, Restate, Restore, Work, asked_compaction
 from tui_app.session.entries import Entry
-from tui_app.session.lock import SessionLocked, holder
+from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import heads_after, load_preview
 from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
 from tui_app.ui.chat_state import ChatState, noting, saying
+from tui_app.ui.following import Following, News
 from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch, started
@@ -53,8 +54,8 @@ class ChatSession:
         """When Esc was pressed with nothing to stop, in monotonic seconds."""
         self.at = 0
         """Log number of the message to begin at; 0 begins at the newest."""
-        self._lock: Path | None = None
-        """The lock of another window that writes the session, while this one only shows it."""
+        self._following: Following | None = None
+        """Shows what another window writes, while this one only reads."""
 
     @property
     def state(self) -> ChatState:
@@ -74,20 +75,20 @@ class ChatSession:
     @property
     def read_only(self) -> str:
         """Why nothing can be sent now; empty when it can, or the window that wrote the session has let go."""
-        if self._lock is None:
+        if self._following is None:
             return self._refused
-        who = holder(self._lock)
+        who = self._following.writer
         return WRITTEN_ELSEWHERE.format(who) if who else ""
 
     async def show_log(self) -> None:
         """Paint what the log holds, before the agent side is loaded."""
-        database = self.launch.paths.database
+        database = self.launch.database
         try:
             preview = await asyncio.to_thread(load_preview, database, self.id)
+            await self.bodies.attach(database, preview.info.id)
         except (SessionNotFound, sqlite3.Error):
             return  # opening it says so, with authority
         self.id = preview.info.id
-        self.bodies.attach(database, self.id)
         self.presenter.begin(preview)
 
     async def run(self) -> None:
@@ -110,6 +111,7 @@ class ChatSession:
         async for batch in self.link.records():
             if worker.is_cancelled:
                 return
+            self.bodies.note(batch)
             self.presenter.present(batch)
             for record in batch:
                 self._follow(record)
@@ -143,27 +145,49 @@ class ChatSession:
                 break
             finally:
                 started()
-        database = self.launch.paths.database
-        self.bodies.attach(database, self.id)
+        database = self.launch.database
+        await self.bodies.attach(database, self.id)
         self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
         if taken_over:
-            self.presenter.remeasure(await asyncio.to_thread(load_preview, database, self.id))
+            preview = await asyncio.to_thread(load_preview, database, self.id)
+            self.presenter.remeasure(preview.info, preview.measured)
             self.report(TAKEN_OVER)
         return model, policy
 
     async def _wait_for(self, who: str) -> None:
-        """Show the session read-only until something is asked for after the other window has let go."""
+        """Show the session, as it grows, until something is asked for after the other window has let go."""
         # Hardly ever needed: the first paint does not wait for it.
         from tui_app.session.workspace import SessionFolder
 
-        self._lock = SessionFolder(self.folder).lock_file
+        lock_file = SessionFolder(self.folder).lock_file
+        following = Following(self.launch.database, self.id, lock_file, last=self.presenter.last, writer=who)
+        self._following = following
         self.refuse(WRITTEN_ELSEWHERE.format(who))
-        await self.link.wanted()
-        self._lock = None
+        following.start(self._hear)
+        try:
+            await self.link.wanted()
+        finally:
+            self._following = None
+            await following.stop()
+
+    def _hear(self, news: News) -> None:
+        """Show what another window has written, and whether it still writes."""
+        self.presenter.catch_up(news.heads)
+        if news.info is not None:
+            self.presenter.remeasure(news.info, news.usage)
+        if news.trouble:
+            self.say(news.trouble)
+        else:
+            self.look_again()
 
     def look_again(self) -> None:
-        """Say so when another window that wrote the session has let go of it."""
-        if self._lock is not None and self.state.status.text != FREE and not self.read_only:
+        """Say so when another window that wrote the session has let go of it, or a third one has it now."""
+        if self._following is None:
+            return
+        why, free = self.read_only, self.state.status.text == FREE
+        if why and free:
+            self.say(why)
+        elif not why and not free:
             self.say(FREE)
 
     def _with(self, model: str, policy: str) -> ChatState:

@@ -139,7 +139,7 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
         case AssistantMessage(cost_usd=cost):
             return replace(state, spent=_added(state.spent, cost), unlogged=0)
         case TurnEnd(outcome=outcome):
-            status = (state.stopped or STOPPED) if outcome == "cancelled" else Status()
+            status = (state.stopped or STOPPED) if outcome == "cancelled" else _after(state, outcome)
             return replace(state, turn=False, unlogged=0, status=_unless_compacting(state, status))
         case _:
             return None
@@ -147,6 +147,12 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
 
 def _added(spent: float | None, cost: float | None) -> float | None:
     return spent if cost is None else (spent or 0.0) + cost
+
+
+def _after(state: ChatState, outcome: str) -> Status:
+    """What was said in the row last while a turn failed stays there: it may be why."""
+    said = state.status.notes if outcome == "failed" else ()
+    return Status(kind="message", text=said[0]) if said else Status()
 
 
 def _waiting(state: ChatState) -> Status:

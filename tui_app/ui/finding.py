@@ -5,10 +5,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, Protocol
 
 from tui_app.session.entries import Body, Entry
+from tui_app.session.places import Database, open_store
 from tui_app.ui.safe_text import clean
 from tui_app.ui.widgets.clip import readable_args
 
@@ -132,15 +132,14 @@ def look_in(bodies: Texts, entries: Sequence[Entry], pattern: re.Pattern[str]) -
 
 
 def look_in_log(
-    database: Path, session: str, entries: Sequence[Entry], pattern: re.Pattern[str]
+    database: Database, session: str, entries: Sequence[Entry], pattern: re.Pattern[str]
 ) -> list[Hit]:
     """Every place in some entries of a session, read with a connection of the caller's thread."""
     # Both bring the log in, which the first paint does not wait for.
     from tui_app.session.preview import StoreBodies
-    from tui_app.session.store import Store
 
     try:
-        with closing(Store(database, read_only=True)) as store:
+        with closing(open_store(database, read_only=True)) as store:
             return look_in(StoreBodies(store, session), entries, pattern)
     except sqlite3.Error:
         return []
@@ -159,13 +158,12 @@ def excerpt_of(entry: Entry, body: Body, hit: Hit) -> Excerpt | None:
     return Excerpt(text[start:stop], hit.at - start, hit.at, len(text))
 
 
-def excerpt_in_log(database: Path, session: str, entry: Entry, hit: Hit) -> Excerpt | None:
+def excerpt_in_log(database: Database, session: str, entry: Entry, hit: Hit) -> Excerpt | None:
     """Cut out what stands around a place of the log, with a connection of the caller's thread."""
     from tui_app.session.preview import StoreBodies
-    from tui_app.session.store import Store
 
     try:
-        with closing(Store(database, read_only=True)) as store:
+        with closing(open_store(database, read_only=True)) as store:
             return excerpt_of(entry, StoreBodies(store, session).body(entry), hit)
     except sqlite3.Error:
         return None

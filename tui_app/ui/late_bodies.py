@@ -4,8 +4,7 @@ import asyncio
 import re
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tui_app.session.entries import Body, Entry
@@ -13,13 +12,18 @@ from tui_app.ui.finding import Excerpt, Hit, excerpt_in_log, look_in_log
 
 if TYPE_CHECKING:
     from tui_app.context.events import Record
+    from tui_app.session.places import Database
+    from tui_app.session.ports import SessionStore
     from tui_app.session.preview import StoreBodies
-    from tui_app.session.store import Store
 
 LONG_CHARS = 200_000
 """Longer texts are read in a thread: reading one takes a millisecond and more."""
 _KEPT = 4
 """Long texts that are kept once they are read."""
+_KEPT_CHARS = 4_000_000
+"""Characters that are kept of texts that come from a server, long and short."""
+_FRESH = 200
+"""Events that have just happened here, whose texts need not come from a server."""
 
 
 class LateBodies:
@@ -27,20 +31,34 @@ class LateBodies:
 
     def __init__(self) -> None:
         self._source: StoreBodies | None = None
-        self._store: Store | None = None
-        self._place: tuple[Path, str] | None = None
+        self._store: SessionStore | None = None
+        self._place: tuple[Database, str] | None = None
         self._long: OrderedDict[Entry, Body] = OrderedDict()
         self._reading: dict[Entry, asyncio.Task[None]] = {}
         self._tell: Callable[[Entry], None] = _nobody
+        self._far = False
+        """Whether the log is on a server: a frame waits for no network."""
+        self._turn = asyncio.Lock()
+        self._fresh: OrderedDict[int, Record] = OrderedDict()
 
-    def attach(self, database: Path, session: str) -> None:
-        """Read from a session's log from now on."""
+    async def attach(self, database: "Database", session: str) -> None:
+        """Read from a session's log from now on.
+
+        Raises:
+            sqlite3.Error: if the log cannot be opened.
+        """
+        from tui_app.session.places import Server, open_store
         from tui_app.session.preview import StoreBodies
-        from tui_app.session.store import Store
 
+        far = isinstance(database, Server)
+        store = (
+            await asyncio.to_thread(open_store, database, read_only=True)
+            if far
+            else open_store(database, read_only=True)
+        )
         self._let_go()
-        self._store = Store(database, read_only=True)
-        self._source, self._place = StoreBodies(self._store, session), (database, session)
+        self._store, self._far = store, far
+        self._source, self._place = StoreBodies(store, session), (database, session)
 
     def announce(self, tell: Callable[[Entry], None]) -> None:
         """Name who is told when a long text that :meth:`preview` had to promise has been read."""
@@ -51,18 +69,25 @@ class LateBodies:
         return self._source.body(entry) if self._source is not None else Body(text=entry.title)
 
     def preview(self, entry: Entry) -> Body:
-        """The content of a row; of a long one the promise that it is being read, until it has been."""
-        if entry.chars <= LONG_CHARS or self._place is None:
+        """The content of a row; of a long or distant one the promise that it is read, until it has been."""
+        if self._place is None or entry.seq <= 0 or (entry.chars <= LONG_CHARS and not self._far):
             return self.body(entry)
         if entry in self._long:
             return self._long[entry]
+        if entry.seq in self._fresh and (not entry.result_seq or entry.result_seq in self._fresh):
+            return self._from_fresh(entry)
         if entry not in self._reading:
             self._reading[entry] = asyncio.create_task(self._read(*self._place, entry), name="reading")
         return Body(text=f"(reading {entry.chars:,} characters …)")
 
-    async def _read(self, database: Path, session: str, entry: Entry) -> None:
-        self._long[entry] = await asyncio.to_thread(_read_body, database, session, entry)
-        while len(self._long) > _KEPT:
+    async def _read(self, database: "Database", session: str, entry: Entry) -> None:
+        if self._far and self._source is not None:
+            # One after the other, on the connection there is.
+            async with self._turn:
+                self._long[entry] = await asyncio.to_thread(self._source.body, entry)
+        else:
+            self._long[entry] = await asyncio.to_thread(_read_body, database, session, entry)
+        while self._too_many:
             self._long.popitem(last=False)
         del self._reading[entry]
         self._tell(entry)
@@ -91,9 +116,28 @@ class LateBodies:
             return [Body(text=entry.title) for entry in entries]
         return await asyncio.to_thread(_read_bodies, *self._place, entries)
 
+    @property
+    def _too_many(self) -> bool:
+        if not self._far:
+            return len(self._long) > _KEPT
+        return len(self._long) > 1 and sum(len(body.text) for body in self._long.values()) > _KEPT_CHARS
+
+    def note(self, records: "Iterable[Record]") -> None:
+        """Keep what has just happened for the rows that are about to be painted, where the log is far."""
+        if self._far:
+            self._fresh.update((record.seq, record) for record in records if record.seq)
+            while len(self._fresh) > _FRESH:
+                self._fresh.popitem(last=False)
+
+    def _from_fresh(self, entry: Entry) -> Body:
+        from tui_app.session.preview import StoreBodies
+
+        return StoreBodies(_Fresh(self._fresh), "").body(entry)
+
     def shed(self) -> None:
         """Let go of the long texts that were read; those on screen are read again when they are painted."""
         self._long.clear()
+        self._fresh.clear()
 
     def record(self, session: str, seq: int) -> "Record | None":
         """One whole event of the log."""
@@ -104,7 +148,7 @@ class LateBodies:
         for task in self._reading.values():
             task.cancel()
         self._reading.clear()
-        self._long.clear()
+        self.shed()
         self._let_go()
 
     def _let_go(self) -> None:
@@ -113,21 +157,38 @@ class LateBodies:
             self._store = self._source = self._place = None
 
 
+class _Fresh:
+    """Events by number, read as a log is.
+
+    Args:
+        records: The events.
+    """
+
+    path = None
+
+    def __init__(self, records: "Mapping[int, Record]") -> None:
+        self._records = records
+
+    def record(self, _session: str, seq: int) -> "Record | None":
+        """One whole event."""
+        return self._records.get(seq)
+
+
 def _nobody(_entry: Entry) -> None:
     """Nobody is told."""
 
 
-def _read_bodies(database: Path, session: str, entries: Sequence[Entry]) -> list[Body]:
+def _read_bodies(database: "Database", session: str, entries: Sequence[Entry]) -> list[Body]:
     return [_read_body(database, session, entry) for entry in entries]
 
 
-def _read_body(database: Path, session: str, entry: Entry) -> Body:
+def _read_body(database: "Database", session: str, entry: Entry) -> Body:
     """Read a text with a connection of this thread's own."""
+    from tui_app.session.places import open_store
     from tui_app.session.preview import StoreBodies
-    from tui_app.session.store import Store
 
     try:
-        store = Store(database, read_only=True)
+        store = open_store(database, read_only=True)
         try:
             return StoreBodies(store, session).body(entry)
         finally:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tui_app.conversation.request import Opening
 from tui_app.paths import Paths
+from tui_app.session.places import Database, database_of
 from tui_app.settings import OFFLINE_MODEL, Settings, resolve_model
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ class Launch:
     """Settings given on the command line, None for one that was not: they rank above the file."""
     pick_session: bool = False
     """Open the list of sessions first."""
+
+    @property
+    def database(self) -> Database:
+        """Where sessions are kept."""
+        return database_of(self.settings.store, self.paths.database)
 
     @property
     def first_model(self) -> str:

@@ -11,6 +11,7 @@ from tui_app.context.events import (
     CompactionProgress,
     CompactionProposed,
     CompactionStart,
+    Error,
     MemoryPressure,
     Record,
     TurnEnd,
@@ -20,9 +21,10 @@ from tui_app.context.events import (
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
 from tui_app.session.heads import Head, head_of
-from tui_app.session.preview import Preview
+from tui_app.session.preview import Preview, usage_of
+from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import Change, UserView
-from tui_app.ui.chat_state import ChatState, advance
+from tui_app.ui.chat_state import ChatState, advance, saying
 from tui_app.ui.outside import Outside
 from tui_app.ui.widgets.chat_pane import ChatPane
 
@@ -74,9 +76,15 @@ class Presenter:
         if shown is not None:
             self._transcript.replace(shown)
 
-    def remeasure(self, preview: Preview) -> None:
-        """Take title and gauge from the log once more, where another window has written it meanwhile."""
-        self.update(replace(self.state, title=preview.info.title, usage=preview.usage))
+    def remeasure(self, info: SessionInfo, measured: Record | None) -> None:
+        """Take title and gauge from the log once more, where another window has written it meanwhile.
+
+        Args:
+            info: The session's line in the list.
+            measured: The newest measurement in the log.
+        """
+        usage = usage_of(self.agent_view, info.model, measured)
+        self.update(replace(self.state, title=info.title, model=info.model, usage=usage))
 
     def on_typing(self, look: Callable[[], None]) -> None:
         """Have something looked at with every key in the prompt; it must cost next to nothing."""
@@ -87,6 +95,9 @@ class Presenter:
         state = self.state
         for record in records:
             state = advance(state, record.data, time.monotonic())
+            if isinstance(record.data, Error) and not record.seq:
+                # What the log did not take has no row of its own.
+                state = saying(state, record.data.message)
             self._draw(record)
         self.update(state)
 

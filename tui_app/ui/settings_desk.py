@@ -71,7 +71,8 @@ class SettingsDesk:
     def _use(self, settings: Settings) -> None:
         """Put into effect what can be while the program runs."""
         app, before = self._app, self._app.launch.settings
-        app.launch = replace(app.launch, settings=settings)
+        # Sessions of two stores do not belong into one list: another one is for the next start.
+        app.launch = replace(app.launch, settings=replace(settings, store=before.store))
         for theme in own_themes(settings.themes):
             app.register_theme(theme)
         if settings.theme != before.theme:

@@ -18,7 +18,7 @@ from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Prompt
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.workspace import SessionFolder
-from tui_app.ui import chat_session
+from tui_app.ui import following
 from tui_app.ui.chat_session import FREE, TAKEN_OVER
 from tui_app.ui.screens.confirm import ConfirmDialog
 
@@ -147,7 +147,7 @@ async def test_two_windows_of_one_program(served: Desk, fake_openai: FakeOpenAI,
         async with second(served, session) as deck:
             first.app.chat.session.send(Prompt("and low tide?"), first.app.chat.pane)
             await first.answered(2)
-            assert "From the first." not in deck.text
+            await deck.until(lambda: "From the first." in deck.text, "what the other window says")
             await first.app.chat.session.close()
             await deck.send("sure?")
             await deck.answered(3)
@@ -190,6 +190,8 @@ async def test_a_command_takes_over_too(served: Desk, session: str, command: str
         lock.release()
         await deck.send(command)
         await deck.until(lambda: deck.app.chat.session.link.ready, "the agent side")
+        if command == "/context":
+            await deck.says("esc close")
         assert not deck.app.chat.session.read_only
 
 
@@ -212,11 +214,12 @@ async def test_a_prompt_comes_back_when_somebody_else_was_faster(
     async with second(served, session) as deck:
         # As if the lock had been free for a moment.
         with monkeypatch.context() as patched:
-            patched.setattr(chat_session, "holder", lambda _path: "")
+            patched.setattr(following, "holder", lambda _path: "")
             await deck.send("sure?")
             await deck.until(lambda: deck.editor.text == "sure?", "the prompt back")
         assert deck.queue == []
-        assert "shown read-only" in deck.status
+        await deck.press("left")
+        await deck.says("shown read-only")
         assert deck.app.chat.session.read_only
         lock.release()
         fake_openai.add(Text("Sure."))

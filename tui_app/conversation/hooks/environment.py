@@ -5,11 +5,14 @@ from collections.abc import Iterable, Mapping
 
 from tui_app.agent.key_names import key_variables
 from tui_app.context.masking import MASK, mask_secrets
+from tui_app.settings_store import STORE_VARIABLE, store_secrets
 
 _SECRET_NAME = re.compile(
     r"(?i)(?:^|_)(?:api_?key|key(?:_id)?|token|pat|secret|pass(?:word|wd|phrase)|credentials?)"
     r"(?:_?\d+)?$"
 )
+_STORE_NAMES = frozenset({STORE_VARIABLE, "PGPASSWORD"})
+"""Variables that open the database of the sessions."""
 _SHORTEST = 8
 """A shorter value is no key, and stands in too many texts by chance."""
 
@@ -21,7 +24,7 @@ def without_keys(env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str,
         env: The environment.
         named: Variables that hold keys because the settings say so.
     """
-    secret = {*key_variables(), *named}
+    secret = {*key_variables(), *_STORE_NAMES, *named}
     secret |= {name for name in env if _SECRET_NAME.search(name)}
     values = {env[name] for name in secret if len(env.get(name, "")) >= _SHORTEST}
     kept = {name: value for name, value in env.items() if name not in secret}
@@ -32,10 +35,17 @@ def without_keys(env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str,
     }
 
 
-def keys_in(env: Mapping[str, str], named: Iterable[str] = ()) -> frozenset[str]:
-    """The keys themselves, so that no text carries them to where the variables do not go."""
+def keys_in(env: Mapping[str, str], named: Iterable[str] = (), store: str = "") -> frozenset[str]:
+    """The keys themselves, so that no text carries them to where the variables do not go.
+
+    Args:
+        env: The environment.
+        named: Variables that hold keys because the settings say so.
+        store: Address of the database of the sessions, which may hold a password.
+    """
     kept = without_keys(env, named)
-    return frozenset(value for name, value in env.items() if name not in kept and len(value) >= _SHORTEST)
+    found = [*(value for name, value in env.items() if name not in kept), store, *store_secrets(store)]
+    return frozenset(value for value in found if len(value) >= _SHORTEST)
 
 
 def masked(text: str, keys: Iterable[str]) -> str:

@@ -39,7 +39,7 @@ def remembering_of(
         inbox=BoardInbox(history, boards, opening.cwd, settings),
         reader=SessionReader(
             boards,
-            paths.database,
+            opening.database,
             writers.shelf,
             writers.text,
             settings,

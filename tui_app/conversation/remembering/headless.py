@@ -17,7 +17,8 @@ from tui_app.conversation.remembering.telling import LogOf, Telling
 from tui_app.conversation.request import Opening
 from tui_app.memory.scope import scope_of
 from tui_app.session.lock import WriterLock, holder
-from tui_app.session.store import SessionInfo, Store
+from tui_app.session.ports import SessionStore
+from tui_app.session.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings_memory import memory_settings
 
@@ -33,7 +34,7 @@ class Reading:
     """Who has it open, so that it is read when it ends."""
 
 
-def waiting(store: Store, opening: Opening) -> list[SessionInfo]:
+def waiting(store: SessionStore, opening: Opening) -> list[SessionInfo]:
     """Sessions that wait to be read, the one asked for first in front."""
     known = {info.id: info for info in store.sessions()}
     due = boards_in(opening.paths.database).due()
@@ -41,7 +42,7 @@ def waiting(store: Store, opening: Opening) -> list[SessionInfo]:
 
 
 async def read_sessions(
-    opening: Opening, store: Store, sessions: Sequence[SessionInfo]
+    opening: Opening, store: SessionStore, sessions: Sequence[SessionInfo]
 ) -> AsyncIterator[Reading]:
     """Read sessions one after the other, each for the board of the folder it was held in.
 
@@ -77,7 +78,7 @@ def _reader(opening: Opening, info: SessionInfo, telling: Telling) -> SessionRea
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     return SessionReader(
         boards_in(opening.paths.database),
-        opening.paths.database,
+        opening.database,
         ModelShelf(opening.env, opening.settings.endpoints, limits),
         TextCounter(encoding_name(opening.model or info.model)),
         memory_settings(opening.settings.memory),

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -26,7 +25,8 @@ from tui_app.memory.consolidate import Outcome, Task, ask, extract
 from tui_app.memory.consolidation_agent import ConsolidationAgent
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
-from tui_app.session.store import SessionInfo, Store
+from tui_app.session.places import Database, open_store
+from tui_app.session.store import SessionInfo
 from tui_app.session.visibility import MESSAGES
 from tui_app.settings_memory import MemorySettings
 
@@ -43,7 +43,7 @@ class SessionReader:
     """
 
     boards: BoardStore
-    database: Path
+    database: Database
     shelf: ModelShelf
     text: TextCounter
     settings: MemorySettings
@@ -144,7 +144,7 @@ def _ended(
     )
 
 
-def said_in(database: Path, session: str) -> list[Item]:
+def said_in(database: Database, session: str) -> list[Item]:
     """Everything that was said in a session and not taken back, as it was said, oldest first.
 
     Opens the file by itself: meant for a thread.
@@ -152,7 +152,7 @@ def said_in(database: Path, session: str) -> list[Item]:
     Raises:
         sqlite3.Error: if the file cannot be used.
     """
-    store = Store(database, read_only=True)
+    store = open_store(database, read_only=True)
     texts: dict[int, str] = {}
     models: dict[int, str] = {}
     try:

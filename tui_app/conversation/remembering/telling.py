@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from tui_app.context.events import MemoryAdded, MemoryPruned, Payload
 from tui_app.memory.entries import Change
 from tui_app.memory.store import BoardStore
-from tui_app.session.store import SessionDeleted, Store
+from tui_app.session.ports import SessionStore
+from tui_app.session.store import SessionDeleted
 
 _Told = set[tuple[str, int]]
 """Types and entries of the changes that a log holds."""
@@ -27,7 +28,7 @@ class Telling:
     Raises:
         SessionDeleted: if it is no longer there.
     """
-    sessions: Store
+    sessions: SessionStore
 
     def tell(self, session: str = "", entries: Collection[int] | None = None) -> list[Payload]:
         """Write what no log holds yet.
@@ -93,7 +94,7 @@ def payload_of(change: Change) -> Payload:
 class LogOf:
     """Writes to the log of any session; what belongs to the open one is shown as well."""
 
-    sessions: Store
+    sessions: SessionStore
     now: Callable[[], float]
     own: str = ""
     """Id of the open session."""

@@ -10,7 +10,7 @@ from tui_app.conversation.importing import messages_of
 from tui_app.conversation.view_messages import ViewMessages
 from tui_app.session.agent_view import AgentView
 from tui_app.session.importers import SkippedLine, import_file
-from tui_app.session.store import Store
+from tui_app.session.ports import SessionStore
 from tui_app.session.visibility import MESSAGES
 
 _TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRewind.TYPE}
@@ -63,7 +63,7 @@ def read_transcript(path: Path) -> Transcript:
     )
 
 
-def read_session(store: Store, session: str) -> Transcript:
+def read_session(store: SessionStore, session: str) -> Transcript:
     """Read what was said in a session, in the form it was said in.
 
     Raises:

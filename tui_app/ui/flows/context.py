@@ -4,6 +4,7 @@ from typing import Any
 
 from textual.app import App
 
+from tui_app.session.places import Server
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.context_source import SessionContext
 from tui_app.ui.screens.context import ContextScreen
@@ -32,6 +33,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
         f"Context    {gauge_text(state.usage, background=background, blocking=blocking)}",
         f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
         f"Files      {session.folder}",
+        *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, Server) else []),
     ]
     await app.push_screen_wait(DetailsScreen("Status", "\n".join(lines)))
 

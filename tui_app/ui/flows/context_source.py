@@ -34,7 +34,7 @@ class SessionContext:
 
     def __init__(self, session: ChatSession) -> None:
         self._session = session
-        self._stats = StatsReader(session.launch.paths.database, session.id)
+        self._stats = StatsReader(session.launch.database, session.id)
         self._notes: dict[int, tuple[str, ...]] = {}
 
     @property

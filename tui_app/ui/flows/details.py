@@ -12,7 +12,7 @@ from tui_app.context.events import CompactionComplete, CompactionEdited, Error, 
 from tui_app.conversation.work import BringBack, EditSummary, Pin, Restore
 from tui_app.session.agent_view import in_ranges
 from tui_app.session.entries import Entry
-from tui_app.session.store import Store
+from tui_app.session.places import Database, open_store
 from tui_app.session.view_diff import Difference, compaction_diff
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
@@ -47,7 +47,7 @@ async def _message(app: "PlimsollApp", session: ChatSession, entry: Entry) -> No
     """Show a message, and do what a person wants with it."""
     shown = session.presenter.agent_view.seen()
     seen = next((each for each in shown if each.head.seq == entry.message), None)
-    database = session.launch.paths.database
+    database = session.launch.database
     wanted = (seen.head.form[0], seen.hidden_by) if seen is not None else ()
     events = await asyncio.to_thread(read_events, database, session.id, wanted)
     facts = MessageFacts(entry=entry, seen=seen, events=tuple(record for record, _ in events))
@@ -72,14 +72,14 @@ async def _message(app: "PlimsollApp", session: ChatSession, entry: Entry) -> No
             app.chat.run(CommandId.FORK, f"#{entry.seq}")
 
 
-def read_events(database: Path, session: str, numbers: Sequence[int]) -> list[tuple[Record, str | None]]:
+def read_events(database: Database, session: str, numbers: Sequence[int]) -> list[tuple[Record, str | None]]:
     """Events by their log numbers, with the messages they carry; those that are not there are left out."""
-    with closing(Store(database, read_only=True)) as store:
+    with closing(open_store(database, read_only=True)) as store:
         found = [(store.record(session, seq), store.message(session, seq)) for seq in numbers if seq > 0]
     return [(record, message) for record, message in found if record is not None]
 
 
-def read_json(database: Path, session: str, numbers: Sequence[int]) -> str:
+def read_json(database: Database, session: str, numbers: Sequence[int]) -> str:
     """Events as they are stored, each with the message it carries, as readable JSON."""
     events = read_events(database, session, numbers)
     shown = [
@@ -109,8 +109,8 @@ async def _compaction(app: "PlimsollApp", session: ChatSession, entry: Entry, re
         can_undo=not session.read_only and entry.seq in (*standing[-1:], *undone[-1:]),
         can_edit=not session.read_only and shown and done.performed_by != "provider",
         original=written.summary if done is not written else "",
-        diff=lambda: read_diff(session.launch.paths.database, session.id, entry.seq),
-        checkpoint_text=lambda: read_checkpoint(done.checkpoint_path),
+        diff=lambda: read_diff(session.launch.database, session.id, entry.seq),
+        checkpoint_text=lambda: read_checkpoint(done),
     )
     match await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs)):
         case "undo" | "redo" as choice:
@@ -136,18 +136,21 @@ def _carried(entry: Entry) -> bool:
     return entry.kind in ("user", "assistant", "tool", "system")
 
 
-def read_diff(database: Path, session: str, compaction: int) -> list[Difference]:
+def read_diff(database: Database, session: str, compaction: int) -> list[Difference]:
     """What a compaction did to the view, read with a connection of the caller's own."""
-    store = Store(database, read_only=True)
+    store = open_store(database, read_only=True)
     try:
         return compaction_diff(store.heads(session), compaction)
     finally:
         store.close()
 
 
-def read_checkpoint(path: str) -> str:
-    """Text of a checkpoint file, or a sentence about why it cannot be read."""
+def read_checkpoint(done: CompactionComplete) -> str:
+    """Text of a checkpoint file; where that cannot be read, why not, and the summary as the log has it."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(done.checkpoint_path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        why = f"{done.checkpoint_path} is not on this machine: files stay where they were written."
     except OSError as error:
-        return f"The checkpoint file cannot be read: {error.strerror}."
+        why = f"The checkpoint file cannot be read: {error.strerror}."
+    return f"{why}\n\nThe summary, from the log:\n\n{done.summary}"

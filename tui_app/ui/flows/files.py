@@ -6,7 +6,7 @@ from pathlib import Path
 from tui_app.atomic import write_atomic
 from tui_app.conversation.exporting import Format
 from tui_app.conversation.exporting import export_session as export_document
-from tui_app.session.store import Store
+from tui_app.session.places import open_store
 from tui_app.ui.chat_session import ChatSession
 
 _FORMATS: dict[str, Format] = {
@@ -38,7 +38,7 @@ def _destination(session: ChatSession, target: str) -> Path:
 
 
 def _write(session: ChatSession, path: Path) -> None:
-    store = Store(session.launch.paths.database, read_only=True)
+    store = open_store(session.launch.database, read_only=True)
     try:
         text = export_document(store, session.id, format=_format(path), view="user")
     finally:

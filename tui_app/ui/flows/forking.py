@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.session.forking import Fork, NotAPrompt, fork_session
+from tui_app.session.places import open_store
 from tui_app.session.rewinding import RewindPoint, fork_points
-from tui_app.session.store import SessionNotFound, Store
+from tui_app.session.store import SessionNotFound
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.leaving import what_leaving_costs
 from tui_app.ui.launch import Launch
@@ -72,7 +73,7 @@ def _explained(point: RewindPoint) -> str:
 
 
 def _fork(launch: Launch, session: str, at: int) -> Fork:
-    store = Store(launch.paths.database)
+    store = open_store(launch.database)
     try:
         return fork_session(store, launch.paths.sessions_dir, session, at=at, now=time.time())
     finally:

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,10 @@ from textual.app import App
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.import_watch import ImportProgress, ImportStopped, Stoppable
-from tui_app.conversation.imported import earlier_imports, imported_as
+from tui_app.conversation.imported import EarlierImport, earlier_imports, imported_as
 from tui_app.session.importers import ImportFormatError
 from tui_app.session.importers.local import LocalTranscript, find_transcripts
-from tui_app.session.store import Store
+from tui_app.session.places import has_begun, open_store
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.format import count
 from tui_app.ui.launch import Launch
@@ -70,21 +71,23 @@ async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
 def _find(launch: Launch, closed: threading.Event) -> list[TranscriptRow]:
     home = Path(launch.env.get("HOME", "").strip() or Path.home())
     found = find_transcripts(launch.env, home=home, cwd=launch.cwd, go_on=lambda: not closed.is_set())
-    earlier = {}
-    if launch.paths.database.exists():
-        store = Store(launch.paths.database, read_only=True)
-        try:
-            earlier = earlier_imports(store)
-        except sqlite3.Error:
-            # The marks are a convenience: without them everything can still be imported.
-            earlier = {}
-        finally:
-            store.close()
+    earlier = _earlier(launch)
     before = [imported_as(each.path, earlier) for each in found]
     return [
         _row(each, known.session if known else "", known is not None and each.time > known.time)
         for each, known in zip(found, before, strict=True)
     ]
+
+
+def _earlier(launch: Launch) -> dict[str, EarlierImport]:
+    """Sessions that files became before; a convenience: without them everything can still be imported."""
+    try:
+        if not has_begun(launch.database):
+            return {}
+        with closing(open_store(launch.database, read_only=True)) as store:
+            return earlier_imports(store)
+    except sqlite3.Error:
+        return {}
 
 
 def _row(found: LocalTranscript, session: str, changed: bool) -> TranscriptRow:
@@ -131,11 +134,8 @@ def _write(launch: Launch, path: Path, job: Stoppable) -> "ImportReport":
     from tui_app.conversation.importing import import_session
 
     launch.paths.ensure()
-    store = Store(launch.paths.database)
-    try:
+    with closing(open_store(launch.database)) as store:
         return import_session(path, store=store, cwd=launch.cwd, now=time.time(), watch=job.watch)
-    finally:
-        store.close()
 
 
 def _words(progress: ImportProgress) -> str:

@@ -12,6 +12,7 @@ from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Entry
 from tui_app.memory.guard import LONGEST, NotRemembered
 from tui_app.memory.scope import scope_of
+from tui_app.session.places import open_store
 from tui_app.settings_memory import memory_settings
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.leaving import what_leaving_costs
@@ -150,9 +151,9 @@ async def _go_to_source(app: "PlimsollApp", session: ChatSession, entry: Entry) 
 
 
 def _exists(launch: Launch, wanted: str) -> bool:
-    from tui_app.session.store import SessionNotFound, Store
+    from tui_app.session.store import SessionNotFound
 
-    store = Store(launch.paths.database, read_only=True)
+    store = open_store(launch.database, read_only=True)
     try:
         return bool(store.info(wanted))
     except SessionNotFound:

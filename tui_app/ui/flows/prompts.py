@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 async def search_prompts(app: "PlimsollApp", session: ChatSession) -> None:
     """Let the person choose among all they have said in this folder; closing the list keeps the draft."""
-    database, editor = session.launch.paths.database, app.chat.pane.prompt.editor
+    database, editor = session.launch.database, app.chat.pane.prompt.editor
     try:
         logged = await asyncio.to_thread(past_prompts, database, session.launch.cwd)
         chosen = await app.push_screen_wait(PromptsScreen(listed(editor.prompts, logged)))
         if chosen is not None:
             editor.replace_draft(await asyncio.to_thread(whole_prompt, database, chosen))
     except sqlite3.Error as error:
-        session.say(f"The prompts cannot be read. {storage_error(error, database) or error}")
+        told = storage_error(error, session.launch.paths.database) or error
+        session.say(f"The prompts cannot be read. {told}")
 
 
 def listed(typed: Sequence[str], logged: Sequence[PastPrompt]) -> list[PastPrompt]:

@@ -8,8 +8,9 @@ from textual.app import App
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.session.lock import SessionLocked
+from tui_app.session.places import has_begun, open_store
 from tui_app.session.removal import delete_session
-from tui_app.session.store import SessionInfo, Store
+from tui_app.session.store import SessionInfo
 from tui_app.ui.launch import Launch
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.sessions import SessionRow, SessionsScreen
@@ -44,9 +45,9 @@ async def choose_session(app: App[Any], launch: Launch, current: str) -> str:
 
 
 def _list(launch: Launch) -> list[SessionInfo]:
-    if not launch.paths.database.exists():
+    if not has_begun(launch.database):
         return []
-    store = Store(launch.paths.database, read_only=True)
+    store = open_store(launch.database, read_only=True)
     try:
         return store.sessions()
     finally:
@@ -56,7 +57,7 @@ def _list(launch: Launch) -> list[SessionInfo]:
 def _delete(launch: Launch, session: str) -> str:
     """Delete a session the person has said yes to; why it was not possible, empty when it was."""
     try:
-        delete_session(launch.paths.database, launch.paths.sessions_dir, session)
+        delete_session(launch.database, launch.paths.sessions_dir, session)
     except SessionLocked as locked:
         return f"This session is open in {locked}. Close it there first."
     except (OSError, sqlite3.Error) as error:

@@ -7,6 +7,7 @@ from tui_app.settings import SettingsError
 from tui_app.settings_catalogue import Effect, Entry
 from tui_app.settings_rules import Table
 from tui_app.settings_schema import RULES
+from tui_app.settings_store import shown_store
 from tui_app.ui.screens.choice import ChoiceDialog, ThemePicker
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.edit import EditDialog
@@ -112,9 +113,12 @@ async def _ask(app: "PlimsollApp", desk: SettingsDesk, entry: Entry) -> str:
         typed = await app.push_screen_wait(EditDialog(entry.key, entry_note(entry), text, refused))
         if typed is None:
             return _CANCELLED
+        if entry.key == "store" and typed == entry.value:
+            return _CANCELLED  # what is shown lacks the password
         refused = desk.change(entry.key, typed or None)
         if not refused:
-            return _done(desk, entry, f"is {typed}" if typed else "has its built-in value")
+            shown = shown_store(typed) if entry.key == "store" else typed
+            return _done(desk, entry, f"is {shown}" if typed else "has its built-in value")
         text = typed
 
 

@@ -14,7 +14,7 @@ from tui_app.ui.screens.stats import StatsScreen
 
 async def show_stats(app: App[Any], session: ChatSession) -> None:
     """Show what the session did and cost; the log is read in a thread."""
-    reader = StatsReader(session.launch.paths.database, session.id)
+    reader = StatsReader(session.launch.database, session.id)
 
     async def again() -> SessionStats:
         try:

@@ -1,0 +1,183 @@
+"""Commands on sessions that a server keeps; and what of its address nobody gets to see."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Plimsoll
+from tests.servers.postgres import PASSWORD, Cluster
+from tui_app.context.events import UserMessage
+from tui_app.conversation.exporting import agent_messages
+from tui_app.session.places import Server
+from tui_app.session.postgres.store import PostgresStore
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def server(postgres: Cluster, monkeypatch: pytest.MonkeyPatch) -> Server:
+    url = postgres.database()
+    monkeypatch.setenv("PLIMSOLL_STORE", url)
+    return Server(url)
+
+
+@pytest.fixture
+def imported(server: Server, imported: str) -> str:
+    """The imported conversation, on the server: the address was set before it was imported."""
+    return imported
+
+
+def test_a_turn_a_compaction_and_its_undoing(plimsoll: Plimsoll, server: Server, plimsoll_home: Path) -> None:
+    assert plimsoll("sessions").err.startswith("There are no sessions yet.")
+    assert plimsoll("sessions", "show", "x").code == 1
+    lines = plimsoll("run", "when is low water?", "--model", "offline:extractive", "--json").lines
+    session = lines[0]["session"]
+    assert [line["type"] for line in lines if line["type"] == "turn.end"]
+    again = plimsoll("run", "and high water?", "--session", session)
+    assert again.code == 0
+    assert "15:50" in again.out
+    assert not (plimsoll_home / "data" / "sessions.db").exists()
+    listed = plimsoll("sessions", "--json").json["sessions"]
+    assert [(row["id"], row["title"]) for row in listed] == [(session, "when is low water?")]
+    assert plimsoll("stats", session, "--json").json["models"][0]["answers"] >= 2
+    assert "low water" in plimsoll("sessions", "show", session).out
+    store = PostgresStore(server, read_only=True)
+    assert [r.data.text for r, _ in store.records(session) if isinstance(r.data, UserMessage)] == [
+        "when is low water?",
+        "and high water?",
+    ]
+    store.close()
+
+
+def test_an_imported_session_is_compacted_undone_exported_and_forked(
+    plimsoll: Plimsoll, server: Server, imported: str
+) -> None:
+    store = PostgresStore(server, read_only=True)
+    before = agent_messages(store, imported)
+    total = plimsoll("context", imported, "--json").json["total"]
+    done = plimsoll("compact", imported, "--json").json
+    assert done["outcome"] == "success"
+    assert Path(done["checkpoint_path"]).exists()
+    assert plimsoll("context", imported, "--json").json["total"] < total
+    assert agent_messages(store, imported) != before
+    assert plimsoll("compact", imported, "--undo").code == 0
+    assert agent_messages(store, imported) == before
+    assert plimsoll("compact", imported, "--redo").code == 0
+    assert agent_messages(store, imported) != before
+    for format in ("pydantic-ai", "markdown"):
+        result = plimsoll("export", imported, "--format", format)
+        assert result.code == 0
+        assert len(result.out) > 500
+        assert PASSWORD not in result.out
+    forked = plimsoll("sessions", "fork", imported, "--json").json["session"]
+    assert agent_messages(store, forked) == agent_messages(store, imported)
+    simulated = plimsoll("simulate", imported, "--window", "32000", "--json")
+    assert simulated.code == 0
+    assert plimsoll("sessions", "delete", forked, "--yes").code == 0
+    assert [info.id for info in store.sessions()] == [imported]
+    store.close()
+
+
+def test_what_is_written_elsewhere_is_neither_compacted_nor_deleted(
+    plimsoll: Plimsoll, server: Server, imported: str
+) -> None:
+    store = PostgresStore(server)
+    lock = store.lock(imported, Path())
+    for command in (
+        ("compact", imported),
+        ("run", "x", "--session", imported),
+        ("sessions", "delete", imported, "--yes"),
+    ):
+        result = plimsoll(*command)
+        assert result.code == 1
+        assert f"open in process {os.getpid()} on " in result.err
+    assert plimsoll("context", imported).code == 0
+    lock.release()
+    store.close()
+    assert plimsoll("compact", imported).code == 0
+
+
+def test_the_password_is_nowhere(
+    plimsoll: Plimsoll, server: Server, postgres: Cluster, plimsoll_home: Path, project: Path
+) -> None:
+    config = plimsoll_home / "config" / "config.toml"
+    config.parent.mkdir(parents=True)
+    seen = project / "seen"
+    config.write_text(f'[[hooks.sessionStart]]\ncommand = ["sh", "-c", "env > {seen}; cat >> {seen}"]\n')
+    outputs = [plimsoll("run", f"what is {PASSWORD}?", "--model", "offline:extractive")]
+    assert "PLIMSOLL_HOME" in seen.read_text()
+    assert "PLIMSOLL_STORE" not in seen.read_text()
+    assert PASSWORD not in seen.read_text()
+    for command in (
+        ("config",),
+        ("config", "--json"),
+        ("config", "path", "--json"),
+        ("doctor",),
+        ("doctor", "--json"),
+    ):
+        outputs.append(plimsoll(*command))
+        assert PASSWORD not in outputs[-1].out + outputs[-1].err
+    assert server.shown in plimsoll("doctor").out
+    assert server.shown in plimsoll("config").out
+    postgres.stop()
+    try:
+        for command in (("sessions",), ("run", "x"), ("doctor",), ("compact", "x")):
+            result = plimsoll(*command)
+            assert result.code == 1
+            assert "cannot be reached" in result.out + result.err
+            assert PASSWORD not in result.out + result.err
+    finally:
+        postgres.start()
+    written = [path.read_bytes() for path in plimsoll_home.rglob("*") if path.is_file()]
+    assert not any(PASSWORD.encode() in text for text in written)
+
+
+@pytest.mark.parametrize("bad", ["mysql://a:secret-word-1@b/c", "postgresql://a:secret word-1@b/c", "x"])
+def test_a_wrong_address_is_refused_unseen(
+    plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch, plimsoll_home: Path, bad: str
+) -> None:
+    monkeypatch.setenv("PLIMSOLL_STORE", bad)
+    for command in (("sessions",), ("run", "x"), ("config",)):
+        result = plimsoll(*command)
+        assert result.code == 1
+        assert "PLIMSOLL_STORE is (not shown); allowed: postgresql://USER@HOST/DATABASE" in result.err
+    monkeypatch.delenv("PLIMSOLL_STORE")
+    assert "store is (not shown)" in plimsoll("config", "set", "store", bad).err
+    (plimsoll_home / "config").mkdir(parents=True, exist_ok=True)
+    (plimsoll_home / "config" / "config.toml").write_text(f"store = {json.dumps(bad)}\n")
+    assert "store is (not shown)" in plimsoll("sessions").err
+
+
+def test_the_address_may_stand_in_the_file(
+    plimsoll: Plimsoll, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PLIMSOLL_STORE")
+    assert plimsoll("config", "set", "store", server.url).code == 0
+    assert plimsoll("run", "when is low water?", "--model", "offline:extractive").code == 0
+    store = PostgresStore(server, read_only=True)
+    assert len(store.sessions()) == 1
+    store.close()
+    assert plimsoll("config", "unset", "store").code == 0
+    assert plimsoll("sessions", "--json").json == {"sessions": []}
+
+
+def test_killed_in_the_middle_of_a_turn(
+    plimsoll: Plimsoll, server: Server, start: Callable[..., "subprocess.Popen[str]"]
+) -> None:
+    process = start("run", "when is low water?", "--model", "offline:extractive", "--json")
+    assert process.stdout is not None
+    acknowledged = [json.loads(process.stdout.readline()) for _ in range(3)]
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    session = acknowledged[0]["session"]
+    result = plimsoll("run", "go on", "--session", session, "--model", "offline:extractive")
+    assert result.code == 0
+    store = PostgresStore(server, read_only=True)
+    kept = {(record.seq, record.data.TYPE) for record, _ in store.records(session)}
+    assert {(line["seq"], line["type"]) for line in acknowledged if line["seq"]} <= kept
+    store.close()

@@ -1,0 +1,160 @@
+"""Conversations on a server: written by one, followed by others, and the prompt kept where that ends."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.conversation.driving import Desk, done, of, turn, view_bytes
+from tests.servers.behaviours import Text
+from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.postgres import Cluster
+from tui_app.context.events import CompactionComplete, CompactionUndone, Error, TurnEnd, UserMessage
+from tui_app.conversation.inspecting import inspect_session
+from tui_app.conversation.opening import open_session
+from tui_app.conversation.work import Compact, Restate
+from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.lock import SessionLocked
+from tui_app.session.places import Server, follow
+from tui_app.session.postgres.store import PostgresStore
+from tui_app.session.user_view import UserView, fold_user_view
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def server(postgres: Cluster) -> Server:
+    return Server(postgres.database())
+
+
+class Reader:
+    """Somebody who follows a session from elsewhere, as a read-only window does."""
+
+    def __init__(self, server: Server, session: str) -> None:
+        self._follower = follow(server, session, Path())
+        self._store = PostgresStore(server, read_only=True)
+        self._session, self.last, self.view = session, 0, UserView()
+        self.types: list[str] = []
+
+    def catch_up(self) -> None:
+        """Wait for news and fold them."""
+        assert self._follower.wait(20.0)
+        for head in self._store.heads(self._session, self.last):
+            self.last = head.seq
+            self.types.append(head.type)
+            self.view.apply(head)
+
+    def close(self) -> None:
+        self._follower.close()
+        self._store.close()
+
+
+async def test_two_readers_follow_a_conversation_that_is_compacted_and_undone(
+    desk: Desk, fake_openai: FakeOpenAI, server: Server
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(*[Text(f"Answer {number}. {'word ' * 300}") for number in range(4)])
+    async with desk.session(store=server.url) as opened:
+        conversation = opened.conversation
+        session = conversation.session
+        readers = [Reader(server, session) for _ in range(2)]
+        for number in range(4):
+            await turn(conversation, f"Question {number}? {'why ' * 200}")
+            for reader in readers:
+                await asyncio.to_thread(reader.catch_up)
+        fake_openai.add(Text("## Intent\nQuestions were asked and answered."))
+        await done(conversation, Compact())
+        before = view_bytes(conversation)
+        await done(conversation, Restate(undo=True))
+        assert view_bytes(conversation) != before
+        last = opened.store.info(session).events
+        for reader in readers:
+            while reader.last < last:
+                await asyncio.to_thread(reader.catch_up)
+            assert CompactionComplete.TYPE in reader.types
+            assert CompactionUndone.TYPE in reader.types
+            assert reader.view.entries == fold_user_view(opened.store.heads(session)).entries
+            reader.close()
+        history = conversation.history
+        assert fold_agent_view(opened.store.heads(session)).visible() == history.view.visible()
+        with pytest.raises(SessionLocked):
+            open_session(desk.opening(session=session, store=server.url))
+        looked = await inspect_session(desk.opening(session=session, store=server.url))
+        assert looked.usage().messages == history.usage().messages
+        looked.close()
+    reopened = PostgresStore(server, read_only=True)
+    assert fold_agent_view(reopened.heads(session)).visible()
+    reopened.close()
+
+
+async def test_another_machine_goes_on_without_the_files_of_the_first(
+    desk: Desk, fake_openai: FakeOpenAI, server: Server, tmp_path: Path
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(*[Text(f"Answer {number}. {'word ' * 300}") for number in range(4)])
+    async with desk.session(store=server.url) as opened:
+        for number in range(4):
+            await turn(opened.conversation, f"Question {number}? {'why ' * 200}")
+        fake_openai.add(Text("## Intent\nQuestions were asked and answered."))
+        await done(opened.conversation, Compact())
+        session, view = opened.conversation.session, view_bytes(opened.conversation)
+    elsewhere = Desk(home=tmp_path / "elsewhere", cwd=desk.cwd, endpoints=desk.endpoints)
+    async with elsewhere.session(session=session, store=server.url) as opened:
+        assert view_bytes(opened.conversation) == view
+        fake_openai.add(Text("Going on."))
+        assert of(await turn(opened.conversation, "and now?"), TurnEnd) != []
+        await done(opened.conversation, Restate(undo=True))
+        assert len(opened.conversation.history.items()) > 8
+
+
+async def test_a_prompt_that_the_server_did_not_take_comes_back(
+    desk: Desk, fake_openai: FakeOpenAI, server: Server, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui_app.session.postgres.store._PATIENCE_S", 0.2)
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(Text("First."), Text("Third."))
+    async with desk.session(store=server.url) as opened:
+        await turn(opened.conversation, "one")
+        postgres.stop()
+        try:
+            records = await turn(opened.conversation, "two")
+        finally:
+            postgres.start()
+        (end,) = of(records, TurnEnd)
+        (error,) = of(records, Error)
+        assert isinstance(end, TurnEnd)
+        assert isinstance(error, Error)
+        assert (end.outcome, end.prompt) == ("failed", "two")
+        assert "cannot be reached" in error.message
+        assert "Check the network" in error.hint
+        await turn(opened.conversation, "three")
+        session = opened.conversation.session
+        texts = [r.data.text for r, _ in opened.store.records(session) if isinstance(r.data, UserMessage)]
+        assert texts == ["one", "three"]
+        assert fold_agent_view(opened.store.heads(session)).visible() == (
+            opened.conversation.history.view.visible()
+        )
+
+
+async def test_a_writer_that_was_overtaken_gives_its_prompt_back(
+    desk: Desk, fake_openai: FakeOpenAI, server: Server, postgres: Cluster
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(Text("First."), Text("Theirs."))
+    async with desk.session(store=server.url) as opened:
+        await turn(opened.conversation, "one")
+        postgres.cut(server.url)
+        session = opened.conversation.session
+        async with desk.session(session=session, store=server.url) as other:
+            await turn(other.conversation, "theirs")
+            records = await turn(opened.conversation, "mine")
+            (end,) = of(records, TurnEnd)
+            (error,) = of(records, Error)
+            assert isinstance(end, TurnEnd)
+            assert isinstance(error, Error)
+            assert (end.outcome, end.prompt) == ("failed", "mine")
+            assert "has been written by process" in error.message
+            assert "open the session again" in error.hint
+    store = PostgresStore(server, read_only=True)
+    assert "mine" not in [r.data.text for r, _ in store.records(session) if isinstance(r.data, UserMessage)]
+    store.close()

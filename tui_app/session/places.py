@@ -1,0 +1,92 @@
+"""Where sessions are kept: a file of this machine or a server. The one place that chooses between stores."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_app.settings_store import shown_store, store_secrets
+
+if TYPE_CHECKING:
+    from tui_app.session.ports import Follower, SessionStore
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A PostgreSQL database that several machines share."""
+
+    url: str = field(repr=False)
+    """Its address; may hold a password."""
+
+    @property
+    def shown(self) -> str:
+        """The address without any secret."""
+        return shown_store(self.url)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What of the address must not be shown."""
+        return store_secrets(self.url)
+
+
+Database = Path | Server
+
+
+def database_of(store: str, file: Path) -> Database:
+    """Where sessions are kept.
+
+    Args:
+        store: The setting of that name; empty for this machine's file.
+        file: That file.
+    """
+    return Server(store) if store else file
+
+
+def open_store(database: Database, *, read_only: bool = False) -> "SessionStore":
+    """Open a store of sessions; one that is to be written is made where it is missing.
+
+    Raises:
+        StorageError: if the file or the server cannot be used.
+        sqlite3.DatabaseError: if a file comes from a newer version.
+        OSError: if a file cannot be created.
+    """
+    # Neither database is needed for the first frame, and hardly anybody needs the second one.
+    if isinstance(database, Server):
+        from tui_app.session.postgres.store import PostgresStore
+
+        return PostgresStore(database, read_only=read_only)
+    from tui_app.session.store import Store
+
+    return Store(database, read_only=read_only)
+
+
+def has_begun(database: Database) -> bool:
+    """Whether there is a log; an empty file is left when the first start is cut off.
+
+    Raises:
+        StorageError: if the server cannot be reached.
+    """
+    if isinstance(database, Server):
+        from tui_app.session.postgres.store import has_log
+
+        return has_log(database)
+    return database.exists() and database.stat().st_size > 0
+
+
+def follow(database: Database, session: str, lock_file: Path) -> "Follower":
+    """Follow a session that somebody else writes.
+
+    Args:
+        database: Where it is.
+        session: Whole id of it.
+        lock_file: Its lock, where the database is a file.
+
+    Raises:
+        StorageError: if the database cannot be used.
+    """
+    if isinstance(database, Server):
+        from tui_app.session.postgres.following import ServerFollower
+
+        return ServerFollower(database, session)
+    from tui_app.session.following import FileFollower
+
+    return FileFollower(database, lock_file)

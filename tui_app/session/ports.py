@@ -1,0 +1,108 @@
+"""What the program needs of a store of sessions, whatever database is behind it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tui_app.context.events import Payload, Record, SessionStart
+
+if TYPE_CHECKING:
+    from tui_app.session.heads import Head
+    from tui_app.session.store import SessionInfo
+
+Event = tuple[Payload, str | None, float]
+"""What happened, the pydantic-ai message it carries as JSON text, and when, in seconds since the epoch."""
+
+
+class WriteLock(Protocol):
+    """The right to write one session, which ends with the process that holds it."""
+
+    def release(self) -> None:
+        """Let others write; releasing twice is harmless."""
+
+
+class SessionStore(Protocol):
+    """Sessions and their events. Not thread-safe: open one per thread.
+
+    What goes wrong with the database is a ``sqlite3.Error``; a ``StorageError`` can be shown as it is.
+    """
+
+    @property
+    def path(self) -> Path | None:
+        """The file, where there is one."""
+
+    def close(self) -> None:
+        """Let go of the database."""
+
+    def lock(self, session: str, file: Path) -> WriteLock:
+        """Become the one writer of a session.
+
+        Args:
+            session: Whole id of the session.
+            file: Lock file in the session's folder, for a store on this machine.
+
+        Raises:
+            SessionLocked: if it is written elsewhere; the text says where, as far as that is known.
+            OSError: if the lock file cannot be made.
+        """
+
+    def create(self, start: SessionStart, *, time: float, events: Sequence[Event] = ()) -> str:
+        """Begin a session with its first event, and with more: all or no session; returns its id."""
+
+    def append(self, session: str, payload: Payload, message: str | None, *, time: float) -> Record:
+        """Write one event; it survives a power cut when this returns."""
+
+    def append_many(self, session: str, events: Sequence[Event]) -> list[Record]:
+        """Write several events: all of them or none."""
+
+    def set_title(self, session: str, title: str) -> None:
+        """Name a session."""
+
+    def set_model(self, session: str, model: str) -> None:
+        """Note which model a session goes on with."""
+
+    def sessions(self) -> "list[SessionInfo]":
+        """All sessions, the one used last first."""
+
+    def info(self, session: str) -> "SessionInfo":
+        """One session, by its id or an unambiguous beginning of it."""
+
+    def delete(self, session: str) -> None:
+        """Delete a session for good."""
+
+    def heads(self, session: str, after: int = 0) -> "Iterator[Head]":
+        """Light rows of a session behind a log number, in order."""
+
+    def record(self, session: str, seq: int) -> Record | None:
+        """One whole event."""
+
+    def records(self, session: str) -> Iterator[tuple[Record, str | None]]:
+        """All events of a session with their messages, in order."""
+
+    def message(self, session: str, seq: int) -> str | None:
+        """The pydantic-ai message an event carries, as JSON text."""
+
+    def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
+        """Messages and summaries that hold a word, or a longer one beginning with it; the best fits first."""
+
+    def last_of(self, session: str, kind: str) -> Record | None:
+        """The newest event of a type."""
+
+    def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+        """Number, type and figures of the events behind a log number that ``/stats`` counts."""
+
+    def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
+        """Session, number, time and beginning of the prompts of a folder, newest first."""
+
+
+class Follower(Protocol):
+    """Tells one session's news to whoever only reads it. For one thread at a time."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until there may be something new, for so many seconds at most; whether there may."""
+
+    def holder(self) -> str:
+        """Who writes the session, in words; empty when nobody does."""
+
+    def close(self) -> None:
+        """Stop following."""

@@ -1,0 +1,107 @@
+"""The schema on the server, version by version. A migration is never changed once released; add the next one.
+
+Texts are stored as text, never as ``jsonb``: that refuses NULs and half characters, which people do paste.
+"""
+
+from tui_app.context.storage_errors import StorageError
+from tui_app.session.places import Server
+from tui_app.session.postgres.wire import Connection
+
+_TURN = 0x506C696D736F6C6C
+"""Key of the lock under which one process at a time migrates: "Plimsoll"."""
+_THERE = "SELECT count(*) FROM pg_tables WHERE schemaname = 'plimsoll' AND tablename = 'version'"
+"""Asks the tables themselves: ``to_regclass`` answers from a cache that waiting for a lock does not renew."""
+
+_VERSION_1 = (
+    """
+    CREATE TABLE plimsoll.sessions (
+        id text PRIMARY KEY,
+        place bigint GENERATED ALWAYS AS IDENTITY,
+        title text NOT NULL,
+        cwd text NOT NULL,
+        model text NOT NULL,
+        created double precision NOT NULL,
+        updated double precision NOT NULL,
+        last integer NOT NULL DEFAULT 0,
+        messages integer NOT NULL DEFAULT 0,
+        tokens bigint NOT NULL DEFAULT 0,
+        epoch bigint NOT NULL DEFAULT 0,
+        writer text NOT NULL DEFAULT ''
+    )
+    """,
+    """
+    CREATE TABLE plimsoll.events (
+        session text NOT NULL REFERENCES plimsoll.sessions (id),
+        seq integer NOT NULL,
+        type text NOT NULL,
+        time double precision NOT NULL,
+        head text NOT NULL,
+        data text NOT NULL,
+        message text,
+        figures text,
+        words tsvector,
+        PRIMARY KEY (session, seq)
+    )
+    """,
+    "CREATE INDEX events_by_type ON plimsoll.events (session, type, seq)",
+    "CREATE INDEX events_by_word ON plimsoll.events USING gin (words) WHERE words IS NOT NULL",
+    "CREATE INDEX sessions_by_folder ON plimsoll.sessions (cwd)",
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1,)
+"""Statements that lead from version N to N+1."""
+
+
+def version_of(db: Connection) -> int:
+    """Version of the schema; 0 where there is nothing of ours yet."""
+    if not _one(db, _THERE):
+        return 0
+    return int(str(_one(db, "SELECT number FROM plimsoll.version")))
+
+
+def check(db: Connection, server: Server) -> int:
+    """Version of the schema, which must be one that this program knows.
+
+    Raises:
+        StorageError: if it was made by a newer version of the program.
+    """
+    version = version_of(db)
+    if version > len(MIGRATIONS):
+        raise StorageError(
+            f"The sessions on {server.shown} have schema {version}, this program knows {len(MIGRATIONS)}.",
+            "Nothing was changed. Update Plimsoll on this machine.",
+        )
+    return version
+
+
+def migrate(db: Connection, server: Server) -> None:
+    """Bring the schema to this version: all steps or none, one process at a time.
+
+    Raises:
+        StorageError: if it was made by a newer version of the program.
+        psycopg.Error: if the server refuses.
+    """
+    if check(db, server) == len(MIGRATIONS):
+        return
+    with db.transaction():
+        # Freed with the transaction, however that ends.
+        db.execute("SELECT pg_advisory_xact_lock(%s)", (_TURN,))
+        version = check(db, server)
+        if not version:
+            _begin(db)
+        for step in MIGRATIONS[version:]:
+            for statement in step:
+                db.execute(statement.encode())
+        db.execute("UPDATE plimsoll.version SET number = %s", (len(MIGRATIONS),))
+
+
+def _begin(db: Connection) -> None:
+    # Asked first: who may only use a schema that somebody else has made may not say "if not exists" either.
+    if not _one(db, "SELECT count(*) FROM pg_namespace WHERE nspname = 'plimsoll'"):
+        db.execute("CREATE SCHEMA plimsoll")
+    db.execute("CREATE TABLE plimsoll.version (number integer NOT NULL)")
+    db.execute("INSERT INTO plimsoll.version VALUES (0)")
+
+
+def _one(db: Connection, query: str) -> object:
+    row = db.execute(query.encode()).fetchone()
+    return row[0] if row else None

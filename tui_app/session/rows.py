@@ -1,0 +1,26 @@
+"""An event as a row of the log, and back: the same text in every store."""
+
+import json
+from collections.abc import Sequence
+
+from tui_app.context.events import Record, payload_from_json, payload_to_json
+from tui_app.session.heads import head_of
+
+
+def plain(text: str) -> str:
+    """Text that a database can hold: half a surrogate pair (a pasted half character) becomes an escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def row_of(record: Record, message: str | None) -> tuple[object, ...]:
+    """Session, number, type, time, head, payload and message; head and payload are ASCII alone."""
+    head = head_of(record.seq, record.time, record.data).to_text()
+    data = json.dumps(payload_to_json(record.data), ensure_ascii=True, separators=(",", ":"))
+    return (record.session, record.seq, record.data.TYPE, record.time, head, data, message)
+
+
+def record_of(session: str, row: Sequence[object]) -> Record:
+    """An event from its number, type, time and payload."""
+    seq, kind, time, data = row
+    payload = payload_from_json(str(kind), json.loads(str(data)))
+    return Record(seq=int(str(seq)), time=float(str(time)), session=session, data=payload)
