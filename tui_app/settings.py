@@ -100,6 +100,10 @@ class Settings:
     """Megabytes the process may hold before caches are dropped, then the history compacted; 0 is no limit."""
     provider_compaction: bool = False
     """Whether providers that can compact a conversation by themselves are asked to."""
+    retention: Mapping[str, float] = field(default_factory=dict)
+    """``days``, ``max_sessions`` and ``max_bytes`` that are kept; what is not given, or 0, is no limit."""
+    session_files_mb: int = 512
+    """Megabytes of files that a session keeps of what its log holds too; 0 is no limit."""
     telemetry: Mapping[str, str] = field(default_factory=dict)
     """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
 

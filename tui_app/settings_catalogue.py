@@ -56,6 +56,10 @@ ABOUT: Mapping[str, About] = {
     "summary_timeout_s": About("Seconds a model may take for each part of a summary it writes."),
     "memory_limit_mb": About("Megabytes the process may hold before memory is made; 0 is no limit."),
     "provider_compaction": About("Whether a provider that can compacts conversations instead of Plimsoll."),
+    "retention": About(
+        "What plimsoll sessions prune keeps. Nothing goes by itself.", Effect.NOW, allowed=_TABLE
+    ),
+    "session_files_mb": About("Megabytes of files a session keeps of what its log holds too; 0 is no limit."),
     "telemetry": About("Where spans of compactions are sent.", allowed=_TABLE),
 }
 """What each setting is for, in the order of the rules."""

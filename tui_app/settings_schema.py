@@ -65,5 +65,13 @@ RULES: Mapping[str, Rule] = {
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
     "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "provider_compaction": Flag(),
+    "retention": Group(
+        {
+            "days": Number(0.0, 100_000.0, "days, or 0 for no limit"),
+            "max_sessions": Number(0, 10**9, "a whole number of sessions, or 0 for no limit", whole=True),
+            "max_bytes": Number(0, 10**15, "a whole number of bytes, or 0 for no limit", whole=True),
+        }
+    ),
+    "session_files_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
 }
