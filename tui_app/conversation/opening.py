@@ -43,6 +43,7 @@ from tui_app.conversation.policy_change import PolicySwitch, policy_of
 from tui_app.conversation.provider_compaction import ProviderCompaction
 from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
+from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.standing_files import StandingFiles
 from tui_app.conversation.switching import Carried, ModelSwitch
@@ -192,8 +193,11 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     around = [ToolHooks(hooks), *telemetry.capabilities()]
     runner, carried = _runner(opening, place, compactor, limits, writers, around)
     turns = Turns(history, runner, Workspace(opening.cwd))
-    # A killed process may have left an index that counts a checkpoint never applied.
+    # A killed process may have left an index that counts a checkpoint never applied, and half a file.
     history.sync_files()
+    files = SessionFiles(history, opening.settings.session_files_mb << 20)
+    files.tidy()
+    bus.listen(files.heard)
     compactions = Compactions(history, compactor, runner)
     conversation = Conversation(
         history=history,
