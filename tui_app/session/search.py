@@ -112,7 +112,7 @@ def search_sessions(database: Path, query: str, *, limit: int = 50, typing: bool
     terms = read_query(query, typing=typing)
     if not terms or not database.exists():
         return []
-    with closing(connect(database, read_only=True)) as db:
+    with closing(_with_index(database)) as db:
         try:
             with _patience(db):
                 rows = _rows(db, match_expression(terms), limit)
@@ -122,6 +122,16 @@ def search_sessions(database: Path, query: str, *, limit: int = 50, typing: bool
             longer = {term.words[-1]: _longer(db, term.words[-1]) for term in terms if term.begins}
             rows = _rows(db, match_expression(terms, longer), limit)
     return [_found(row, terms) for row in rows]
+
+
+def _with_index(database: Path) -> sqlite3.Connection:
+    """A connection that only reads; a file from before there was an index is brought up to date first."""
+    db = connect(database, read_only=True)
+    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'said'").fetchone() is None:
+        db.close()
+        connect(database, read_only=False).close()
+        db = connect(database, read_only=True)
+    return db
 
 
 def _rows(db: sqlite3.Connection, match: str, limit: int) -> list[tuple[object, ...]]:
