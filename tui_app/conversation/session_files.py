@@ -169,6 +169,13 @@ class SessionFiles:
         return self._names_in(self.history.view.visible())
 
     def _names_in(self, heads: Iterable[Head]) -> list[str]:
+        """Names in messages, and the histories of summaries, which name their folder."""
+        heads = list(heads)
+        summaries = [head.seq for head in heads if head.type == CompactionComplete.TYPE]
+        own = self.history.archive.standing(summaries)
+        return [*(f"{each.number:03d}-before-compaction" for each in own), *_names(self._said_by(heads))]
+
+    def _said_by(self, heads: Iterable[Head]) -> list[str]:
         plain: list[int] = []
         forms: dict[int, set[int]] = {}
         for head in heads:
@@ -182,7 +189,7 @@ class SessionFiles:
             texts += [
                 json.dumps(form) for at, form in enumerate(json.loads(text or "[]")) if at in forms[rewrite]
             ]
-        return list(_names(texts))
+        return texts
 
     def _texts(self, events: Iterable[int]) -> Iterator[str]:
         for seq in events:
