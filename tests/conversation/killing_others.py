@@ -7,6 +7,7 @@ is left: a session is there whole or not at all, and every session opens. Prints
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import sys
@@ -25,7 +26,9 @@ from tui_app.paths import Paths
 from tui_app.session import database, migrations
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.backup import back_up
+from tui_app.session.health import Health, examine
 from tui_app.session.removal import delete_session
+from tui_app.session.repair import mend
 from tui_app.session.store import Store
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
@@ -129,15 +132,15 @@ def check(paths: Paths, before: dict[str, list[str]]) -> None:
             " 'session.compaction_complete')"
         ).fetchone()
         assert db.execute("SELECT COUNT(*) FROM said_docsize").fetchone() == speaking
-        known = {info.id for info in store.sessions()}
     for copy in paths.data.glob("copy*.db"):
         Store(copy).close()
         copy.unlink()
-    # A deletion takes the log first: what is left of the folder belongs to nobody, and doctor sets it aside.
-    orphans = [folder for folder in paths.sessions_dir.iterdir() if folder.name not in known]
-    assert len(orphans) <= 1
-    for orphan in orphans:
-        SessionFolder(orphan).remove()
+    # A deletion takes the log first: what is left of the folder belongs to nobody, and is set aside.
+    health = examine(paths.database, paths.sessions_dir)
+    assert health == Health(orphans=health.orphans)
+    assert len(health.orphans) <= 1
+    mend(health, paths.database, paths.sessions_dir, stamp=str(os.getpid()))
+    assert examine(paths.database, paths.sessions_dir).good
     for path in paths.data.glob(".*.tmp*"):
         path.unlink()
 
@@ -163,6 +166,8 @@ def main(home: Path, rounds: int, seed: int) -> None:
         if name == "migrate":
             for part in paths.data.glob("sessions.db*"):
                 part.unlink()
+            shutil.rmtree(paths.sessions_dir)
+            paths.ensure()
             before = build_older(paths.database, chance.randrange(1, len(migrations.MIGRATIONS)), sessions=8)
         else:
             before = everything(paths)

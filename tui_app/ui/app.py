@@ -58,6 +58,8 @@ class PlimsollApp(App[int]):
         self._held: list[events.Key | events.Paste] | None = None if launch.pick_session else []
         """What is typed while there is no session to act on it; None while there is one."""
         self._sessions_opened = 1
+        self._place = 0
+        """Log number of the message to show once the session is there."""
         for theme in (*THEMES, *own_themes(settings.themes)):
             self.register_theme(theme)
         self.theme = settings.theme
@@ -90,22 +92,25 @@ class PlimsollApp(App[int]):
     async def on_chat_screen_ready(self) -> None:
         """Act on what was held back, in its order and before anything that was typed since."""
         held, self._held = self._held or [], None
+        self.jump_to(self._place)
+        self._place = 0
         for event in held:
             await super().on_event(event)
 
     async def _pick(self) -> None:
         from tui_app.ui.flows.sessions import choose_session
 
-        if chosen := await choose_session(self, self.launch, ""):
-            self.open_session(chosen)
+        if (chosen := await choose_session(self, self.launch, "")) is not None:
+            self.open_session(chosen.session, chosen.seq)
 
-    def open_session(self, session: str) -> None:
-        """Leave the present session and open another; empty begins a new one.
+    def open_session(self, session: str, seq: int = 0) -> None:
+        """Leave the present session and open another, at a message of it; empty begins a new one.
 
         From here on, keys are for the next session. In a worker of the application: one of the chat screen
         would end with the screen it replaces.
         """
         self._held = self._held or []
+        self._place = seq
         self.run_worker(self._change_to(session), group="session", exclusive=True, exit_on_error=False)
 
     async def _change_to(self, session: str) -> None:
@@ -123,7 +128,10 @@ class PlimsollApp(App[int]):
     def jump_to(self, seq: int) -> None:
         """Show a message in the transcript."""
         if seq:
-            self.chat.pane.transcript.jump_to(seq)
+            entries = self.chat.session.presenter.view.entries
+            # A result is shown in the row of its call.
+            rows = {entry.result_seq: entry.seq for entry in entries if entry.result_seq}
+            self.chat.pane.transcript.jump_to(rows.get(seq, seq))
 
     async def leave(self, *, ask: bool) -> None:
         """Quit; asks first when an answer is being written."""

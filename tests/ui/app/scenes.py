@@ -11,6 +11,7 @@ from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.model_picker import ModelPicker
+from tui_app.ui.screens.search import SearchScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.settings import SettingsScreen
 
@@ -82,6 +83,13 @@ async def editing(deck: Deck) -> None:
     await deck.says("at least 256.")
 
 
+async def search(deck: Deck) -> None:
+    await opens(SessionsScreen, command="/resume")(deck)
+    await opens(SearchScreen, "f7")(deck)
+    await deck.press(*"sunday")
+    await deck.until(lambda: deck.app.screen.query_one("#search-list").option_count > 0, "the hits")
+
+
 async def notice(deck: Deck) -> None:
     deck.app.chat.session.report("The server said something that must not be missed.")
 
@@ -98,6 +106,7 @@ SCENES: Mapping[str, Scene] = {
     "notice": notice,
     "models": opens(ModelPicker, "ctrl+l"),
     "sessions": opens(SessionsScreen, command="/resume"),
+    "search": search,
     "context": opens(ContextScreen, "f3"),
     "help": opens(HelpScreen, "f1"),
     "status": opens(DetailsScreen, command="/status"),

@@ -15,7 +15,7 @@ from tui_app.ui.flows.policies import change_policy, show_policies
 from tui_app.ui.flows.prompts import search_prompts
 from tui_app.ui.flows.queue import show_queue
 from tui_app.ui.flows.rewinding import rewind
-from tui_app.ui.flows.sessions import choose_session
+from tui_app.ui.flows.sessions import Chosen, choose_session
 from tui_app.ui.flows.settings import choose_theme, show_settings
 from tui_app.ui.flows.stats import show_stats
 from tui_app.ui.key_index import help_rows
@@ -130,11 +130,15 @@ async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
 
 
 async def _change_session(app: "PlimsollApp", session: ChatSession, command: CommandId) -> None:
-    chosen = "" if command is CommandId.NEW else await choose_session(app, session.launch, session.id)
+    new = command is CommandId.NEW
+    chosen = Chosen("") if new else await choose_session(app, session.launch, session.id)
+    if chosen is not None and not new and chosen.session == session.id:
+        app.jump_to(chosen.seq)
+        chosen = None
     text = what_leaving_costs(session)
-    if (command is not CommandId.NEW and not chosen) or (
+    if chosen is None or (
         text and not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay"))
     ):
         session.leaving = False
     else:
-        app.open_session(chosen)
+        app.open_session(chosen.session, chosen.seq)
