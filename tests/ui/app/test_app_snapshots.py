@@ -21,7 +21,6 @@ from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
 from tui_app.context.events import (
-    CheckpointCreated,
     CompactionComplete,
     Error,
     Fact,

@@ -51,7 +51,11 @@ def _marked(found: Found, width: int) -> Content:
         pieces += [(_safe(found.snippet[at:start]), ""), (_safe(found.snippet[start:end]), "bold underline")]
         at = end
     pieces.append((_safe(found.snippet[at:]), ""))
-    return Content.assemble(*pieces).truncate(width, ellipsis=True)
+    whole = Content.assemble(*pieces)
+    if found.hits and found.hits[0][1] > width:
+        # In a narrow window what goes before the hit must not push it out.
+        whole = Content.assemble("… ", whole[max(0, found.hits[0][0] - width // 3) :])
+    return whole.truncate(width, ellipsis=True)
 
 
 def _safe(text: str) -> str:
