@@ -2,9 +2,11 @@
 
 import asyncio
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -14,12 +16,13 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 
 from tests.context.validity import complaints
-from tests.conversation.logged import opened, say
+from tests.conversation.logged import FIXED, WINDOW, opened, say
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.turn import TurnRunner
 from tui_app.context.compactor import CompactionRefused, Compactor, State
 from tui_app.context.events import (
     AssistantMessage,
+    ModelChange,
     PolicyChange,
     Record,
     SessionClear,
@@ -39,7 +42,9 @@ from tui_app.context.stages.settings import Archive, Trim
 from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
 from tui_app.conversation.by_hand import ByHand
 from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.session_files import SessionFiles
 from tui_app.session.agent_view import MESSAGES, fold_agent_view
+from tui_app.session.forking import fork_session
 from tui_app.session.heads import head_of
 from tui_app.session.store import Store
 from tui_app.session.user_view import UserView, fold_user_view
@@ -67,6 +72,23 @@ class Writer:
         return Summary(title="Notes", text=self.words)
 
 
+class Died(BaseException):
+    """Where a killed process would have ended."""
+
+
+@dataclass(slots=True)
+class Dying:
+    """Writes events as the last thing a process does, or does not get to it."""
+
+    write: Callable[..., list[Record]]
+    written: bool
+
+    def __call__(self, *args: Any) -> list[Record]:
+        if self.written:
+            self.write(*args)
+        raise Died
+
+
 class Session(RuleBasedStateMachine):
     """One conversation, without a model and without a screen."""
 
@@ -81,6 +103,8 @@ class Session(RuleBasedStateMachine):
         self.writer, self.policy = Writer(), SMALL
         self.said: dict[int, str] = {}
         self.calls = 0
+        self.parents: dict[str, list[str]] = {}
+        """Sessions that were forked, with all that was in them."""
         self.begin()
 
     def begin(self) -> None:
@@ -90,6 +114,7 @@ class Session(RuleBasedStateMachine):
         compactor = Compactor(self.history, self.policy, lambda _trigger: (self.writer,))
         runner = TurnRunner(Agent(None, output_type=str), Recorder(self.history))
         self.compactions = Compactions(self.history, compactor, runner)
+        SessionFiles(self.history).tidy()
         self.user = UserView()
         for head in self.store.heads(self.session):
             self.user.apply(head)
@@ -250,11 +275,71 @@ class Session(RuleBasedStateMachine):
         self.history.append(PolicyChange(old=self.policy.name, new=policy.name))
         self.policy = self.compactor.policy = policy
 
+    @rule(model=st.sampled_from(["a:b", "c:d"]))
+    def switch(self, model: str) -> None:
+        """Another model goes on; what this one reported counts no more."""
+        self.history.append(ModelChange(old=self.history.model, new=model))
+        self.history.model = model
+        self.history.fix(WINDOW, FIXED, model)
+
     @rule()
     def reopen(self) -> None:
         self.compactions.cancel()
         self.follow()
         self.begin()
+
+    @rule()
+    def resume(self) -> None:
+        """The program ends in order, and another one goes on."""
+        self.loop.run(self.compactions.close())
+        self.follow()
+        path = self.store.path
+        self.store.close()
+        self.store = Store(path)
+        self.store._db.execute("PRAGMA synchronous=OFF")
+        self.begin()
+
+    @rule(what=st.sampled_from(["append", "compact", "room"]), written=st.booleans())
+    def crash(self, what: str, written: bool) -> None:
+        """The program dies in front of writing events, or right behind it, before anybody is told."""
+        self.follow()
+        dying = Dying(self.store.append_many, written)
+        self.store.append_many = dying  # type: ignore[method-assign]
+        try:
+            with suppress(Died):
+                match what:
+                    case "append":
+                        self.prompt(40)
+                    case "compact":
+                        self.compact()
+                    case _:
+                        self.make_room()
+        finally:
+            del self.store.append_many  # type: ignore[method-assign]
+        self.compactions.cancel()
+        self.records.clear()
+        self.begin()
+        files = SessionFiles(self.history)
+        assert (files.sweep(), files.missing()) == ([], [])
+
+    @precondition(lambda self: len(self.history.items()) > 3)
+    @rule(choice=CHOICE, whole=st.booleans())
+    def fork(self, choice: int, whole: bool) -> None:
+        """Go on in a copy; the original stays as it is."""
+        self.compactions.cancel()
+        self.follow()
+        heads = list(self.store.heads(self.session))
+        prompts = [head.seq for head in heads if head.type == UserMessage.TYPE]
+        at = 0 if whole else prompts[choice % len(prompts)]
+        self.parents[self.session] = self.everything(self.session)
+        forked = fork_session(self.store, Path(self.folder.name), self.session, at=at, now=2.0)
+        before = fold_agent_view(head for head in heads if not at or head.seq < at)
+        self.session, self.said = forked.session, {}
+        self.begin()
+        assert self.history.view.visible() == before.visible()
+
+    def everything(self, session: str) -> list[str]:
+        return [f"{record.to_json()} {message}" for record, message in self.store.records(session)]
 
     @invariant()
     def follow(self) -> None:
@@ -270,6 +355,11 @@ class Session(RuleBasedStateMachine):
         heads = list(self.store.heads(self.session))
         assert fold_agent_view(heads) == self.history.view
         assert fold_user_view(heads) == self.user
+
+    @invariant()
+    def what_was_forked_stays_as_it_was(self) -> None:
+        for session, events in list(self.parents.items())[-1:]:
+            assert self.everything(session) == events
 
     @invariant()
     def what_would_be_sent_is_valid_and_in_order(self) -> None:

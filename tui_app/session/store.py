@@ -19,7 +19,7 @@ from tui_app.context.events import (
 )
 from tui_app.context.storage_errors import StorageError
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.database import connect
+from tui_app.session.database import connect, identity, make_sure
 from tui_app.session.heads import Head, first_line, head_of
 from tui_app.session.sizes import count_messages, tokens_after, view_tokens
 from tui_app.session.visibility import MESSAGES
@@ -76,6 +76,7 @@ class Store:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self._db = connect(path, read_only=read_only)
+        self._opened = identity(path)
 
     def close(self) -> None:
         """Close the file."""
@@ -122,6 +123,7 @@ class Store:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """All of the block or nothing; the writer of another process is waited for."""
+        make_sure(self.path, self._opened)
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
