@@ -25,6 +25,10 @@ from tui_app.session.sizes import count_messages, tokens_after, view_tokens
 from tui_app.session.visibility import MESSAGES
 
 _HEAD_COLUMNS = "seq, type, time, head"
+_INFO = (
+    "SELECT id, title, cwd, model, created, updated,"
+    " (SELECT COALESCE(MAX(seq), 0) FROM events WHERE session = sessions.id), messages, tokens FROM sessions"
+)
 _ANY_MESSAGE = ", ".join("?" * len(MESSAGES))
 
 
@@ -197,12 +201,7 @@ class Store:
 
     def sessions(self) -> list[SessionInfo]:
         """All sessions, the one used last first."""
-        query = (
-            "SELECT id, title, cwd, model, created, updated,"
-            " (SELECT COALESCE(MAX(seq), 0) FROM events WHERE session = sessions.id), messages, tokens"
-            " FROM sessions ORDER BY updated DESC, rowid DESC"
-        )
-        return [_info(row) for row in self._db.execute(query)]
+        return [_info(row) for row in self._db.execute(f"{_INFO} ORDER BY updated DESC, rowid DESC")]
 
     def info(self, session: str) -> SessionInfo:
         """One session, by its id or an unambiguous beginning of it.
@@ -210,7 +209,9 @@ class Store:
         Raises:
             SessionNotFound: if there is none, or more than one fits.
         """
-        fitting = [info for info in self.sessions() if info.id.startswith(session)] if session else []
+        low = _plain(session)
+        found = self._db.execute(f"{_INFO} WHERE id BETWEEN ? AND ?", (low, f"{low}\x7f"))
+        fitting = [_info(row) for row in found] if session else []
         exact = [info for info in fitting if info.id == session]
         if len(exact or fitting) != 1:
             found = "no session" if not fitting else "more than one session"
