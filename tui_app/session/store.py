@@ -210,8 +210,8 @@ class Store:
             SessionNotFound: if there is none, or more than one fits.
         """
         low = _plain(session)
-        found = self._db.execute(f"{_INFO} WHERE id BETWEEN ? AND ?", (low, f"{low}\x7f"))
-        fitting = [_info(row) for row in found] if session else []
+        rows = self._db.execute(f"{_INFO} WHERE id BETWEEN ? AND ?", (low, f"{low}\x7f"))
+        fitting = [_info(row) for row in rows] if session else []
         exact = [info for info in fitting if info.id == session]
         if len(exact or fitting) != 1:
             found = "no session" if not fitting else "more than one session"
