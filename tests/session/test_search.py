@@ -91,6 +91,12 @@ def test_the_snippet_stands_around_the_first_hit() -> None:
     assert snippet_of("one\n\n  line", read_query("line")) == ("one line", ((4, 8),))
 
 
+def test_the_snippet_stands_where_most_of_the_words_are() -> None:
+    text = f"the tide {'rose and fell ' * 60} and the tide left the harbour {'again ' * 90}"
+    snippet, hits = snippet_of(text, read_query("harbour tide"))
+    assert [snippet[start:end] for start, end in hits] == ["tide", "harbour"]
+
+
 QUERY = st.one_of(
     st.text(max_size=40),
     st.lists(

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
@@ -22,6 +23,8 @@ _LOOKED_THROUGH = 100_000
 _PATIENCE_S = 0.4
 _WORDS_LOOKED_AT, _WORDS_TAKEN = 2_000, 64
 _NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
+_HITS = 200
+"""Hits of a message among which the best place is chosen."""
 _PIECES = re.compile(r'"([^"]*)"?|([^\s"]+)')
 _WORDS = re.compile(r"[^\W_]+")
 """What the index takes for a word."""
@@ -193,22 +196,32 @@ def _found(row: Sequence[object], terms: Sequence[Term]) -> Found:
 def snippet_of(
     text: str, terms: Sequence[Term], length: int = SNIPPET_CHARS
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Some of a text around the first hit, on one line, and where in it the hits are.
+    """Some of a text around its best hits, on one line, and where in it they are.
 
     Args:
         text: The whole text.
         terms: What was looked for.
         length: Characters to return, without the dots that stand for what is left out.
     """
-    pattern = re.compile("|".join(map(_pattern, terms)), re.IGNORECASE)
-    first = pattern.search(text, 0, _LOOKED_THROUGH)
+    pattern = re.compile("|".join(f"({_pattern(term)})" for term in terms), re.IGNORECASE)
+    first = _best(list(islice(pattern.finditer(text, 0, _LOOKED_THROUGH), _HITS)), length * 2 // 3)
     # A third of it in front: what follows says more than what went before.
-    start = max(0, (first.start() if first else 0) - length // 3)
+    start = max(0, first - length // 3)
     if start:
-        start = text.find(" ", start, first.start() if first else start) + 1 or start
+        start = text.find(" ", start, first) + 1 or start
     cut = " ".join(text[start : start + length].split())
     shown = f"{'… ' if start else ''}{cut}{' …' if start + length < len(text) else ''}"
     return shown, tuple(match.span() for match in pattern.finditer(shown))
+
+
+def _best(hits: Sequence[re.Match[str]], room: int) -> int:
+    """Where the most different terms begin to stand close together; the first such place."""
+
+    def together(at: int) -> int:
+        near = (hit for hit in hits[at:] if hit.end() <= hits[at].start() + room)
+        return len({hit.lastindex for hit in near})
+
+    return hits[max(range(len(hits)), key=together)].start() if hits else 0
 
 
 def _pattern(term: Term) -> str:
