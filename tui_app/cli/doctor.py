@@ -41,7 +41,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 COMMAND = Command(
     name="doctor",
     usage="",
-    summary="Check that everything is here that Plimsoll needs; --repair mends sessions.",
+    summary="Check that everything is here that Plimsoll needs, or mend what sessions are in.",
     configure=configure,
     execute=execute,
 )
