@@ -115,6 +115,10 @@ class Settings:
     """What is remembered of repositories; see ``settings_memory``."""
     store: str = field(default="", repr=False)
     """Address of the PostgreSQL database that keeps sessions, perhaps with a password; empty is a file."""
+    retention: Mapping[str, float] = field(default_factory=dict)
+    """``days``, ``max_sessions`` and ``max_bytes`` that are kept; what is not given, or 0, is no limit."""
+    session_files_mb: int = 512
+    """Megabytes of files that a session keeps of what its log holds too; 0 is no limit."""
     telemetry: Mapping[str, str] = field(default_factory=dict)
     """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
 

@@ -66,6 +66,10 @@ ABOUT: Mapping[str, About] = {
     "provider_compaction": About("Whether a provider that can compacts conversations instead of Plimsoll."),
     "memory": About("What is remembered of repositories, and given to new sessions.", allowed=_TABLE),
     "store": About("PostgreSQL database that keeps the sessions. Not set: a file of this machine.", _START),
+    "retention": About(
+        "What plimsoll sessions prune keeps. Nothing goes by itself.", Effect.NOW, allowed=_TABLE
+    ),
+    "session_files_mb": About("Megabytes of files a session keeps of what its log holds too; 0 is no limit."),
     "telemetry": About("Where spans of compactions are sent.", allowed=_TABLE),
 }
 """What each setting is for, in the order of the rules."""

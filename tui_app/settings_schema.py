@@ -77,6 +77,14 @@ RULES: Mapping[str, Rule] = {
     "provider_compaction": Flag(),
     "memory": MEMORY,
     "store": STORE,
+    "retention": Group(
+        {
+            "days": Number(0.0, 100_000.0, "days, or 0 for no limit"),
+            "max_sessions": Number(0, 10**9, "a whole number of sessions, or 0 for no limit", whole=True),
+            "max_bytes": Number(0, 10**15, "a whole number of bytes, or 0 for no limit", whole=True),
+        }
+    ),
+    "session_files_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
 }
 OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {

@@ -184,3 +184,58 @@ def test_models_as_table_and_json(plimsoll: Plimsoll) -> None:
     assert "offline:extractive" in table
     assert "needs OPENAI_API_KEY" in table
     assert len(plimsoll("models", "--all", "--json").json["models"]) > len(models)
+
+
+def spoken(plimsoll: Plimsoll, imported: str, plimsoll_home: Path) -> Path:
+    """A session with a compaction, and where its data is."""
+    model, window = "offline:extractive", "2000"
+    assert plimsoll("compact", imported, "--model", model, "--window", window, "--json").code == 0
+    return plimsoll_home / "data"
+
+
+def test_repair_of_a_damaged_file(plimsoll: Plimsoll, imported: str, plimsoll_home: Path) -> None:
+    data = spoken(plimsoll, imported, plimsoll_home)
+    raw = bytearray((data / "sessions.db").read_bytes())
+    raw[8 * 4096 : 9 * 4096] = b"\xa5" * 4096
+    (data / "sessions.db").write_bytes(raw)
+    assert states(plimsoll)["sessions"] == "fail"
+    assert "plimsoll doctor --repair" in plimsoll("doctor").out
+    repaired = plimsoll("doctor", "--repair", "--json").json["repaired"]
+    assert "The damaged one is kept" in repaired[0]
+    assert states(plimsoll)["sessions"] == "ok"
+    assert plimsoll("doctor", "--repair").out == "Nothing to mend.\n"
+    assert plimsoll("sessions", "show", imported).code == 0
+    assert plimsoll("context", imported, "--model", "offline:extractive").code == 0
+
+
+def test_repair_writes_missing_files_anew(plimsoll: Plimsoll, imported: str, plimsoll_home: Path) -> None:
+    folder = spoken(plimsoll, imported, plimsoll_home) / "sessions" / imported
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    files = {path: path.read_bytes() for path in paths}
+    assert len(files) >= 5
+    for path in files:
+        path.unlink()
+    (folder / "checkpoints" / "002-never.md").write_text("half")
+    repaired = plimsoll("doctor", "--repair", "--json").json["repaired"]
+    assert [text.split(": ")[1] for text in repaired] == [
+        "1 unfinished files of a crash are deleted",
+        "written anew",
+    ]
+    assert {path: path.read_bytes() for path in files} == files
+    assert not (folder / "checkpoints" / "002-never.md").exists()
+
+
+def test_repair_keeps_its_hands_off_an_open_session(
+    plimsoll: Plimsoll, imported: str, plimsoll_home: Path
+) -> None:
+    from tui_app.session.lock import WriterLock
+
+    with WriterLock(plimsoll_home / "data" / "sessions" / imported / "writer.lock"):
+        result = plimsoll("doctor", "--repair")
+    assert result.code == 1
+    assert f"Session {imported} is open in process" in result.err
+
+
+def test_repair_where_there_is_nothing(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+    assert plimsoll("doctor", "--repair").out == "Nothing to mend.\n"
+    assert list(plimsoll_home.iterdir()) == []

@@ -19,6 +19,7 @@ from typing import Any
 from tests.conversation.driving import Desk, assert_valid, done, of, turn
 from tui_app.context.events import TurnEnd
 from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.work import Compact, Restate
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.store import Store
@@ -122,8 +123,15 @@ def verify(opened: OpenSession) -> None:
     assert fold_agent_view(heads) == view
     assert not [row for row in fold_user_view(heads).entries if row.state == "running"]
     assert opened.folder.listed() in (None, len(view.compactions))
-    for path in opened.folder.path.rglob("*"):
-        assert path.is_dir() or path.name.startswith(".") or path.stat().st_size > 0, path
+    assert [path for path in files_of(opened) if path.stat().st_size == 0] == []
+    files = SessionFiles(opened.conversation.history)
+    assert files.sweep() == [], "nothing lies about that the log does not know"
+    assert files.missing() == []
+
+
+def files_of(opened: OpenSession) -> list[Path]:
+    """All files of a session but the lock, which holds nothing while nobody has it."""
+    return [path for path in opened.folder.path.rglob("*") if path.is_file() and path.suffix != ".lock"]
 
 
 def killed(desk: Desk, session: str, step: str, countdown: int) -> list[str]:

@@ -1,10 +1,13 @@
 """Whatever is done in whatever order: both views replay, what is sent is valid, and nothing is lost."""
 
 import asyncio
+import sqlite3
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -14,12 +17,13 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 
 from tests.context.validity import complaints
-from tests.conversation.logged import opened, say
+from tests.conversation.logged import FIXED, WINDOW, opened, say
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.turn import TurnRunner
 from tui_app.context.compactor import CompactionRefused, Compactor, State
 from tui_app.context.events import (
     AssistantMessage,
+    ModelChange,
     PolicyChange,
     Record,
     SessionClear,
@@ -41,8 +45,10 @@ from tui_app.context.stages.settings import Archive, Trim
 from tui_app.context.summary import Progress, Summary, SummaryFailed, SummaryTask
 from tui_app.conversation.by_hand import ByHand
 from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.session.agent_view import MESSAGES, fold_agent_view
+from tui_app.session.forking import fork_session
 from tui_app.session.heads import head_of
 from tui_app.session.store import Store
 from tui_app.session.user_view import UserView, fold_user_view
@@ -70,6 +76,21 @@ class Writer:
         return Summary(title="Notes", text=self.words)
 
 
+@dataclass(slots=True)
+class Dying:
+    """Writes events as the last thing a process does, or does not get to it."""
+
+    write: Callable[..., list[Record]]
+    written: bool
+    dead: bool = False
+
+    def __call__(self, *args: Any) -> list[Record]:
+        if self.written and not self.dead:
+            self.write(*args)
+        self.dead = True
+        raise sqlite3.OperationalError("died")
+
+
 class Session(RuleBasedStateMachine):
     """One conversation, without a model and without a screen."""
 
@@ -84,6 +105,8 @@ class Session(RuleBasedStateMachine):
         self.writer, self.policy = Writer(), SMALL
         self.said: dict[int, str] = {}
         self.calls = 0
+        self.parents: dict[str, list[tuple[object, ...]]] = {}
+        """Sessions that were forked, with all that was in them."""
         self.begin()
 
     def begin(self) -> None:
@@ -93,16 +116,19 @@ class Session(RuleBasedStateMachine):
         compactor = Compactor(self.history, self.policy, lambda _trigger: (self.writer,))
         runner = TurnRunner(Agent(None, output_type=str), Recorder(self.history))
         self.compactions = Compactions(self.history, compactor, runner)
+        SessionFiles(self.history).tidy()
         self.user = UserView()
         for head in self.store.heads(self.session):
             self.user.apply(head)
         self.records.clear()
 
     def teardown(self) -> None:
+        forked = [(self.everything(session), events) for session, events in self.parents.items()]
         self.loop.run(self.compactions.close())
         self.loop.close()
         self.store.close()
         self.folder.cleanup()
+        assert all(now == then for now, then in forked), "what was forked stays as it was"
 
     @property
     def compactor(self) -> Compactor:
@@ -299,11 +325,72 @@ class Session(RuleBasedStateMachine):
         self.history.append(PolicyChange(old=self.policy.name, new=policy.name))
         self.policy = self.compactor.policy = policy
 
+    @rule(model=st.sampled_from(["a:b", "c:d"]))
+    def switch(self, model: str) -> None:
+        """Another model goes on; what this one reported counts no more."""
+        self.history.append(ModelChange(old=self.history.model, new=model))
+        self.history.model = model
+        self.history.fix(WINDOW, FIXED, model)
+
     @rule()
     def reopen(self) -> None:
         self.compactions.cancel()
         self.follow()
         self.begin()
+
+    @rule()
+    def resume(self) -> None:
+        """The program ends in order, and another one goes on."""
+        self.loop.run(self.compactions.close())
+        self.follow()
+        path = self.store.path
+        self.store.close()
+        self.store = Store(path)
+        self.store._db.execute("PRAGMA synchronous=OFF")
+        self.begin()
+
+    @rule(what=st.sampled_from(["append", "compact", "room"]), written=st.booleans())
+    def crash(self, what: str, written: bool) -> None:
+        """The program dies in front of writing events, or right behind it, before anybody is told."""
+        self.follow()
+        dying = Dying(self.store.append_many, written)
+        self.store.append_many = dying  # type: ignore[method-assign]
+        try:
+            with suppress(sqlite3.Error, OSError):
+                match what:
+                    case "append":
+                        self.prompt(40)
+                    case "compact":
+                        self.compact()
+                    case _:
+                        self.make_room()
+        finally:
+            del self.store.append_many  # type: ignore[method-assign]
+        self.compactions.cancel()
+        self.records.clear()
+        self.begin()
+        files = SessionFiles(self.history)
+        assert (files.sweep(), files.missing()) == ([], [])
+
+    @precondition(lambda self: len(self.history.items()) > 3)
+    @rule(choice=CHOICE, whole=st.booleans())
+    def fork(self, choice: int, whole: bool) -> None:
+        """Go on in a copy; the original stays as it is."""
+        self.compactions.cancel()
+        self.follow()
+        heads = list(self.store.heads(self.session))
+        prompts = [head.seq for head in heads if head.type == UserMessage.TYPE]
+        at = 0 if whole else prompts[choice % len(prompts)]
+        self.parents[self.session] = self.everything(self.session)
+        forked = fork_session(self.store, Path(self.folder.name), self.session, at=at, now=2.0)
+        before = fold_agent_view(head for head in heads if not at or head.seq < at)
+        self.session, self.said = forked.session, {}
+        self.begin()
+        assert self.history.view.visible() == before.visible()
+
+    def everything(self, session: str) -> list[tuple[object, ...]]:
+        rows = self.store._db.execute("SELECT * FROM events WHERE session = ? ORDER BY seq", (session,))
+        return rows.fetchall()
 
     @invariant()
     def follow(self) -> None:

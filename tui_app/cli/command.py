@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from tui_app.cli.exits import USAGE, WrongUsage
+from tui_app.cli.exits import USAGE, CommandFailed, WrongUsage
 from tui_app.cli.output import tell
 from tui_app.paths import Paths
 from tui_app.session.places import Database, database_of, has_begun, open_store
@@ -49,6 +49,20 @@ class Program:
             SettingsError: if the setting for it is wrong, or the settings file cannot be read.
         """
         return database_of(stored_at(self.paths, self.env), self.paths.database)
+
+    @property
+    def sessions_file(self) -> Path:
+        """The file of this machine that sessions are kept in.
+
+        Raises:
+            CommandFailed: if they are kept on a server.
+        """
+        if isinstance(self.database, Path):
+            return self.database
+        raise CommandFailed(
+            "This works on a sessions file of this machine only; yours are kept on a server. "
+            "Use the tools of PostgreSQL there."
+        )
 
     @property
     def has_sessions(self) -> bool:

@@ -10,6 +10,9 @@ from tui_app.cli.output import print_json, say
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.add_argument(
+        "--repair", action="store_true", help="mend the sessions file, and write missing files anew"
+    )
     add_json(parser)
 
 
@@ -18,6 +21,10 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     # What is looked at includes packages that take long to load.
     from tui_app.cli.doctor_checks import run_checks
 
+    if args.repair:
+        from tui_app.cli.doctor_repair import repair
+
+        return repair(program, as_json=args.json)
     checks = run_checks(program)
     failed = any(check.state == "fail" for check in checks)
     if args.json:
@@ -34,7 +41,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 COMMAND = Command(
     name="doctor",
     usage="",
-    summary="Check that everything is here that Plimsoll needs.",
+    summary="Check that everything is here that Plimsoll needs, or mend what sessions are in.",
     configure=configure,
     execute=execute,
 )

@@ -7,8 +7,9 @@ from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
-from tui_app.cli.doctor_report import Check, fail, ok
+from tui_app.cli.doctor_report import Check, fail, ok, warn
 from tui_app.paths import Paths
+from tui_app.session.health import index_trouble
 from tui_app.session.migrations import MIGRATIONS
 
 _SUMS = "SHA256SUMS"
@@ -35,7 +36,7 @@ def check_database(path: Path) -> Check:
     name = "sessions"
     if not path.exists():
         return ok(name, "none yet")
-    hint = f"Put {path} aside (or bring a copy back) and start again."
+    hint = "Close every session, then: plimsoll doctor --repair. It keeps the damaged file."
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)) as db:
             problems = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
@@ -45,8 +46,11 @@ def check_database(path: Path) -> Check:
             if schema > len(MIGRATIONS):
                 return fail(name, f"written by a newer version (schema {schema})", "Update Plimsoll.")
             count = db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0] if schema else 0
+            trouble = index_trouble(db) if schema > 1 else ""
     except sqlite3.Error as error:
         return fail(name, f"cannot be read: {error}", hint)
+    if trouble:
+        return warn(name, f"the index of words does not fit: {trouble}", hint)
     size = path.stat().st_size / 1_000_000
     return ok(name, f"{count:,} in {path} ({size:.1f} MB, schema {schema})")
 

@@ -1,4 +1,4 @@
-"""``plimsoll sessions``: list, show, fork and delete."""
+"""``plimsoll sessions``: list, show, fork and delete; the rest in files beside this one."""
 
 import argparse
 import sys
@@ -10,6 +10,8 @@ from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import OK, CommandFailed, WrongUsage
 from tui_app.cli.hints import for_shell
 from tui_app.cli.output import moment, print_json, say, say_table, tell
+from tui_app.cli.sessions_keeping import backup, prune, rename
+from tui_app.cli.sessions_search import search
 from tui_app.session import removal
 from tui_app.session.entries import Entry
 from tui_app.session.forking import NotAPrompt, fork_session
@@ -26,33 +28,60 @@ _TITLE_CELLS = 60
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    actions = ("list", "show", "search", "rename", "fork", "delete", "backup", "prune")
+    parser.add_argument("action", nargs="?", choices=actions, default="list", help="default: list")
     parser.add_argument(
-        "action", nargs="?", choices=("list", "show", "fork", "delete"), default="list", help="default: list"
-    )
-    parser.add_argument("id", metavar="ID", nargs="?", help="id of the session, or the beginning of it")
+        "words", metavar="ID | WORDS | FILE", nargs="*",
+        help="id of the session, or the beginning of it; what to search for; where a backup goes",
+    )  # fmt: skip
     parser.add_argument(
         "--at", type=int, metavar="N", default=0,
         help="fork: end in front of prompt number N, as show lists them; default: take everything over",
     )  # fmt: skip
     parser.add_argument("--yes", action="store_true", help="delete without asking")
+    parser.add_argument("--dry-run", action="store_true", help="prune: only say what would go")
     add_json(parser)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Do what the action says."""
-    if args.action == "list":
-        if args.id:
-            raise WrongUsage("list takes no id. To see one session: plimsoll sessions show ID")
-        return list_sessions(program, as_json=args.json)
-    if not args.id:
+    words: list[str] = args.words
+    match args.action:
+        case "list":
+            if words:
+                raise WrongUsage("list takes no id. To see one session: plimsoll sessions show ID")
+            return list_sessions(program, as_json=args.json)
+        case "search":
+            return search(program, " ".join(words), json=args.json)
+        case "prune":
+            if words:
+                raise WrongUsage("prune takes no id: what goes is in the settings, under retention.")
+            return prune(program, dry_run=args.dry_run, sure=args.yes, json=args.json)
+        case "backup":
+            if len(words) != 1:
+                raise WrongUsage("Where to? plimsoll sessions backup FILE")
+            return backup(program, words[0], json=args.json)
+        case _:
+            return _with_one(program, args, words)
+
+
+def _with_one(program: Program, args: argparse.Namespace, words: list[str]) -> int:
+    """The actions on one session."""
+    if not words:
         raise WrongUsage(
             f"Which session? plimsoll sessions {args.action} ID. To see the ids: plimsoll sessions"
         )
+    if args.action == "rename":
+        if len(words) < 2:
+            raise WrongUsage("Which title? plimsoll sessions rename ID TITLE")
+        return rename(program, words[0], " ".join(words[1:]), json=args.json)
+    if len(words) > 1:
+        raise WrongUsage(f"{args.action} takes one id.")
     if args.action == "fork":
-        return fork(program, args.id, at=args.at, as_json=args.json)
+        return fork(program, words[0], at=args.at, as_json=args.json)
     if args.action == "show":
-        return show_session(program, args.id, as_json=args.json)
-    return delete_session(program, args.id, sure=args.yes, as_json=args.json)
+        return show_session(program, words[0], as_json=args.json)
+    return delete_session(program, words[0], sure=args.yes, as_json=args.json)
 
 
 def list_sessions(program: Program, *, as_json: bool) -> int:
@@ -170,8 +199,8 @@ def _confirmed(info: SessionInfo, title: str) -> bool:
 
 COMMAND = Command(
     name="sessions",
-    usage="[list | show ID | fork ID | delete ID]",
-    summary="List, show, fork or delete sessions.",
+    usage="[ACTION]",
+    summary="List, search, rename, fork, copy or delete sessions.",
     configure=configure,
     execute=execute,
 )

@@ -109,9 +109,11 @@ def _unusable(what: str, reason: str) -> StorageError:
 
 
 def _unreadable(what: str, reason: BaseException) -> StorageError:
+    damaged = getattr(reason, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
+    saving = "To save what can be read: plimsoll doctor --repair. " if damaged else ""
     return StorageError(
         f"Not a readable Plimsoll database: {what} ({reason}).",
-        "Nothing was deleted. Move it away, with any -wal and -shm file beside it, and start again.",
+        f"Nothing was deleted. {saving}Move it away, with any -wal and -shm file beside it, and start again.",
     )
 
 

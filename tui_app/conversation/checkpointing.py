@@ -32,19 +32,26 @@ class Archive:
     """Writes the files of one session's compactions; their numbers come from the log."""
 
     folder: SessionFolder
-    compactions: int = 0
-    """Compactions in the log, undone ones included: numbers are never used twice."""
-    _latest: int = 0
+    _numbers: list[int] = field(default_factory=list)
+    """Log numbers of the compactions, undone ones included: their own numbers are never used twice."""
     _checkpoints: dict[int, Checkpoint] = field(default_factory=dict)
+
+    @property
+    def compactions(self) -> int:
+        """Compactions in the log, undone ones included."""
+        return len(self._numbers)
+
+    def event_of(self, number: int) -> int:
+        """Log number of compaction ``number`` of the session, from 1; 0 where there was none."""
+        return self._numbers[number - 1] if 0 < number <= len(self._numbers) else 0
 
     def note(self, head: Head) -> None:
         """Follow the log."""
         if head.type == CompactionComplete.TYPE and head.state == "success":
-            self.compactions += 1
-            self._latest = head.seq
-        elif head.type == CheckpointCreated.TYPE:
+            self._numbers.append(head.seq)
+        elif head.type == CheckpointCreated.TYPE and self._numbers:
             title = head.title.partition("  ")[2]
-            self._checkpoints[self._latest] = Checkpoint(
+            self._checkpoints[self._numbers[-1]] = Checkpoint(
                 number=head.ref, title=title, file=head.model, time=head.time
             )
 
@@ -79,7 +86,7 @@ class Archive:
         """
         number = self.compactions + 1
         title = proposal.complete.title or "conversation"
-        history = self._write_history(number, items)
+        history = self.write_history(number, items)
         checkpoint = self.folder.write_checkpoint(
             number, title, proposal.complete.summary, time=time, earlier=self.standing(standing)
         )
@@ -100,7 +107,12 @@ class Archive:
         )
         return complete, CheckpointCreated(number=number, title=title, path=path)
 
-    def _write_history(self, number: int, items: Sequence[Item]) -> Path:
+    def write_history(self, number: int, items: Sequence[Item]) -> Path:
+        """Write the history in front of a compaction as JSON and as Markdown; returns the latter's path.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
         messages = ModelMessagesTypeAdapter.dump_python(to_messages(items), mode="json")
         readable = "\n\n".join(transcript_lines(items, limit=None))
         return self.folder.write_history(

@@ -36,6 +36,7 @@ from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.policy_change import PolicySwitch, policy_of
 from tui_app.conversation.remembering import Remembering, remembering_of
 from tui_app.conversation.request import Opening
+from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.standing_files import StandingFiles
 from tui_app.conversation.switching import ModelSwitch
@@ -182,7 +183,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     bus, text = EventBus(), TextCounter(encoding_name(place.model))
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     shelf = ModelShelf(opening.env, opening.settings.endpoints, limits, _ready(place.own))
-    history = _history(place, text, bus)
+    history = _history(opening, place, text, bus)
     telemetry = start_telemetry(opening.settings.telemetry.get("otlp_endpoint", "off"), opening.env)
     writers = _writers(opening, history, shelf, text, telemetry)
     hooks = _hooks(opening, history)
@@ -218,7 +219,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     )  # fmt: skip
 
 
-def _history(place: _Place, text: TextCounter, bus: EventBus) -> SessionHistory:
+def _history(opening: Opening, place: _Place, text: TextCounter, bus: EventBus) -> SessionHistory:
     history = SessionHistory(
         store=place.store,
         session=place.session,
@@ -228,8 +229,11 @@ def _history(place: _Place, text: TextCounter, bus: EventBus) -> SessionHistory:
         model=place.model,
     )
     history.load()
-    # A killed process may have left an index that counts a checkpoint never applied.
+    # A killed process may have left an index that counts a checkpoint never applied, and half a file.
     history.sync_files()
+    files = SessionFiles(history, opening.settings.session_files_mb << 20)
+    files.tidy()
+    bus.listen(files.heard)
     return history
 
 

@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from tui_app.atomic import make_private
-from tui_app.context.storage_errors import storage_error
+from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.session.migrations import check, migrate
 
 
@@ -35,6 +35,35 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
             raise told from error
         raise
     return db
+
+
+def identity(path: Path) -> tuple[int, int]:
+    """What tells a file apart from another one of its name.
+
+    Raises:
+        OSError: if there is none.
+    """
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def make_sure(path: Path, opened: tuple[int, int]) -> None:
+    """Make sure that the file that was opened still has its name.
+
+    What is written into one that was deleted would be gone with the program, and nothing would say so.
+
+    Raises:
+        StorageError: if it was deleted, moved, or replaced.
+    """
+    try:
+        there = identity(path) == opened
+    except OSError:
+        there = False
+    if not there:
+        raise StorageError(
+            f"The sessions file {path} was deleted or moved while it was open.",
+            "What was saved until then is where the file is now. Bring it back, then start again.",
+        )
 
 
 def _prepare(db: sqlite3.Connection) -> None:

@@ -165,3 +165,17 @@ def migrate(db: sqlite3.Connection) -> None:
 
 def _version(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def rebuild_index(db: sqlite3.Connection) -> int:
+    """Make the index of words anew from the log, inside the caller's transaction.
+
+    Returns:
+        How many messages it holds.
+    """
+    db.execute("INSERT INTO said (said) VALUES ('delete-all')")
+    query = (
+        "INSERT INTO said (rowid, session, text)"
+        f" SELECT rowid, session, {_SAID.format(row='')} FROM events WHERE type IN {_SPEAKING}"
+    )
+    return db.execute(query).rowcount

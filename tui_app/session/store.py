@@ -19,7 +19,7 @@ from tui_app.context.events import (
 from tui_app.context.storage_errors import StorageError
 from tui_app.session import side_queries
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.database import connect
+from tui_app.session.database import connect, identity, make_sure
 from tui_app.session.heads import Head, first_line
 from tui_app.session.lock import WriterLock
 from tui_app.session.rows import plain, record_of, row_of
@@ -27,9 +27,11 @@ from tui_app.session.sizes import count_messages, tokens_after, view_tokens
 from tui_app.session.visibility import AFTERWARDS, MESSAGES
 
 _HEAD_COLUMNS = "seq, type, time, head"
+_INFO = (
+    "SELECT id, title, cwd, model, created, updated,"
+    " (SELECT COALESCE(MAX(seq), 0) FROM events WHERE session = sessions.id), messages, tokens FROM sessions"
+)
 _ANY_MESSAGE = ", ".join("?" * len(MESSAGES))
-
-
 NewEvent = tuple[Payload, str | None, float]
 
 
@@ -81,6 +83,7 @@ class Store:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self._db = connect(path, read_only=read_only)
+        self._opened = identity(path)
 
     def close(self) -> None:
         """Close the file."""
@@ -131,6 +134,7 @@ class Store:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """All of the block or nothing; the writer of another process is waited for."""
+        make_sure(self.path, self._opened)
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -205,12 +209,7 @@ class Store:
 
     def sessions(self) -> list[SessionInfo]:
         """All sessions, the one used last first."""
-        query = (
-            "SELECT id, title, cwd, model, created, updated,"
-            " (SELECT COALESCE(MAX(seq), 0) FROM events WHERE session = sessions.id), messages, tokens"
-            " FROM sessions ORDER BY updated DESC, rowid DESC"
-        )
-        return [_info(row) for row in self._db.execute(query)]
+        return [_info(row) for row in self._db.execute(f"{_INFO} ORDER BY updated DESC, rowid DESC")]
 
     def info(self, session: str) -> SessionInfo:
         """One session, by its id or an unambiguous beginning of it.
@@ -218,7 +217,9 @@ class Store:
         Raises:
             SessionNotFound: if there is none, or more than one fits.
         """
-        fitting = [info for info in self.sessions() if info.id.startswith(session)] if session else []
+        low = plain(session)
+        rows = self._db.execute(f"{_INFO} WHERE id BETWEEN ? AND ?", (low, f"{low}\x7f"))
+        fitting = [_info(row) for row in rows] if session else []
         exact = [info for info in fitting if info.id == session]
         if len(exact or fitting) != 1:
             found = "no session" if not fitting else "more than one session"

@@ -129,10 +129,22 @@ class SessionFolder:
         for stale in self.checkpoints.glob(f"{number:03d}-*.md"):
             if stale.name != name:
                 stale.unlink()
-        write_atomic(self.checkpoints / name, f"# {number:03d} {title}\n\n{text.strip()}\n")
+        self.write_checkpoint_file(name, number, title, text)
         checkpoint = Checkpoint(number=number, title=title, file=name, time=time)
         self.write_index([*earlier, checkpoint])
         return checkpoint
+
+    def write_checkpoint_file(self, name: str, number: int, title: str, text: str) -> None:
+        """Write the file of a checkpoint and nothing else.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        write_atomic(self.checkpoints / name, f"# {number:03d} {title}\n\n{text.strip()}\n")
+
+    def unfinished(self) -> list[Path]:
+        """What a killed process left of files it was writing; only whoever may write the session knows so."""
+        return [path for path in self.path.rglob(".*.tmp") if path.is_file()]
 
     def write_index(self, checkpoints: Sequence[Checkpoint]) -> None:
         """Write ``checkpoints/index.md`` and ``workspace.yaml`` from what the log says."""

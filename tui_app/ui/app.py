@@ -96,8 +96,8 @@ class PlimsollApp(App[int]):
     async def _pick(self) -> None:
         from tui_app.ui.flows.sessions import choose_session
 
-        if chosen := await choose_session(self, self.launch, ""):
-            self.open_session(chosen)
+        if (chosen := await choose_session(self, self.launch, "")) is not None:
+            self.open_session(chosen.session, at=chosen.seq)
 
     def open_session(self, session: str, *, at: int = 0) -> None:
         """Leave the present session and open another; empty begins a new one.
@@ -127,7 +127,10 @@ class PlimsollApp(App[int]):
     def jump_to(self, seq: int) -> None:
         """Show a message in the transcript."""
         if seq:
-            self.chat.pane.transcript.jump_to(seq)
+            entries = self.chat.session.presenter.view.entries
+            # A result is shown in the row of its call.
+            rows = {entry.result_seq: entry.seq for entry in entries if entry.result_seq}
+            self.chat.pane.transcript.jump_to(rows.get(seq, seq))
 
     async def leave(self, *, ask: bool) -> None:
         """Quit; asks first when an answer is being written."""

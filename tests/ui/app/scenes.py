@@ -14,6 +14,7 @@ from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.import_list import ImportScreen, TranscriptRow
 from tui_app.ui.screens.memory import MemoryScreen
 from tui_app.ui.screens.model_picker import ModelPicker
+from tui_app.ui.screens.search import SearchScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.settings import SettingsScreen
 
@@ -85,6 +86,13 @@ async def editing(deck: Deck) -> None:
     await deck.says("at least 256.")
 
 
+async def search(deck: Deck) -> None:
+    await opens(SessionsScreen, command="/resume")(deck)
+    await opens(SearchScreen, "f7")(deck)
+    await deck.press(*"sunday")
+    await deck.until(lambda: deck.app.screen.query_one("#search-list").option_count > 0, "the hits")
+
+
 async def notice(deck: Deck) -> None:
     deck.app.chat.session.report("The server said something that must not be missed.")
 
@@ -111,6 +119,7 @@ SCENES: Mapping[str, Scene] = {
     "models": opens(ModelPicker, "ctrl+l"),
     "sessions": opens(SessionsScreen, command="/resume"),
     "imports": imports,
+    "search": search,
     "context": opens(ContextScreen, "f3"),
     "help": opens(HelpScreen, "f1"),
     "status": opens(DetailsScreen, command="/status"),

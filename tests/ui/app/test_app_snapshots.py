@@ -17,6 +17,7 @@ from textual.widgets import TextArea
 
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.app import scenes
 from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
 from tui_app.agent import catalogue
@@ -32,6 +33,7 @@ from tui_app.context.events import (
     ToolTrimmed,
 )
 from tui_app.conversation import agents
+from tui_app.ui.screens.checkpoints import CheckpointsScreen
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen
@@ -380,6 +382,17 @@ def test_sessions(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
     ):
         desk.store(Story(title).user(title).answer("Noted.").measured(4_200))
     assert look(size, talk(), opens(SessionsScreen, *"/sessions", "enter"))
+
+
+@looks
+def test_search(desk: Desk, look: Compare, size: tuple[int, int], theme: str) -> None:
+    desk.store(Story("潮汐表").user("Low water on Sunday, at the [b]harbour[/b]?").answer("Sunday: 09:40."))
+    assert look(size, talk(), scenes.search, theme)
+
+
+@sizes
+def test_checkpoints(look: Compare, size: tuple[int, int]) -> None:
+    assert look(size, talk().compacted(DONE), opens(CheckpointsScreen, *"/session checkpoints", "enter"))
 
 
 @sizes

@@ -19,7 +19,7 @@ from tui_app.ui.flows.prompts import search_prompts
 from tui_app.ui.flows.queue import show_queue
 from tui_app.ui.flows.rewinding import rewind
 from tui_app.ui.flows.selection import copy_message
-from tui_app.ui.flows.sessions import choose_session
+from tui_app.ui.flows.sessions import Chosen, choose_session
 from tui_app.ui.flows.settings import choose_theme, show_settings
 from tui_app.ui.flows.stats import show_stats
 from tui_app.ui.key_index import help_rows
@@ -141,18 +141,32 @@ async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
         session.submit(Clear())
 
 
+async def _chosen_session(
+    app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str
+) -> Chosen | None:
+    """The session to go to, and where in it; None to stay."""
+    match command:
+        case CommandId.RESUME:
+            chosen = await choose_session(app, session.launch, session.id)
+            if chosen is None or chosen.session != session.id:
+                return chosen
+            app.jump_to(chosen.seq)
+            return None
+        case CommandId.IMPORT:
+            imported = await import_transcript(app, session, argument)
+            return Chosen(imported) if imported else None
+        case _:
+            return Chosen("")
+
+
 async def _change_session(
     app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str
 ) -> None:
-    chosen = ""
-    if command is CommandId.RESUME:
-        chosen = await choose_session(app, session.launch, session.id)
-    elif command is CommandId.IMPORT:
-        chosen = await import_transcript(app, session, argument)
+    chosen = await _chosen_session(app, session, command, argument)
     text = what_leaving_costs(session)
-    if (command is not CommandId.NEW and not chosen) or (
+    if chosen is None or (
         text and not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay"))
     ):
         session.leaving = False
     else:
-        app.open_session(chosen)
+        app.open_session(chosen.session, at=chosen.seq)

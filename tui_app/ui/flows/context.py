@@ -1,12 +1,16 @@
 """What fills the context, and the session in words."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 from textual.app import App
 
+from tui_app.context.events import CheckpointCreated
 from tui_app.session.places import Server
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.context_source import SessionContext
+from tui_app.ui.screens.checkpoints import CheckpointRow, CheckpointsScreen
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.widgets.chat_pane import marks
@@ -17,8 +21,7 @@ async def show_context(app: App[Any], session: ChatSession) -> int:
     """Show what fills the context; the number of the message the person wants to see, 0 for none."""
     source = SessionContext(session)
     wanted = await app.push_screen_wait(ContextScreen(source, await source.read(), glyphs=session.glyphs))
-    rows_of = {entry.result_seq: entry.seq for entry in session.presenter.view.entries if entry.result_seq}
-    return rows_of.get(wanted or 0, wanted or 0)
+    return wanted or 0
 
 
 async def show_status(app: App[Any], session: ChatSession) -> None:
@@ -51,10 +54,41 @@ async def show_history(app: App[Any], session: ChatSession) -> None:
 
 
 async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
-    """List the checkpoint files."""
-    entries = [entry for entry in session.presenter.view.entries if entry.kind == "checkpoint"]
-    lines = [f"{entry.title}" for entry in entries]
-    where = f"\n{session.folder / 'checkpoints'}"
-    none = "Checkpoints are written when the conversation is compacted."
-    text = "\n".join([*lines, where]) if lines else none
-    await app.push_screen_wait(DetailsScreen("Checkpoints", text))
+    """List the checkpoints, and open the files that are chosen, until the list is closed."""
+    marked = 0
+    while True:
+        rows = await asyncio.to_thread(_checkpoints, session)
+        if not rows:
+            none = "Checkpoints are written when the conversation is compacted."
+            await app.push_screen_wait(DetailsScreen("Checkpoints", none))
+            return
+        path = await app.push_screen_wait(CheckpointsScreen(rows, marked))
+        if path is None:
+            return
+        marked = next((place for place, row in enumerate(rows) if row.path == path), 0)
+        text = await asyncio.to_thread(_file_text, path)
+        await app.push_screen_wait(DetailsScreen(Path(path).name, text))
+
+
+def _file_text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return f"{path} is not on this machine: files stay where they were written."
+    except OSError as error:
+        return f"The checkpoint file cannot be read: {error.strerror}."
+
+
+def _checkpoints(session: ChatSession) -> list[CheckpointRow]:
+    standing = set(session.presenter.agent_view.compactions)
+    rows: list[CheckpointRow] = []
+    compaction = 0
+    for entry in session.presenter.view.entries:
+        if entry.kind == "compaction" and entry.state in ("ok", "undone"):
+            compaction = entry.seq
+        record = session.bodies.record(session.id, entry.seq) if entry.kind == "checkpoint" else None
+        if record is not None and isinstance(record.data, CheckpointCreated):
+            # The folder may have been moved since.
+            path = session.folder / "checkpoints" / Path(record.data.path).name
+            rows.append(CheckpointRow(title=entry.title, path=str(path), standing=compaction in standing))
+    return rows

@@ -1,31 +1,50 @@
-"""The list of sessions: open another one, delete one."""
+"""The list of sessions: open another one, name or delete one, search all of them."""
 
 import asyncio
 import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from textual.app import App
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.session.lock import SessionLocked
+from tui_app.session.naming import rename_session
 from tui_app.session.places import has_begun, open_store
 from tui_app.session.removal import delete_session
+from tui_app.session.search import Found, search_sessions
 from tui_app.session.store import SessionInfo
 from tui_app.ui.launch import Launch
+from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.edit import EditDialog
+from tui_app.ui.screens.search import SearchFailed, SearchScreen
 from tui_app.ui.screens.sessions import SessionRow, SessionsScreen
 
 
-async def choose_session(app: App[Any], launch: Launch, current: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Where to go on."""
+
+    session: str
+    """Id of the session."""
+    seq: int = 0
+    """Log number of the message to show; 0 for the end."""
+
+
+async def choose_session(app: App[Any], launch: Launch, current: str) -> Chosen | None:
     """Show the sessions until the person opens one or leaves the list.
 
     Args:
         app: Shows the screens.
         launch: Where the sessions are.
-        current: Id of the open session, which is not offered.
+        current: Id of the open session, which is not listed; a search finds it too.
 
     Returns:
-        Id of the session to open; empty when the list was closed.
+        What to open; None when the list was closed.
     """
     while True:
         try:
@@ -33,15 +52,54 @@ async def choose_session(app: App[Any], launch: Launch, current: str) -> str:
         except sqlite3.Error as error:
             told = storage_error(error, launch.paths.database) or error
             await app.push_screen_wait(DetailsScreen("No sessions", f"The sessions cannot be read. {told}"))
-            return ""
+            return None
         rows = [_row(info) for info in infos if info.messages and info.id != current]
         choice = await app.push_screen_wait(SessionsScreen(rows))
         if choice is None:
-            return ""
+            return None
         if choice.action == "open":
-            return choice.id
-        if refusal := await asyncio.to_thread(_delete, launch, choice.id):
+            return Chosen(choice.id)
+        if choice.action == "search":
+            if (found := await app.push_screen_wait(SearchScreen(_searching(launch)))) is not None:
+                return Chosen(found.session, found.seq)
+        elif choice.action == "rename":
+            await _rename(app, launch, next(row for row in rows if row.id == choice.id))
+        elif refusal := await asyncio.to_thread(_delete, launch, choice.id):
             await app.push_screen_wait(DetailsScreen("Not deleted", refusal))
+
+
+def _searching(launch: Launch) -> Callable[[str], Sequence[Found]]:
+    """What searches the sessions while somebody types."""
+
+    def search(words: str) -> Sequence[Found]:
+        if not isinstance(launch.database, Path):
+            raise SearchFailed("Sessions on a server are searched one by one: open one and press ctrl+f.")
+        try:
+            return search_sessions(launch.database, words, typing=True)
+        except sqlite3.Error as error:
+            told = storage_error(error, launch.paths.database) or error
+            raise SearchFailed(f"The sessions cannot be searched. {told}") from error
+
+    return search
+
+
+async def _rename(app: App[Any], launch: Launch, row: SessionRow) -> None:
+    about = "What the list calls it. Empty for its first prompt."
+    title = await app.push_screen_wait(EditDialog("Title of the session", about, one_line(row.title, 200)))
+    if title is None:
+        return
+    if refusal := await asyncio.to_thread(_name, launch, row.id, title):
+        await app.push_screen_wait(DetailsScreen("Not renamed", refusal))
+
+
+def _name(launch: Launch, session: str, title: str) -> str:
+    """Give a session a title; why it was not possible, empty when it was."""
+    try:
+        with closing(open_store(launch.database)) as store:
+            rename_session(store, session, title)
+    except (OSError, sqlite3.Error) as error:
+        return f"The session could not be renamed: {storage_error(error, launch.paths.database) or error}"
+    return ""
 
 
 def _list(launch: Launch) -> list[SessionInfo]:

@@ -1,4 +1,4 @@
-"""Earlier sessions: open one, or delete it after a question."""
+"""Earlier sessions: open one, name one, or delete one after a question."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
 from tui_app.ui.format import tokens
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import Hint, fixed_key
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.filter_dialog import FilterDialog
@@ -37,8 +37,8 @@ class SessionRow:
 class SessionChoice:
     """What to do with which session."""
 
-    action: Literal["open", "delete"]
-    id: str
+    action: Literal["open", "delete", "rename", "search"]
+    id: str = ""
 
 
 def session_line(row: SessionRow, width: int, tz: tzinfo | None = None) -> Content:
@@ -73,6 +73,8 @@ class SessionsScreen(FilterDialog[SessionChoice]):
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/sessions.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
+        fixed_key("sessions.rename", "f6", "rename", "Rename", "Give the marked session another title."),
+        fixed_key("sessions.search", "f7", "search", "Search", "Search what was said in all sessions."),
         Binding(
             "f8", "delete", "Delete", show=False, id="sessions.delete", tooltip="Delete, after a question."
         ),
@@ -80,6 +82,8 @@ class SessionsScreen(FilterDialog[SessionChoice]):
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("enter", "open", 0),
         Hint("up/down", "choose", 1),
+        Hint("f7", "search all", 1, "screen.search"),
+        Hint("f6", "rename", 2, "screen.rename"),
         Hint("f8", "delete", 0, "screen.delete"),
         Hint("esc", "close", 0, "screen.close"),
     )
@@ -125,6 +129,16 @@ class SessionsScreen(FilterDialog[SessionChoice]):
     def use(self, index: int) -> None:
         """Dismiss with the session to open."""
         self.dismiss(SessionChoice("open", self._shown[index].id))
+
+    def action_search(self) -> None:
+        """Dismiss with the wish to search what was said."""
+        self.dismiss(SessionChoice("search"))
+
+    def action_rename(self) -> None:
+        """Dismiss with the session to name."""
+        at = self.options.highlighted
+        if at is not None and self._shown:
+            self.dismiss(SessionChoice("rename", self._shown[at].id))
 
     def action_delete(self) -> None:
         """Ask, then dismiss with the session to delete."""

@@ -1,0 +1,154 @@
+"""The files of a session follow its log: what a crash left goes, what is missing comes back, limits hold."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conversation.driving import Desk, turn
+from tests.conversation.logged import answer, opened, result, say
+from tests.conversation.test_rewrites import LINES, arrived
+from tests.conversation.test_session_history import filled, proposal
+from tui_app.conversation.opening import open_session
+from tui_app.conversation.session_files import SessionFiles
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.session.store import Store
+
+STEM = "{:03d}-before-compaction"
+
+
+def compacted(history: SessionHistory, times: int = 1) -> SessionFiles:
+    """A history whose summaries say where the whole conversation is."""
+    filled(history)
+    for number in range(1, times + 1):
+        where = history.archive.folder.conversation_history / f"{STEM.format(number)}.md"
+        history.commit(proposal(history, keep=9 - 3 * number, text=f"Salty. All of it: {where}"))
+        answer(history, f"More {number}.")
+    return SessionFiles(history)
+
+
+def contents(files: SessionFiles) -> dict[str, bytes]:
+    paths = [path for path in files.folder.path.rglob("*") if path.is_file()]
+    return {str(path.relative_to(files.folder.path)): path.read_bytes() for path in paths}
+
+
+def test_what_a_crash_left_is_taken_away(history: SessionHistory) -> None:
+    files = compacted(history)
+    arrived(history, LINES)
+    before = contents(files)
+    folder = files.folder
+    for path in (
+        folder.checkpoints / "002-never-applied.md",
+        folder.conversation_history / f"{STEM.format(2)}.json",
+        folder.conversation_history / f".{STEM.format(2)}.md.4242.tmp",
+        folder.tool_outputs / "grep_20260101_120000_ab12cd34.txt",
+        folder.path / ".workspace.yaml.1.tmp",
+    ):
+        path.write_text("half")
+    for mine in (folder.tool_outputs / "my notes.txt", folder.checkpoints / "README.md", folder.plan_file):
+        mine.write_text("mine")
+        before[str(mine.relative_to(folder.path))] = b"mine"
+    assert len(files.sweep()) == 5
+    assert contents(files) == before
+    assert files.sweep() == []
+
+
+def test_what_is_missing_is_written_again_as_it_was(history: SessionHistory) -> None:
+    files = compacted(history, times=2)
+    arrived(history, LINES)
+    arrived(history, "x" * 250_000)
+    before = contents(files)
+    assert len([name for name in before if name.startswith("tool_outputs/")]) == 2
+    assert files.missing() == []
+    for path in files.folder.path.rglob("*"):
+        if path.is_file():
+            path.unlink()
+    missing = files.missing()
+    assert missing
+    assert files.restore() == missing
+    kept = set(before) - {f"conversation_history/{STEM.format(1)}.{end}" for end in ("md", "json")}
+    again = contents(files)
+    assert set(again) == kept, "only the newest summary says where the history is"
+    assert again == {name: before[name] for name in kept}
+    history.restate(history.view.compactions[-1], undo=True)
+    assert files.restore() == [f"{STEM.format(1)}.md", f"{STEM.format(1)}.json"]
+    after = contents(files)
+    for end in ("md", "json"):
+        name = f"conversation_history/{STEM.format(1)}.{end}"
+        assert after[name] == before[name]
+
+
+@pytest.mark.parametrize("limit", [0, 10**9])
+def test_within_the_limit_nothing_goes(history: SessionHistory, limit: int) -> None:
+    compacted(history)
+    files = SessionFiles(history, limit)
+    before = contents(files)
+    assert files.keep_within() == []
+    assert contents(files) == before
+
+
+def test_the_oldest_goes_first_and_never_what_the_view_points_to(history: SessionHistory) -> None:
+    for number in range(3):
+        say(history, "Look.")
+        answer(history, "", call=f"c{number}")
+        result(history, f"c{number}", f"{number} {LINES}")
+    files = SessionFiles(history)
+    arrived(history, LINES)
+    names = sorted(history.spilled())
+    assert len(names) == 4
+    for age, name in enumerate(names):
+        os.utime(files.folder.path / name, (1_000 + age, 1_000 + age))
+    assert SessionFiles(history, 1).keep_within() == [], "the view points to all of them"
+    where = files.folder.conversation_history / f"{STEM.format(1)}.md"
+    history.commit(proposal(history, keep=1, text=f"All of it: {where}"))
+    size = (files.folder.path / names[0]).stat().st_size
+    total = sum(path.stat().st_size for path in files._prunable()[0].iterdir())
+    total += sum(path.stat().st_size for path in files._prunable()[1].iterdir())
+    (gone,) = SessionFiles(history, total - size // 2).keep_within()
+    assert gone.name in names[0]
+    SessionFiles(history, 1).keep_within()
+    left = set(contents(files))
+    assert {f"conversation_history/{STEM.format(1)}.{end}" for end in ("md", "json")} <= left
+    assert [name for name in left if name.startswith("tool_outputs/")] == [
+        name for name in names if name.split("/")[1] in str(history.items())
+    ]
+    assert any(name.startswith("checkpoints/") for name in left)
+    # The log holds what is gone: undoing the compaction brings the files back that the view needs again.
+    history.restate(history.view.compactions[-1], undo=True)
+    files.restore()
+    assert sorted(history.spilled()) == names
+    assert (files.folder.path / names[0]).stat().st_size == size
+
+
+def test_a_disk_that_refuses_stops_nobody(history: SessionHistory, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = compacted(history)
+    (files.folder.checkpoints / "002-x.md").write_text("half")
+
+    def refuse(*_args: object, **_more: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    files.tidy()
+    assert (files.folder.checkpoints / "002-x.md").exists()
+
+
+def test_opened_read_only_nothing_changes(history: SessionHistory, store: Store, tmp_path: Path) -> None:
+    files = compacted(history)
+    (files.folder.checkpoints / "002-x.md").write_text("half")
+    opened(store, history.session, [], tmp_path)
+    assert (files.folder.checkpoints / "002-x.md").exists()
+
+
+async def test_opening_a_session_looks_after_its_files(desk: Desk) -> None:
+    async with desk.session(model="offline:extractive") as first:
+        await turn(first.conversation, "what is in README.md?")
+        folder = first.folder
+    stray = folder.checkpoints / "001-never.md"
+    stray.parent.mkdir(exist_ok=True)
+    stray.write_text("half")
+    again = open_session(desk.opening(session=first.conversation.session, model="offline:extractive"))
+    try:
+        assert not stray.exists()
+    finally:
+        await again.prepare()
+        await again.close()

@@ -1,0 +1,163 @@
+"""Disks and clocks that go wrong under an open session: said clearly, nothing lost, and it goes on."""
+
+import itertools
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.conversation.driving import Desk, assert_valid, done, of, turn
+from tui_app.context.events import CompactionComplete, Error, TurnEnd, UserMessage
+from tui_app.context.storage_errors import StorageError
+from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.work import Compact
+from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.store import Store
+from tui_app.session.user_view import fold_user_view
+
+OFFLINE = "offline:extractive"
+ASK = "what does README.md say about the sea?"
+
+
+def logged(opened: OpenSession) -> list[str]:
+    return [str(record.to_json()) for record, _ in opened.store.records(opened.conversation.session)]
+
+
+def assert_whole(opened: OpenSession) -> None:
+    heads = list(opened.store.heads(opened.conversation.session))
+    assert [head.seq for head in heads] == list(range(1, len(heads) + 1))
+    assert fold_agent_view(heads) == opened.conversation.history.view
+    fold_user_view(heads)
+    assert_valid(opened.conversation)
+
+
+async def refused(opened: OpenSession) -> str:
+    """What a person reads when a turn cannot be written."""
+    records = await turn(opened.conversation, ASK)
+    ends = [end.outcome for end in of(records, TurnEnd) if isinstance(end, TurnEnd)]
+    assert "done" not in ends
+    told = [error for error in of(records, Error) if isinstance(error, Error)]
+    assert told, records
+    assert "Traceback" not in str(told)
+    return f"{told[-1].message} {told[-1].hint}"
+
+
+async def goes_on(opened: OpenSession) -> None:
+    records = await turn(opened.conversation, ASK)
+    assert [end.outcome for end in of(records, TurnEnd) if isinstance(end, TurnEnd)] == ["done"]
+    assert_whole(opened)
+
+
+async def test_full_disk_and_room_again(desk: Desk) -> None:
+    async with desk.session(model=OFFLINE) as opened:
+        await turn(opened.conversation, ASK)
+        before, db = logged(opened), opened.store._db
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+        db.execute(f"PRAGMA max_page_count = {pages}")
+        # There may be room for a few more events in the last pages.
+        said = next(filter(None, [await _until_full(opened) for _ in range(4)]))
+        assert "The disk is full" in said
+        assert "Everything saved before is kept." in said
+        assert logged(opened)[: len(before)] == before
+        db.execute("PRAGMA max_page_count = 1000000")
+        await goes_on(opened)
+
+
+async def _until_full(opened: OpenSession) -> str:
+    records = await turn(opened.conversation, f"{ASK} {'sea ' * 2_000}")
+    told = [error for error in of(records, Error) if isinstance(error, Error)]
+    return f"{told[-1].message} {told[-1].hint}" if told else ""
+
+
+async def test_disk_that_became_read_only(desk: Desk) -> None:
+    async with desk.session(model=OFFLINE) as opened:
+        await turn(opened.conversation, ASK)
+        before, db = logged(opened), opened.store._db
+        db.execute("PRAGMA query_only = ON")
+        said = await refused(opened)
+        assert "cannot be used" in said
+        assert "lets you write" in said
+        assert logged(opened) == before
+        db.execute("PRAGMA query_only = OFF")
+        await goes_on(opened)
+
+
+async def test_clock_that_goes_backwards(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Order is that of the log's numbers; times are only shown."""
+    clock: Iterator[float] = (2e9 - 3_600.0 * step for step in itertools.count())
+    async with desk.session(model=OFFLINE) as opened:
+        monkeypatch.setattr("time.time", lambda: next(clock))
+        for _ in range(3):
+            await turn(opened.conversation, ASK)
+        await done(opened.conversation, Compact())
+        assert_whole(opened)
+        kept = logged(opened)
+    async with desk.session(session=opened.conversation.session, model=OFFLINE) as again:
+        assert logged(again)[: len(kept)] == kept
+        assert_whole(again)
+        rows = fold_user_view(again.store.heads(again.conversation.session)).entries
+        assert [row.seq for row in rows] == sorted(row.seq for row in rows)
+
+
+async def test_folder_of_the_session_deleted_under_it(desk: Desk) -> None:
+    async with desk.session(model=OFFLINE) as opened:
+        for _ in range(3):
+            await turn(opened.conversation, ASK)
+        shutil.rmtree(opened.folder.path)
+        records = []
+        watching = opened.conversation.watch()
+        await done(opened.conversation, Compact())
+        opened.bus.close()
+        async for record in watching:
+            records.append(record)
+        outcomes = [each.outcome for each in of(records, CompactionComplete)]  # type: ignore[attr-defined]
+        assert outcomes == ["success"]
+        (file,) = opened.folder.checkpoints.glob("001-*.md")
+        assert file.read_text().startswith("# 001")
+        assert_whole(opened)
+
+
+async def test_sessions_file_deleted_under_it(desk: Desk) -> None:
+    """What is written into a file that has no name any more would be gone with the program."""
+    with pytest.raises(StorageError, match="was deleted or moved"):  # noqa: PT012 - closing writes too
+        async with desk.session(model=OFFLINE) as opened:
+            await turn(opened.conversation, ASK)
+            for side in ("", "-wal", "-shm"):
+                opened.store.path.with_name(f"sessions.db{side}").unlink()
+            said = await refused(opened)
+            assert "sessions file" in said
+            assert "was deleted or moved" in said
+
+
+async def test_damaged_page(desk: Desk) -> None:
+    async with desk.session(model=OFFLINE) as opened:
+        for _ in range(4):
+            await turn(opened.conversation, f"{ASK} {'sea ' * 1_500}")
+        session, path = opened.conversation.session, opened.store.path
+    with closing(sqlite3.connect(path)) as db:
+        root = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'events'").fetchone()[0]
+    raw = bytearray(path.read_bytes())
+    raw[(root - 1) * 4096 : root * 4096] = b"\xa5" * 4096
+    path.write_bytes(raw)
+    with pytest.raises(StorageError) as caught:
+        open_session(desk.opening(session=session, model=OFFLINE))
+    assert "Nothing was deleted" in str(caught.value)
+    assert "plimsoll doctor --repair" in str(caught.value)
+    assert path.read_bytes() == bytes(raw)
+
+
+def test_two_processes_and_one_log(tmp_path: Path) -> None:
+    """Two that write the same session, where the lock's folder was deleted: no number is given out twice."""
+    from tui_app.context.events import SessionStart
+
+    first, second = Store(tmp_path / "sessions.db"), Store(tmp_path / "sessions.db")
+    session = first.create(SessionStart(cwd="/", model="a:b"), time=1.0)
+    for number in range(20):
+        (first, second)[number % 2].append(session, UserMessage(text=f"said {number}"), None, time=2.0)
+    texts = [record.data.text for record, _ in first.records(session) if isinstance(record.data, UserMessage)]
+    assert texts == [f"said {number}" for number in range(20)]
+    first.close()
+    second.close()

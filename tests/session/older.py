@@ -1,0 +1,88 @@
+"""Sessions files of every older version, as the program of that time wrote them."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from tui_app.context.events import (
+    AssistantMessage,
+    Payload,
+    Record,
+    SessionEnd,
+    SessionStart,
+    ToolResult,
+    UsageInfo,
+    UserMessage,
+    payload_to_json,
+)
+from tui_app.session.heads import head_of
+
+SCHEMA_1 = """
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY, title TEXT NOT NULL, cwd TEXT NOT NULL, model TEXT NOT NULL, created REAL NOT NULL,
+    updated REAL NOT NULL, messages INTEGER NOT NULL DEFAULT 0, tokens INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE events (
+    session TEXT NOT NULL REFERENCES sessions (id), seq INTEGER NOT NULL, type TEXT NOT NULL,
+    time REAL NOT NULL, head TEXT NOT NULL, data TEXT NOT NULL, message TEXT, PRIMARY KEY (session, seq)
+);
+CREATE INDEX events_by_type ON events (session, type, seq);
+"""
+SAID = "COALESCE(json_extract({0}data, '$.text'), json_extract({0}data, '$.summary'), '')"
+SPEAKING = "('user.message', 'assistant.message', 'tool.result', 'session.compaction_complete')"
+SCHEMA_2 = f"""
+CREATE VIRTUAL TABLE said USING fts5 (session, text, content='', tokenize='unicode61');
+CREATE TRIGGER said_more AFTER INSERT ON events WHEN new.type IN {SPEAKING} BEGIN
+    INSERT INTO said (rowid, session, text) VALUES (new.rowid, new.session, {SAID.format("new.")});
+END;
+CREATE TRIGGER said_less AFTER DELETE ON events WHEN old.type IN {SPEAKING} BEGIN
+    INSERT INTO said (said, rowid, session, text)
+    VALUES ('delete', old.rowid, old.session, {SAID.format("old.")});
+END;
+"""
+OLDER = (SCHEMA_1, SCHEMA_2, "")
+"""What each version added to the schema; the third only counted anew. Kept here as they were released."""
+
+
+def said(number: int) -> list[Payload]:
+    """What happens in a session."""
+    return [
+        SessionStart(cwd="/tmp", model="a:b", title=f"Session {number}"),
+        UserMessage(text=f"when is low water at pier{number}?", tokens={"user": 9}),
+        AssistantMessage(text="I look.", tokens={"assistant": 3}, call_ids=("c1", "c2")),
+        ToolResult(tool_call_id="c1", name="grep", text="09:40", tokens={"tool_results": 4}),
+        ToolResult(tool_call_id="c2", name="ls", text="albatross.txt", tokens={"tool_results": 5}),
+        AssistantMessage(text="At 09:40.", tokens={"assistant": 6}),
+        UsageInfo(usage={"total": 812, "limit": 9_000}),
+        SessionEnd(),
+    ]
+
+
+def build_older(path: Path, version: int, *, sessions: int = 3) -> dict[str, list[str]]:
+    """Write a sessions file of an older version.
+
+    Returns:
+        The events of each session, as ``str`` of their envelopes.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written: dict[str, list[str]] = {}
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+        for script in OLDER[:version]:
+            db.executescript(script)
+        for number in range(sessions):
+            session = f"{number:08x}"
+            row = (session, f"Session {number}", "/tmp", "a:b", 1.0, 2.0, 4, 812)
+            db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            written[session] = []
+            for seq, payload in enumerate(said(number), 1):
+                record = Record(seq=seq, time=float(seq), session=session, data=payload)
+                head = head_of(seq, record.time, payload).to_text()
+                data = json.dumps(payload_to_json(payload), separators=(",", ":"))
+                event = (session, seq, payload.TYPE, record.time, head, data, '{"m": 1}')
+                db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", event)
+                written[session].append(str(record.to_json()))
+        db.execute(f"PRAGMA user_version = {version}")
+        db.commit()
+    return written

@@ -1,0 +1,187 @@
+"""A damaged sessions file is mended into a new one: what can be read is there, and the old one is kept."""
+
+import random
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tui_app.context.events import AssistantMessage, SessionStart, UserMessage
+from tui_app.context.storage_errors import StorageError
+from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.health import Health, examine
+from tui_app.session.lock import WriterLock
+from tui_app.session.repair import InUse, mend
+from tui_app.session.search import search_sessions
+from tui_app.session.store import Store
+from tui_app.session.workspace import SessionFolder
+
+PAGE = 4_096
+STAMP = "20260101-120000"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Twenty sessions, closed, everything in one file."""
+    store = Store(tmp_path / "sessions.db")
+    for number in range(20):
+        session = store.create(SessionStart(cwd="/p", model="a:b", title=f"Session {number}"), time=1.0)
+        events = [
+            (UserMessage(text=f"albatross {number} {turn} {'x' * 900}"), '{"m": 1}', 2.0 + turn)
+            if turn % 2
+            else (AssistantMessage(text=f"answer {number} {turn} {'y' * 900}"), '{"m": 2}', 2.0 + turn)
+            for turn in range(20)
+        ]
+        store.append_many(session, events)
+    store.close()
+    return store.path
+
+
+def contents(path: Path) -> dict[tuple[str, int], str]:
+    with closing(Store(path)) as store:
+        return {
+            (info.id, record.seq): str(record.to_json())
+            for info in store.sessions()
+            for record, _ in store.records(info.id)
+        }
+
+
+def spoil(path: Path, pages: list[int], seed: int = 1) -> None:
+    raw, chance = bytearray(path.read_bytes()), random.Random(seed)
+    for page in pages:
+        raw[page * PAGE : (page + 1) * PAGE] = chance.randbytes(PAGE)
+    path.write_bytes(raw)
+
+
+def repaired(path: Path) -> list[str]:
+    sessions = path.parent / "sessions"
+    return [done.text for done in mend(examine(path, sessions), path, sessions, stamp=STAMP)]
+
+
+def test_nothing_to_mend(file: Path) -> None:
+    before = file.read_bytes()
+    assert examine(file, file.parent / "sessions") == Health()
+    assert repaired(file) == []
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_damaged_pages(file: Path, seed: int) -> None:
+    """Wherever the damage is: what is there afterwards is what was there, and little is missing."""
+    before, chance = contents(file), random.Random(seed)
+    count = file.stat().st_size // PAGE
+    pages = chance.sample(range(2, count), 3)
+    spoil(file, pages, seed)
+    damaged = file.read_bytes()
+    health = examine(file, file.parent / "sessions")
+    assert health.damage
+    (told,) = repaired(file)
+    kept = file.with_name(f"sessions.db.damaged-{STAMP}")
+    assert str(kept) in told
+    assert kept.read_bytes() == damaged
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert examine(file, file.parent / "sessions") == Health()
+    after = contents(file)
+    same = {key for key in after if before.get(key) == after[key]}
+    made = {key for key in after if key not in same}
+    assert all(seq == 1 for _, seq in made), "only the beginning of a session is ever made up"
+    assert len(same) > 0.8 * len(before), f"of {len(before)} only {len(same)}"
+    assert search_sessions(file, "albatross")
+    with closing(Store(file)) as store:
+        for info in store.sessions():
+            heads = list(store.heads(info.id))
+            assert heads[0].seq == 1
+            fold_agent_view(heads)
+            store.append(info.id, UserMessage(text="goes on"), None, time=9.0)
+    assert sorted(path.name for path in file.parent.iterdir() if path.name.startswith(".")) == []
+
+
+def test_the_log_that_was_written_last_is_saved_too(file: Path) -> None:
+    """What a killed process left in the -wal is as good as the rest."""
+    with closing(Store(file)) as store:
+        session = store.sessions()[0].id
+        store.append(session, UserMessage(text="the very last"), None, time=99.0)
+        saved = {side: file.with_name(file.name + side).read_bytes() for side in ("", "-wal")}
+    for side, data in saved.items():
+        file.with_name(file.name + side).write_bytes(data)
+    spoil(file, [40])
+    assert "new file" in repaired(file)[0]
+    assert [found.session for found in search_sessions(file, '"the very last"')] == [session]
+    assert file.with_name(f"sessions.db.damaged-{STAMP}-wal").read_bytes() == saved["-wal"]
+
+
+@pytest.mark.parametrize("page", [0, 1])
+def test_nothing_can_be_read(file: Path, page: int) -> None:
+    spoil(file, [0] if page == 0 else [0, 1])
+    damaged = file.read_bytes()
+    with pytest.raises(StorageError, match=r"Not a readable|Nothing in"):
+        repaired(file)
+    assert file.read_bytes() == damaged
+    assert sorted(path.name for path in file.parent.iterdir()) == ["sessions.db"]
+
+
+def test_the_index_is_made_anew(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("INSERT INTO said (said) VALUES ('delete-all')")
+        db.commit()
+    assert "0 of 400 messages" in examine(file, file.parent).stale_index
+    assert repaired(file) == ["The index of words is made anew: 400 messages"]
+    assert len(search_sessions(file, "albatross 7")) > 0
+    assert examine(file, file.parent / "sessions").good
+
+
+def test_rows_that_another_program_has_numbered_anew(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("UPDATE events SET rowid = rowid - 21")
+        db.commit()
+    assert "cannot be found" in examine(file, file.parent).stale_index
+    repaired(file)
+    (found, *_) = search_sessions(file, '"albatross 19 3"')
+    assert "albatross 19 3" in found.snippet
+
+
+def test_sessions_that_are_not_listed(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as db:
+        first, second = (row[0] for row in db.execute("SELECT id FROM sessions ORDER BY title LIMIT 2"))
+        db.execute("DELETE FROM sessions WHERE id IN (?, ?)", (first, second))
+        db.execute("DELETE FROM events WHERE session = ? AND seq = 1", (second,))
+        db.commit()
+    assert set(examine(file, file.parent / "sessions").unlisted) == {first, second}
+    repaired(file)
+    with closing(Store(file)) as store:
+        assert (store.info(first).title, store.info(first).cwd) == ("Session 0", "/p")
+        assert store.info(first).messages == 20
+        assert store.info(second).title == "Rescued session"
+        assert next(store.heads(second)).seq == 1
+
+
+def test_folders_that_belong_to_nobody_are_set_aside(file: Path) -> None:
+    sessions = file.parent / "sessions"
+    orphan, held = SessionFolder(sessions / "0badcafe"), SessionFolder(sessions / "0badbeef")
+    for folder in (orphan, held):
+        folder.write_tool_output("tool_outputs/a.txt", "kept")
+    (sessions / "notes").mkdir()
+    with WriterLock(held.lock_file):
+        assert examine(file, sessions).orphans == (orphan.path,)
+        with pytest.raises(InUse, match="0badbeef is open in process"):
+            repaired(file)
+    assert orphan.path.exists()
+    assert len(repaired(file)) == 2
+    assert (file.parent / "set-aside" / f"0badcafe-{STAMP}" / "tool_outputs" / "a.txt").read_text() == "kept"
+    assert [path.name for path in sessions.iterdir()] == ["notes"]
+
+
+def test_a_full_disk_leaves_the_damaged_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoil(file, [30])
+    damaged = file.read_bytes()
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tui_app.session.salvage.shutil.copyfile", refuse)
+        with pytest.raises(OSError, match="No space"):
+            repaired(file)
+    assert file.read_bytes() == damaged
+    assert not [path for path in file.parent.iterdir() if not path.name.startswith("sessions.db")]

@@ -1,0 +1,148 @@
+"""Searching all sessions: any text is a query, the best fits come first, and each says where it stands."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tui_app.context.events import AssistantMessage, SessionStart, ToolResult, UserMessage
+from tui_app.session import search
+from tui_app.session.search import Found, read_query, search_sessions, snippet_of
+from tui_app.session.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "sessions.db")
+    yield store
+    store.close()
+
+
+def say(store: Store, *texts: str, title: str = "") -> str:
+    session = store.create(SessionStart(cwd="/tmp", model="a:b", title=title), time=1.0)
+    for text in texts:
+        store.append(session, UserMessage(text=text), None, time=2.0)
+    return session
+
+
+def places(found: list[Found]) -> list[tuple[str, int]]:
+    return [(each.session, each.seq) for each in found]
+
+
+def test_all_words_must_be_there_in_any_order(store: Store) -> None:
+    ferry = say(store, "The ferry leaves the harbour at nine.", "And the harbour tug?")
+    tug = say(store, "When does the tug leave the harbour, and when the ferry?", title="Tugs")
+    assert set(places(search_sessions(store.path, "harbour FERRY"))) == {(ferry, 2), (tug, 2)}
+    assert places(search_sessions(store.path, "nine harbour ferry")) == [(ferry, 2)]
+    assert search_sessions(store.path, "harbour lighthouse") == []
+    (found,) = search_sessions(store.path, "when tug ferry")
+    assert (found.title, found.cwd, found.type, found.time) == ("Tugs", "/tmp", "user.message", 2.0)
+
+
+def test_phrases_and_beginnings(store: Store) -> None:
+    session = say(store, "low water at nine", "water is low", "a harbourmaster", "harbour")
+    assert places(search_sessions(store.path, '"low water"')) == [(session, 2)]
+    assert places(search_sessions(store.path, '"low water')) == [(session, 2)], "an open quotation is one"
+    assert places(search_sessions(store.path, "harbour")) == [(session, 5)]
+    assert {seq for _, seq in places(search_sessions(store.path, "harb*"))} == {4, 5}
+    assert {seq for _, seq in places(search_sessions(store.path, "harb", typing=True))} == {4, 5}
+    assert search_sessions(store.path, "harb") == []
+
+
+def test_names_of_files_and_code_are_phrases(store: Store) -> None:
+    session = say(store, "open src/tide_table.py", "the table of the tide", "call tide_table(x)")
+    assert {seq for _, seq in places(search_sessions(store.path, "tide_table"))} == {2, 4}
+    assert places(search_sessions(store.path, "src/tide_table.py")) == [(session, 2)]
+
+
+def test_what_fits_best_comes_first(store: Store) -> None:
+    say(store, *(f"tide {number} and much else that is said about ships and the sea" for number in range(5)))
+    best = say(store, "tide tide tide")
+    assert places(search_sessions(store.path, "tide"))[0] == (best, 2)
+    assert len(search_sessions(store.path, "tide", limit=3)) == 3
+
+
+def test_answers_results_and_only_what_is_still_there(store: Store) -> None:
+    session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
+    store.append(session, AssistantMessage(text="the albatross"), None, time=2.0)
+    store.append(session, ToolResult(tool_call_id="c", name="ls", text="albatross.txt"), None, time=3.0)
+    assert {found.type for found in search_sessions(store.path, "albatross")} == {
+        "assistant.message",
+        "tool.result",
+    }
+    store.delete(session)
+    assert search_sessions(store.path, "albatross") == []
+
+
+def test_no_sessions_file_yet(tmp_path: Path) -> None:
+    assert search_sessions(tmp_path / "sessions.db", "anything") == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_snippet_stands_around_the_first_hit() -> None:
+    text = f"{'so much was said before ' * 400}the harbour, at last {'and behind it ' * 400}"
+    snippet, hits = snippet_of(text, read_query("harbour last"))
+    assert [snippet[start:end] for start, end in hits] == ["harbour", "last"]
+    assert snippet.startswith("… ")
+    assert snippet.endswith(" …")
+    assert len(snippet) < search.SNIPPET_CHARS + 8
+    assert snippet_of("one\n\n  line", read_query("line")) == ("one line", ((4, 8),))
+
+
+def test_the_snippet_stands_where_most_of_the_words_are() -> None:
+    text = f"the tide {'rose and fell ' * 60} and the tide left the harbour {'again ' * 90}"
+    snippet, hits = snippet_of(text, read_query("harbour tide"))
+    assert [snippet[start:end] for start, end in hits] == ["tide", "harbour"]
+
+
+QUERY = st.one_of(
+    st.text(max_size=40),
+    st.lists(
+        st.sampled_from(
+            [
+                '"',
+                "*",
+                "AND",
+                "OR",
+                "NOT",
+                "NEAR(",
+                ")",
+                "tide",
+                "ha*",
+                "^",
+                ":",
+                "-",
+                "text",
+                "_",
+                "'",
+                "ß",
+                "é",
+            ]
+        ),
+        max_size=12,
+    ).map(" ".join),
+    st.sampled_from(["\x00", "\ud800 tide", '"""', "tide\x00x", "session : x", "\U0001f6a2", "a" * 5_000]),
+)
+
+
+@given(query=QUERY, typing=st.booleans())
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_is_a_query(store: Store, query: str, typing: bool) -> None:
+    if not store.sessions():
+        say(store, "tide harbour AND text", "ß é * \U0001f6a2")
+    for found in search_sessions(store.path, query, typing=typing):
+        assert found.snippet
+        assert all(0 <= start < end <= len(found.snippet) for start, end in found.hits)
+
+
+def test_the_beginning_of_very_many_words(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the index cannot answer at once is asked for the commonest of these words."""
+    session = say(store, "wordy words", *(f"word{number} is said" for number in range(300)), "words", "other")
+    monkeypatch.setattr(search, "_PATIENCE_S", -1.0)
+    monkeypatch.setattr(search, "_WORDS_TAKEN", 5)
+    found = places(search_sessions(store.path, "word*"))
+    assert (session, 303) in found
+    assert len(found) >= 5
+    assert places(search_sessions(store.path, "wordy wor*")) == [(session, 2)]

@@ -1,0 +1,144 @@
+"""``plimsoll sessions rename``, ``backup`` and ``prune``."""
+
+import sqlite3
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_app.cli.command import Program
+from tui_app.cli.exits import FAILED, OK, CommandFailed, WrongUsage
+from tui_app.cli.output import moment, print_json, say, say_table, tell
+from tui_app.session.backup import BackupRefused, back_up
+from tui_app.session.lock import SessionLocked, holder
+from tui_app.session.naming import rename_session
+from tui_app.session.removal import delete_session
+from tui_app.session.retention import Due, Limits, due, sizes_of
+from tui_app.session.workspace import SessionFolder
+from tui_app.ui.safe_text import one_line
+
+_TITLE_CELLS = 50
+
+
+def rename(program: Program, wanted: str, title: str, *, json: bool) -> int:
+    """Give a session another title; an empty one lets it go by its first prompt again."""
+    with program.sessions(writing=program.has_sessions) as store:
+        info = store.info(wanted)
+        now = rename_session(store, info.id, title)
+    if json:
+        print_json({"session": info.id, "title": now})
+    else:
+        say(f"{info.id} is called: {one_line(now, _TITLE_CELLS)}" if now else f"{info.id} has no title now.")
+    return OK
+
+
+def backup(program: Program, target: str, *, json: bool) -> int:
+    """Copy the sessions file while it is in use.
+
+    Raises:
+        CommandFailed: if there is nothing to copy, or the copy cannot be made.
+    """
+    if not program.has_sessions:
+        raise CommandFailed("There are no sessions yet: nothing to copy.")
+    path = program.cwd / Path(target).expanduser()
+    try:
+        made = back_up(program.sessions_file, path)
+    except BackupRefused as refused:
+        raise CommandFailed(str(refused)) from refused
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be written: {error.strerror or error}.") from error
+    if json:
+        print_json({"path": str(made.path), "sessions": made.sessions, "bytes": made.bytes})
+    else:
+        say(f"Copied {made.sessions:,} sessions, {made.bytes / 1_000_000:.1f} MB, to {made.path}")
+    return OK
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What became of the sessions over a limit."""
+
+    gone: tuple[Due, ...]
+    open: tuple[Due, ...]
+    """Written by somebody at the moment: they are kept."""
+
+
+def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
+    """Delete the sessions over the limits of the settings, after saying which and asking.
+
+    Raises:
+        CommandFailed: if no limit is set.
+        WrongUsage: if nobody can be asked.
+    """
+    limits = Limits.of(program.settings().retention)
+    if not limits.any:
+        raise CommandFailed(
+            "Everything is kept: no limit is set. For example: plimsoll config set retention.days 90"
+        )
+    found = over_limits(program, limits)
+    if dry_run or not found.gone:
+        _report(found, done=False, json=json)
+        return OK
+    if not sure:
+        _report(found, done=False, json=False)
+        if not _confirmed(len(found.gone)):
+            if json:
+                _report(Pruned((), found.open), done=True, json=True)
+            else:
+                tell("Kept.")
+            return OK
+    done = _delete(program, found)
+    _report(done, done=True, json=json)
+    return OK if len(done.gone) == len(found.gone) else FAILED
+
+
+def over_limits(program: Program, limits: Limits) -> Pruned:
+    """What would go, and what would if it were not open."""
+    if not program.has_sessions:
+        return Pruned((), ())
+    paths = program.paths
+    sizes = sizes_of(program.sessions_file, paths.sessions_dir) if limits.max_bytes else {}
+    with program.sessions() as store:
+        found = due(store.sessions(), limits, now=time.time(), sizes=sizes)
+    held = [bool(holder(SessionFolder(paths.sessions_dir / each.info.id).lock_file)) for each in found]
+    return Pruned(
+        tuple(each for each, is_open in zip(found, held, strict=True) if not is_open),
+        tuple(each for each, is_open in zip(found, held, strict=True) if is_open),
+    )
+
+
+def _delete(program: Program, found: Pruned) -> Pruned:
+    paths, gone, kept = program.paths, list[Due](), list(found.open)
+    for each in found.gone:
+        try:
+            delete_session(program.sessions_file, paths.sessions_dir, each.info.id)
+            gone.append(each)
+        except SessionLocked:
+            kept.append(each)
+        except (OSError, sqlite3.Error) as error:
+            tell(f"{each.info.id} could not be deleted: {error}")
+    return Pruned(tuple(gone), tuple(kept))
+
+
+def _confirmed(count: int) -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise WrongUsage("Deleting cannot be undone. Without a terminal to ask in, say --yes.")
+    tell(f"Delete {count:,} sessions? It cannot be undone. Type y to delete:")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _report(found: Pruned, *, done: bool, json: bool) -> None:
+    if json:
+        rows = [{"session": each.info.id, "reason": each.reason} for each in found.gone]
+        print_json({"deleted": done, "sessions": rows, "open": [each.info.id for each in found.open]})
+        return
+    if found.gone:
+        say_table([_row(each) for each in found.gone])
+    say(f"{len(found.gone):,} sessions {'deleted' if done else 'are over the limits'}.")
+    if found.open:
+        say(f"{len(found.open):,} more are open, and kept.")
+
+
+def _row(each: Due) -> tuple[str, ...]:
+    title = one_line(each.info.title, _TITLE_CELLS) or "(untitled)"
+    return (each.info.id, moment(each.info.updated), title, each.reason)

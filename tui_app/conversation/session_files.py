@@ -1,0 +1,218 @@
+"""A session's files kept in step with its log: nothing half-written, nothing missing, not too much.
+
+All of them but plan and todo list repeat what the log holds, so they can go and be written anew.
+"""
+
+import json
+import logging
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_app.context.events import (
+    CompactionComplete,
+    CompactionRedone,
+    CompactionUndone,
+    Record,
+    RewriteUndone,
+    SessionRewind,
+)
+from tui_app.conversation.restoring_files import Restoring
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.session.agent_view import STAGES
+from tui_app.session.heads import Head
+from tui_app.session.visibility import STAND_INS
+from tui_app.session.workspace import TOOL_OUTPUTS, SessionFolder
+
+_log = logging.getLogger(__name__)
+_BACK = (CompactionUndone, CompactionRedone, RewriteUndone, SessionRewind)
+"""Events after which the view may point to files that were out of sight before."""
+_OURS = re.compile(r"[\w.-]+_\d{8}_\d{6}_[\w.-]+\.txt")
+"""Names that we give to tool results; what else lies in that folder is somebody's own."""
+_NUMBERED = re.compile(r"(\d{3,})-.+\.(?:md|json)")
+_NAMED = re.compile(rf"{TOOL_OUTPUTS}/([\w.-]+?\.txt)|(\d{{3,}}-before-compaction)\.md")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFiles:
+    """Looks after the files of one session that is ours to write.
+
+    Attributes:
+        history: The session, loaded.
+        limit: Bytes of tool results and histories that may be kept; 0 is no limit.
+    """
+
+    history: SessionHistory
+    limit: int = 0
+
+    @property
+    def folder(self) -> SessionFolder:
+        """Where they are."""
+        return self.history.archive.folder
+
+    def tidy(self) -> None:
+        """Take away what a crash left, write what is missing, and keep to the limit. Never fails."""
+        for step in (self.sweep, self.restore, self.keep_within):
+            try:
+                step()
+            except (OSError, sqlite3.Error) as error:
+                _log.warning("The files of %s could not be looked after: %s", self.history.session, error)
+
+    def heard(self, record: Record) -> None:
+        """Follow what happens in the session."""
+        try:
+            if isinstance(record.data, CompactionComplete):
+                self.keep_within()
+            elif isinstance(record.data, _BACK):
+                self.restore()
+        except (OSError, sqlite3.Error) as error:
+            _log.warning("The files of %s could not be looked after: %s", self.history.session, error)
+
+    def sweep(self) -> list[Path]:
+        """Delete what nothing refers to: half-written files, and those of events that never came.
+
+        Returns:
+            What was deleted.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        stray = [*self.folder.unfinished(), *self._unrecorded()]
+        for path in stray:
+            path.unlink(missing_ok=True)
+        return stray
+
+    def _unrecorded(self) -> Iterator[Path]:
+        last = self.history.archive.compactions
+        for folder in (self.folder.checkpoints, self.folder.conversation_history):
+            for path in _files(folder):
+                number = _NUMBERED.fullmatch(path.name)
+                if number and int(number[1]) > last:
+                    yield path
+        written = [path for path in _files(self.folder.tool_outputs) if _OURS.fullmatch(path.name)]
+        if written:
+            rewrites = (
+                head.seq for head in self.history.store.heads(self.history.session) if head.type in STAGES
+            )
+            recorded = set(_names(self._texts(rewrites)))
+            yield from (path for path in written if path.name not in recorded)
+
+    def missing(self) -> list[str]:
+        """Names of the files that are not there, though the view points to them or the index lists them."""
+        folder, archive = self.folder, self.history.archive
+        here = {path.name for part in self._folders() for path in _files(part)}
+        # A history is one file to read and one to load.
+        wanted = [name for stem in self._pointed() for name in _whole(stem)]
+        listed = [checkpoint.file for checkpoint in archive.standing(self.history.view.compactions)]
+        index = ["index.md"] if listed and folder.listed() is None else []
+        return [
+            name for name in dict.fromkeys([*wanted, *listed, *index]) if name not in here or name in index
+        ]
+
+    def restore(self) -> list[str]:
+        """Write files anew from the log.
+
+        Returns:
+            Names of those that were missing and are there again.
+
+        Raises:
+            OSError: if the disk refuses.
+            sqlite3.Error: if the log cannot be read.
+        """
+        missing = self.missing()
+        if not missing:
+            return []
+        restoring = Restoring(self.history)
+        return [name for name in missing if restoring.write(name)]
+
+    def keep_within(self) -> list[Path]:
+        """Delete the oldest tool results and histories beyond the limit, but none the view points to.
+
+        Returns:
+            What was deleted.
+
+        Raises:
+            OSError: if the disk refuses.
+            sqlite3.Error: if the log cannot be read.
+        """
+        if not self.limit:
+            return []
+        ours = [path for part in self._prunable() for path in _files(part) if _is_ours(path.name)]
+        sizes = {path: path.stat() for path in ours}
+        excess = sum(stat.st_size for stat in sizes.values()) - self.limit
+        gone: list[Path] = []
+        if excess > 0:
+            kept = {name for stem in self._mentioned() for name in _whole(stem)}
+            for path in sorted(ours, key=lambda path: (sizes[path].st_mtime, path.name)):
+                if excess > 0 and path.name not in kept:
+                    path.unlink(missing_ok=True)
+                    excess -= sizes[path].st_size
+                    gone.append(path)
+        return gone
+
+    def _prunable(self) -> tuple[Path, Path]:
+        return self.folder.tool_outputs, self.folder.conversation_history
+
+    def _folders(self) -> tuple[Path, Path, Path]:
+        return self.folder.checkpoints, *self._prunable()
+
+    def _pointed(self) -> list[str]:
+        """Names in what stands for messages: the summary, and the other forms of results."""
+        return self._names_in(
+            head for head in self.history.view.visible() if head.form[0] or head.type in STAND_INS
+        )
+
+    def _mentioned(self) -> list[str]:
+        """Names anywhere in the view."""
+        return self._names_in(self.history.view.visible())
+
+    def _names_in(self, heads: Iterable[Head]) -> list[str]:
+        """Names in messages, and the histories of summaries, which name their folder."""
+        heads = list(heads)
+        summaries = [head.seq for head in heads if head.type == CompactionComplete.TYPE]
+        own = self.history.archive.standing(summaries)
+        return [*(f"{each.number:03d}-before-compaction" for each in own), *_names(self._said_by(heads))]
+
+    def _said_by(self, heads: Iterable[Head]) -> list[str]:
+        plain: list[int] = []
+        forms: dict[int, set[int]] = {}
+        for head in heads:
+            if head.form[0]:
+                forms.setdefault(head.form[0], set()).add(head.form[1])
+            else:
+                plain.append(head.seq)
+        texts = list(self._texts(plain))
+        for rewrite, text in zip(forms, self._texts(forms), strict=True):
+            # One event may hold forms that are out of sight again.
+            texts += [
+                json.dumps(form) for at, form in enumerate(json.loads(text or "[]")) if at in forms[rewrite]
+            ]
+        return texts
+
+    def _texts(self, events: Iterable[int]) -> Iterator[str]:
+        for seq in events:
+            yield self.history.store.message(self.history.session, seq) or ""
+
+
+def _names(texts: Iterable[str]) -> Iterator[str]:
+    """Names of tool results, and stems of histories."""
+    for text in texts:
+        for output, stem in _NAMED.findall(text):
+            yield output or stem
+
+
+def _whole(name: str) -> tuple[str, ...]:
+    return (name,) if name.endswith(".txt") else (f"{name}.md", f"{name}.json")
+
+
+def _is_ours(name: str) -> bool:
+    return bool(_OURS.fullmatch(name) or _NUMBERED.fullmatch(name))
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.is_file()]
+    except OSError:  # there is none
+        return []
