@@ -92,6 +92,14 @@ class Settings:
     """Named model servers."""
     hooks: Mapping[str, tuple[Hook, ...]] = field(default_factory=dict)
     """Commands that run when something happens: the event to its hooks, in order."""
+    approvals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Which calls of tools go ahead (``allow``), are asked about (``ask``) or never go ahead (``deny``)."""
+    read_only: bool = False
+    """Whether tools may change nothing at all."""
+    command_timeout_s: float = 120.0
+    """Seconds a command of the model may take when it names none itself."""
+    web_fetch: str = "off"
+    """Whether the model may fetch web pages: ``off``, ``public`` addresses, or ``any``."""
     review_compactions: bool = False
     """Whether the summary of a compaction by hand is shown, to be edited, before it is applied."""
     summary_timeout_s: float = 120.0

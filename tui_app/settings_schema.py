@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from tui_app.settings_approvals import APPROVALS, WEB_FETCH
 from tui_app.settings_hooks import HOOKS
 from tui_app.settings_names import ACTION_KEYS, key_pattern
 from tui_app.settings_policies import OWN_POLICIES, POLICY, SHARE
@@ -61,6 +62,10 @@ RULES: Mapping[str, Rule] = {
         ),
     ),
     "hooks": HOOKS,
+    "approvals": APPROVALS,
+    "read_only": Flag(),
+    "command_timeout_s": Number(1.0, 3_600.0, "seconds from 1 to 3600"),
+    "web_fetch": Choice(WEB_FETCH),
     "review_compactions": Flag(),
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
     "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),

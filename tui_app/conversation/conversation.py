@@ -12,11 +12,13 @@ from tui_app.context.usage import ContextUsage
 from tui_app.conversation.bus import EventBus, Subscription
 from tui_app.conversation.by_hand import ByHand
 from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.going_back import GoingBack
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.outlook import Outlook
 from tui_app.conversation.policy_change import PolicySwitch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.switching import LoadingCancelled, ModelSwitch, SwitchForecast
+from tui_app.conversation.tooling import Tooling
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import (
     ChangePolicy,
@@ -27,6 +29,7 @@ from tui_app.conversation.work import (
     Relieve,
     Restate,
     Restore,
+    RestoreFiles,
     Rewind,
     Switch,
     Work,
@@ -46,6 +49,7 @@ class Conversation:
         models: Loads and changes the model.
         policies: Changes the policy.
         hooks: Runs the person's own commands.
+        tooling: The tools that change something, and who is asked before.
         bus: Where events are published.
     """
 
@@ -58,6 +62,7 @@ class Conversation:
         models: ModelSwitch,
         policies: PolicySwitch,
         hooks: Hooks,
+        tooling: Tooling,
         bus: EventBus,
     ) -> None:
         self.history = history
@@ -67,6 +72,8 @@ class Conversation:
         self._models = models
         self._policies = policies
         self._hooks = hooks
+        self.tooling = tooling
+        self._going_back = GoingBack(compactions, tooling.files)
         self._bus = bus
         self._queue = WorkQueue()
         self._driver: asyncio.Task[None] | None = None
@@ -232,10 +239,12 @@ class Conversation:
                 self._policies.change(policy)
             case Switch():
                 await self._models.switch(work)
+            case Rewind() | RestoreFiles():
+                await self._going_back.do(work)
             case _:
                 self._change(work)
 
-    def _change(self, work: Restate | Restore | Pin | Relieve | Rewind | Clear) -> None:
+    def _change(self, work: Restate | Restore | Pin | Relieve | Clear) -> None:
         """What changes the view at once."""
         match work:
             case Restate(undo, compaction):
@@ -246,8 +255,6 @@ class Conversation:
                 self._by_hand.pin(seq, pinned=pinned)
             case Relieve(seq, stage):
                 self._by_hand.relieve(seq, stage)
-            case Rewind(to):
-                self._compactions.rewind(to)
             case Clear():
                 self._compactions.cancel()
                 self.history.append(SessionClear())

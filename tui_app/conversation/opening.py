@@ -3,36 +3,25 @@
 import logging
 import sqlite3
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
-
-from pydantic_ai import Agent
-from pydantic_ai.capabilities import AbstractCapability
 
 from tui_app.agent.errors import describe_error
-from tui_app.agent.instructions import system_instructions
-from tui_app.agent.recorder import Recorder
 from tui_app.agent.shelf import ModelShelf
-from tui_app.agent.tools.toolset import build_toolset
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.agent.turn import TurnRunner
 from tui_app.context.compactor import Compactor
 from tui_app.context.encodings import TextCounter, encoding_name
 from tui_app.context.events import SessionStart
-from tui_app.context.governor import ContextGovernor
 from tui_app.context.learnt import LearntModels
 from tui_app.context.limits import Limits
 from tui_app.context.policy import Policy
-from tui_app.context.stages.relief import Surroundings
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.tokens import TokenCounter
+from tui_app.conversation.building import build_runner
 from tui_app.conversation.bus import EventBus
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.files_on_disk import FilesOnDisk
 from tui_app.conversation.hooks.environment import keys_in, without_keys
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.hooks.process import Runner
@@ -40,13 +29,12 @@ from tui_app.conversation.hooks.tools import ToolHooks
 from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.policy_change import PolicySwitch, policy_of
-from tui_app.conversation.provider_compaction import ProviderCompaction
 from tui_app.conversation.request import Opening
-from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.standing_files import StandingFiles
-from tui_app.conversation.switching import Carried, ModelSwitch
+from tui_app.conversation.switching import ModelSwitch
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
+from tui_app.conversation.tooling import make_tooling
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SummaryWriters
 from tui_app.session.lock import WriterLock
@@ -190,7 +178,8 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     bus.listen(hooks.heard)
     compactor = _compactor(opening, policy, place, writers, hooks)
     around = [ToolHooks(hooks), *telemetry.capabilities()]
-    runner, carried = _runner(opening, place, compactor, limits, writers, around)
+    tooling = make_tooling(opening, history, place.folder)
+    runner, carried = build_runner(opening, compactor, limits, writers, around, tooling)
     turns = Turns(history, runner, Workspace(opening.cwd))
     # A killed process may have left an index that counts a checkpoint never applied.
     history.sync_files()
@@ -202,6 +191,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         models=ModelSwitch(history, shelf, text, compactions, carried, place.recorded),
         policies=PolicySwitch(history, compactions, opening.settings),
         hooks=hooks,
+        tooling=tooling,
         bus=bus,
     )
     memory = MemoryGuard(conversation, opening.settings.memory_limit_mb)
@@ -251,40 +241,3 @@ def _hooks(opening: Opening, history: SessionHistory) -> Hooks:
         resumed=bool(opening.session),
         report=history.report,
     )
-
-
-def _runner(
-    opening: Opening,
-    place: _Place,
-    compactor: Compactor,
-    limits: Limits,
-    writers: SummaryWriters,
-    around: Sequence[AbstractCapability[Any]],
-) -> tuple[TurnRunner, Carried]:
-    """The agent with its tools and its governor, and what it adds to every request."""
-    history = writers.history
-    own = (place.folder.tool_outputs, place.folder.conversation_history)
-    instructions = system_instructions(opening.cwd, *own)
-    workspace = Workspace(opening.cwd, extra=own)
-    files = FilesOnDisk(workspace)
-    tools = build_toolset(workspace, SessionSearch(place.store, place.session))
-    recorder = Recorder(history)
-    provider = ProviderCompaction(history, compactor, wanted=opening.settings.provider_compaction)
-    governor = ContextGovernor(
-        compactor.policy,
-        history=history,
-        compactor=compactor,
-        counter=history.counter,
-        limits=limits,
-        surroundings=Surroundings(checksum=files.checksum, contains=files.contains, digest=writers.digest),
-    )
-    agent: Agent[None, str] = Agent(
-        None,
-        name="plimsoll",
-        instructions=instructions,
-        toolsets=[tools],
-        capabilities=[provider, governor, recorder, *around],
-        retries=2,
-    )
-    definitions = [tool.tool_def for tool in tools.tools.values()]
-    return TurnRunner(agent, recorder, place.session), Carried(instructions, definitions)

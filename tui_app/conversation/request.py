@@ -22,5 +22,11 @@ class Opening:
     """Overrides the session's or the settings' model."""
     policy: str = ""
     """Overrides the policy chosen in the session, or the one that is set."""
+    attended: bool = False
+    """Whether somebody can be asked before a tool changes something; else what asks is denied."""
+    allow: tuple[str, ...] = ()
+    """Rules given for this opening alone: what tools may do without being asked about."""
+    yes: bool = False
+    """Whether everything that asks goes ahead where nobody can be asked."""
     passing: bool = False
     """The model is for this opening alone: the session goes on with its own afterwards."""

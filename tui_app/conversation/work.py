@@ -102,11 +102,26 @@ class Rewind:
 
     to: int
     """Log number of the prompt."""
+    files: Literal["keep", "restore", "overwrite"] = "keep"
+    """Whether files that tools changed since are brought back, also over what others made of them."""
 
     @property
     def label(self) -> str:
         """What the queue shows."""
         return f"/rewind #{self.to}"
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreFiles:
+    """Take back what a rewind did to files."""
+
+    restored: int
+    """Log number of that step."""
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return f"take back files of #{self.restored}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +159,19 @@ class Switch:
         return f"/model {self.model}"
 
 
-Work = Prompt | Compact | Restate | Restore | Pin | Relieve | Rewind | Clear | ChangePolicy | Switch
+Work = (
+    Prompt
+    | Compact
+    | Restate
+    | Restore
+    | Pin
+    | Relieve
+    | Rewind
+    | RestoreFiles
+    | Clear
+    | ChangePolicy
+    | Switch
+)
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from tui_app.context.events import (
+    ApprovalDecided,
     AssistantMessage,
     CheckpointCreated,
     CompactionAcknowledged,
@@ -15,6 +16,7 @@ from tui_app.context.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    FilesRestored,
     HookRan,
     MessagePinned,
     ModelChange,
@@ -30,7 +32,14 @@ from tui_app.context.events import (
     ViewRewrite,
 )
 from tui_app.context.tool_titles import call_title, result_note
-from tui_app.session.head_titles import compaction_title, hook_title, rewrite_title, truncation_title
+from tui_app.session.head_titles import (
+    approval_title,
+    compaction_title,
+    files_title,
+    hook_title,
+    rewrite_title,
+    truncation_title,
+)
 
 _TITLE_LIMIT = 160
 
@@ -107,7 +116,8 @@ class Head:
 def head_of(seq: int, time: float, payload: Payload) -> Head:
     """Take the light fields out of a payload."""
     base = Head(seq=seq, type=payload.TYPE, time=time)
-    return _conversation(base, payload) or _compactions(base, payload) or _others(base, payload) or base
+    light = _conversation(base, payload) or _compactions(base, payload) or _tools(base, payload)
+    return light or _others(base, payload) or base
 
 
 def _conversation(base: Head, payload: Payload) -> Head | None:
@@ -163,6 +173,21 @@ def _compactions(base: Head, payload: Payload) -> Head | None:
             return _with(base, title=rewrite_title(payload), tokens=payload.tokens, changes=changes)
         case RewriteUndone():
             return _with(base, ref=payload.rewrite)
+        case _:
+            return None
+
+
+def _tools(base: Head, payload: Payload) -> Head | None:
+    match payload:
+        case ApprovalDecided():
+            quiet = payload.by == "rule" and payload.decision == "allowed"
+            title = first_line(approval_title(payload))
+            ids = (payload.tool_call_id,)
+            return _with(base, title=title, ids=ids, state="quiet" if quiet else payload.decision)
+        case FilesRestored():
+            return _with(
+                base, title=files_title(payload), ref=payload.to, state="undo" if payload.undo else ""
+            )
         case _:
             return None
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field, replace
 
 from tui_app.context.events import (
     REWRITES,
+    ApprovalDecided,
     AssistantMessage,
     CheckpointCreated,
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
     Error,
+    FilesRestored,
     HookRan,
     ModelChange,
     PolicyChange,
@@ -40,6 +42,8 @@ _KINDS: dict[str, EntryKind] = {
     CheckpointCreated.TYPE: "checkpoint",
     Error.TYPE: "error",
     HookRan.TYPE: "hook",
+    ApprovalDecided.TYPE: "approval",
+    FilesRestored.TYPE: "files",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "compaction", "rewrite"})
@@ -54,6 +58,7 @@ _COMPACTION_STATES: dict[str, EntryState] = {
     "vetoed": "vetoed",
 }
 _RESULT_STATES: dict[str, EntryState] = {"success": "ok", "interrupted": "interrupted"}
+_APPROVAL_STATES: dict[str, EntryState] = {"denied": "vetoed", "cancelled": "cancelled"}
 _HOOK_STATES: dict[str, EntryState] = {
     "failed": "failed",
     "timeout": "failed",
@@ -89,6 +94,8 @@ class UserView:
                 return self._result(head)
             case CompactionUndone.TYPE:
                 return self._restate(head.ref, "undone")
+            case FilesRestored.TYPE if head.state == "undo":
+                return (*self._restate(head.ref, "undone"), *self._started(head))
             case RewriteUndone.TYPE:
                 return self._restate(head.ref, "undone")
             case CompactionRedone.TYPE:
@@ -161,6 +168,8 @@ def entry_of(head: Head) -> Entry | None:
             state = _COMPACTION_STATES.get(head.state, "failed")
         case "error":
             state = "failed"
+        case "approval":
+            state = _APPROVAL_STATES.get(head.state, "ok")
         case "hook":
             state = _HOOK_STATES.get(head.state, "ok")
         case "assistant" if head.state == "interrupted":
@@ -177,7 +186,9 @@ def entry_of(head: Head) -> Entry | None:
 
 
 def _went_quietly(head: Head) -> bool:
-    """Whether a hook left nothing to say: it printed nothing, or what it vetoed has a row that says so."""
+    """Whether there is nothing to say: a rule allowed a call, or a hook printed nothing or has its row."""
+    if head.type == ApprovalDecided.TYPE:
+        return head.state == "quiet"
     return head.type == HookRan.TYPE and (head.state == "vetoed" or (head.state == "ok" and not head.chars))
 
 

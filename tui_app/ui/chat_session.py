@@ -8,7 +8,7 @@ from pathlib import Path
 from textual.worker import get_current_worker
 
 from tui_app.context.events import MemoryPressure, Record, SessionRewind, UserMessage
-from tui_app.conversation.work import REVIEW, Compact, Prompt, Restate, Restore, Work
+from tui_app.conversation.work import REVIEW, Compact, Prompt, Restate, Restore, RestoreFiles, Work
 from tui_app.session.entries import Entry
 from tui_app.session.lock import SessionLocked, holder
 from tui_app.session.preview import heads_after, load_preview
@@ -212,7 +212,9 @@ class ChatSession:
 
     def undo(self, entry: Entry) -> None:
         """Take back the compaction or the rewrite that a row stands for."""
-        if entry.kind == "rewrite":
+        if entry.kind == "files":
+            self.submit(RestoreFiles(entry.seq))
+        elif entry.kind == "rewrite":
             self.submit(Restore(entry.seq))
         else:
             self.restate(undo=True, compaction=entry.seq)

@@ -132,5 +132,5 @@ class Presenter:
 
 
 def _is_said(entry: Entry) -> bool:
-    """Whether a row belongs in the transcript; checkpoints stand in the timeline only."""
-    return entry.kind != "checkpoint"
+    """Whether a row belongs in the transcript; checkpoints and approvals stand in the timeline only."""
+    return entry.kind not in ("checkpoint", "approval")
