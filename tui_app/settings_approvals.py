@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_app.settings_rules import Group, Refused, Rule, show
+from tui_app.settings_rules import Group, Refused, show
 
 Ruling = Literal["allow", "ask", "deny"]
 RuleSource = Literal["built in", "settings", "session", "command line"]
@@ -84,15 +84,10 @@ class _Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class _FileOnly:
+class ApprovalTable:
     """A table that the environment cannot give."""
 
     group: Group
-
-    @property
-    def keys(self) -> Mapping[str, Rule]:
-        """What the table may hold."""
-        return self.group.keys
 
     def check(self, value: object) -> dict[str, object]:
         """See ``Rule``."""
@@ -103,7 +98,9 @@ class _FileOnly:
         raise Refused(show(text), "only in the settings file, because rules let tools write and run")
 
 
-APPROVALS = _FileOnly(Group({ruling: _Rules(ruling) for ruling in ("allow", "ask", "deny")}, called="ruling"))
+APPROVALS = ApprovalTable(
+    Group({ruling: _Rules(ruling) for ruling in ("allow", "ask", "deny")}, called="ruling")
+)
 
 
 def rules_of(

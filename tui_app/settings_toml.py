@@ -1,7 +1,7 @@
 """Changing one value in the text of a TOML file; comments, order and spacing of all else stay."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -99,8 +99,23 @@ def _put(container: Any, path: tuple[str, ...], value: object, new_table: Any) -
         _add(container, last, deepcopy(value))
     elif isinstance(value, Mapping) and isinstance(container[last], Mapping):
         _replace(container[last], value, new_table)
+    elif isinstance(value, list | tuple) and isinstance(container[last], list):
+        _replace_items(container[last], value)
     else:
         container[last] = deepcopy(value)
+
+
+def _replace_items(items: list[Any], values: Sequence[object]) -> None:
+    """Change a list entry by entry, so that what is said about those that stay is kept."""
+    kept = [each for each in items if each in values]
+    if list(values[: len(kept)]) != kept:
+        # The order is another one, or something comes twice: nothing can be kept apart.
+        kept = []
+    for at in reversed(range(len(items))):
+        if items[at] not in kept:
+            del items[at]
+    for value in values[len(kept) :]:
+        items.append(deepcopy(value))
 
 
 def _replace(container: Any, values: Mapping[str, object], new_table: Any) -> None:

@@ -8,6 +8,7 @@ from tui_app.cli.exits import FAILED, OK
 from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say, stream, tell
 from tui_app.context.events import (
+    ApprovalDecided,
     AssistantDelta,
     AssistantMessage,
     CompactionComplete,
@@ -15,6 +16,7 @@ from tui_app.context.events import (
     HookRan,
     MemoryPressure,
     Notice,
+    Payload,
     Record,
     ToolCall,
     ToolResult,
@@ -25,7 +27,7 @@ from tui_app.conversation.bus import Subscription
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Prompt
-from tui_app.session.head_titles import compaction_title, hook_title, pressure_text
+from tui_app.session.head_titles import approval_title, compaction_title, hook_title, pressure_text
 
 
 class RecordView(Protocol):
@@ -68,18 +70,9 @@ class AnswerView:
             case ToolResult(tool_call_id=call, name=name, text=text, outcome=outcome):
                 title = self._calls.pop(call, name)
                 tell(f"  {title}, {result_note(name, text, outcome)}")
-            case CompactionComplete() as complete:
-                tell(f"Compaction {complete.outcome}: {compaction_title(complete)}")
-            case Error(message=message, hint=hint):
-                tell(f"{message} {for_shell(hint)}".strip())
-            case HookRan(outcome=outcome) as ran if outcome != "ok":
-                tell(f"  {hook_title(ran)}")
-            case Notice(text=text):
-                tell(text)
-            case MemoryPressure() as short:
-                tell(pressure_text(short))
-            case _:
-                pass
+            case other:
+                if said := _aside(other):
+                    tell(said)
 
     def _answered(self, text: str) -> None:
         """End a streamed answer with a line break; print one whole that did not stream."""
@@ -88,6 +81,31 @@ class AnswerView:
         elif self._streamed:
             say()
         self._streamed = False
+
+
+def _aside(payload: Payload) -> str:
+    """What stderr says of an event that is no part of the answer; empty for most."""
+    match payload:
+        case CompactionComplete():
+            return f"Compaction {payload.outcome}: {compaction_title(payload)}"
+        case Error():
+            return f"{payload.message} {for_shell(payload.hint)}".strip()
+        case ApprovalDecided(decision="denied"):
+            return _refusal(payload)
+        case HookRan(outcome=outcome) if outcome != "ok":
+            return f"  {hook_title(payload)}"
+        case Notice():
+            return payload.text
+        case MemoryPressure():
+            return pressure_text(payload)
+        case _:
+            return ""
+
+
+def _refusal(decided: ApprovalDecided) -> str:
+    """What was not done, and how it could be."""
+    how = "; --allow or --yes lets it" if decided.by == "unattended" else ""
+    return f"  {approval_title(decided)}{how}"
 
 
 @dataclass(slots=True)

@@ -111,6 +111,11 @@ class Approvals:
         """Take back what was allowed from now on."""
         self.session_rules = tuple(each for each in self.session_rules if each != rule)
 
+    def use(self, rules: Sequence[ApprovalRule]) -> None:
+        """Put other rules of the settings into force; those of the command line stay."""
+        kept = tuple(rule for rule in self.rules if rule.source == "command line")
+        self.rules = (*rules, *kept)
+
     def _judged(self, action: Action) -> Verdict:
         return judge(action, (*self.rules, *self.session_rules), read_only=self.read_only)
 
@@ -205,12 +210,6 @@ def asked_action(asked: ApprovalRequested) -> Action:
 def command_line_rules(patterns: Sequence[str]) -> tuple[ApprovalRule, ...]:
     """Rules given for one run. Raises ``Refused``."""
     return tuple(parse_rule("allow", text, "command line") for text in patterns)
-
-
-def with_rules(approvals: Approvals, settings: Sequence[ApprovalRule]) -> None:
-    """Put other rules of the settings into force; those of the command line stay."""
-    kept = tuple(rule for rule in approvals.rules if rule.source == "command line")
-    approvals.rules = (*settings, *kept)
 
 
 def _question(id: str, action: Action, pattern: str, because: str, waiting: int) -> ApprovalRequested:

@@ -11,7 +11,7 @@ from tui_app.agent.tools.process import ProcessRunner
 from tui_app.agent.tools.web import WebTool
 from tui_app.agent.tools.working import CommandTool, FileTools
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.context.events import ToolOutput
+from tui_app.context.events import ApprovalDecided, Record, ToolOutput
 from tui_app.conversation.approvals import Approvals, command_line_rules
 from tui_app.conversation.file_keeping import FileKeeper
 from tui_app.conversation.hooks.environment import without_keys
@@ -22,6 +22,9 @@ from tui_app.session.kept_files import KeptFiles
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings_approvals import rules_of
 
+MOST_DECISIONS = 500
+"""So many of the newest are shown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tooling:
@@ -30,7 +33,14 @@ class Tooling:
     approvals: Approvals
     files: FileKeeper
     working: tuple[Callable[..., Any], ...]
-    """The tools themselves; none in read-only mode."""
+    """The tools themselves; in read-only mode only those that keep notes."""
+
+    def decisions(self) -> list[Record]:
+        """What was decided about calls in this session, the newest first."""
+        store, session = self.files.history.store, self.files.history.session
+        numbers = [head.seq for head in store.heads(session) if head.type == ApprovalDecided.TYPE]
+        found = (store.record(session, seq) for seq in reversed(numbers[-MOST_DECISIONS:]))
+        return [record for record in found if record is not None]
 
 
 def make_tooling(opening: Opening, history: SessionHistory, folder: SessionFolder) -> Tooling:

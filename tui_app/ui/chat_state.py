@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 from tui_app.context.events import (
+    ApprovalDecided,
+    ApprovalRequested,
     AssistantDelta,
     AssistantMessage,
     CompactionAwaited,
@@ -25,6 +27,7 @@ from tui_app.context.events import (
     SessionRewind,
     SessionStart,
     ToolCall,
+    ToolOutput,
     ToolResult,
     TurnEnd,
     TurnStart,
@@ -43,6 +46,8 @@ OTHERWISE = "else compaction is tried again; ctrl+g compacts now."
 """What a stopped compaction leads to where the row, which says the rest, has no room for it."""
 PROPOSED = "The summary waits for your review. Nothing has changed yet."
 STOPPED = Status(kind="message", text="Stopped. Nothing is lost.")
+ASKING = "A tool waits for your answer."
+_OUTPUT_CHARS = 4_000
 NOTICES = 200
 """So many of the newest notices are kept."""
 
@@ -74,6 +79,10 @@ class ChatState:
     """Whether a compaction runs that the person waits for."""
     reviewing: bool = False
     """Whether a summary waits for a decision."""
+    question: ApprovalRequested | None = None
+    """What a tool asks; None when none does."""
+    output: str = ""
+    """The end of what the running command has printed."""
     stopped: Status | None = None
     """What the row says when a turn ends whose compaction was stopped; None where none was."""
 
@@ -93,6 +102,7 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
     """
     return (
         _turn(state, payload, now)
+        or _tool(state, payload)
         or _compaction(state, payload, now)
         or _rewritten(state, payload)
         or _changed(state, payload)
@@ -129,14 +139,28 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return replace(state, streamed=streamed, unlogged=unlogged, status=status)
         case ToolCall(name=name):
             status = Status(kind="tool", text=one_line(name, 40), started=now)
-            return replace(state, status=_unless_compacting(state, status))
+            return replace(state, status=_unless_compacting(state, status), output="")
         case ToolResult() if state.turn:
-            return replace(state, status=_unless_compacting(state, _waiting(state)))
+            return replace(state, status=_unless_compacting(state, _waiting(state)), output="")
         case AssistantMessage(cost_usd=cost):
             return replace(state, spent=_added(state.spent, cost), unlogged=0)
         case TurnEnd(outcome=outcome):
             status = (state.stopped or STOPPED) if outcome == "cancelled" else Status()
-            return replace(state, turn=False, unlogged=0, status=_unless_compacting(state, status))
+            status = _unless_compacting(state, status)
+            return replace(state, turn=False, unlogged=0, status=status, question=None, output="")
+        case _:
+            return None
+
+
+def _tool(state: ChatState, payload: Payload) -> ChatState | None:
+    """What a tool asks and prints."""
+    match payload:
+        case ApprovalRequested():
+            return replace(state, question=payload, status=Status(kind="message", text=ASKING))
+        case ApprovalDecided(id=id) if state.question is not None and state.question.id == id:
+            return replace(state, question=None, status=_unless_compacting(state, _waiting(state)))
+        case ToolOutput(text=text):
+            return replace(state, output=(state.output + text)[-_OUTPUT_CHARS:])
         case _:
             return None
 

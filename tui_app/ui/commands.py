@@ -35,6 +35,7 @@ class CommandId(Enum):
     EXPORT = auto()
     EDITOR = auto()
     CHECKPOINTS = auto()
+    APPROVALS = auto()
     SETTINGS = auto()
     THEME = auto()
     HELP = auto()
@@ -101,6 +102,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
         id=CommandId.EDITOR, name="editor", argument="[text]", summary="Write the prompt in $EDITOR"
     ),
     SlashCommand(id=CommandId.CHECKPOINTS, name="session checkpoints", summary="List the checkpoint files"),
+    SlashCommand(id=CommandId.APPROVALS, name="approvals", summary="What tools may do, and what was decided"),
     SlashCommand(
         id=CommandId.SETTINGS, name="settings", argument="[words]",
         summary="Show and change settings and keys",

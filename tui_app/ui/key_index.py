@@ -7,6 +7,7 @@ from textual.dom import DOMNode
 
 from tui_app.ui.commands import COMMANDS, SlashCommand
 from tui_app.ui.keys import Scope, in_force, key_labels
+from tui_app.ui.screens.approvals import ApprovalsScreen
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.context import ContextScreen
@@ -19,6 +20,7 @@ from tui_app.ui.screens.queue import QueueScreen
 from tui_app.ui.screens.review import ReviewScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.settings import SettingsScreen
+from tui_app.ui.widgets.approval_box import ApprovalBox
 from tui_app.ui.widgets.ledger_list import LedgerList
 from tui_app.ui.widgets.queue_view import QueueView
 from tui_app.ui.widgets.timeline import Timeline
@@ -38,9 +40,11 @@ _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in lists", FilterDialog),
     ("in sessions", SessionsScreen),
     ("in settings", SettingsScreen),
+    ("in approvals", ApprovalsScreen),
     ("in help", HelpScreen),
     ("in details", DetailsScreen),
     ("in earlier prompts", PromptsScreen),
+    ("on a tool's question", ApprovalBox),
     ("on what waits", QueueView),
     ("in the queue", QueueScreen),
     ("in the context", ContextScreen),

@@ -62,6 +62,7 @@ class Launch:
             session=session,
             model=self.model if asked_here else "",
             policy=self.policy if asked_here else "",
+            attended=True,
         )
 
 

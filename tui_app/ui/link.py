@@ -12,7 +12,11 @@ from tui_app.conversation.work import Work, WorkQueue
 from tui_app.session.lock import SessionLocked
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_app.conversation.approvals import Decision
     from tui_app.conversation.opening import OpenSession
+    from tui_app.settings_approvals import ApprovalRule
 
 T = TypeVar("T")
 GATHER_S = 1 / 40
@@ -131,6 +135,15 @@ class Link:
     def decide(self, job: str, summary: str | None) -> None:
         """Apply the summary a job has proposed, or discard it with None."""
         self._engine.tell(lambda opened: opened.conversation.decide(job, summary))
+
+    def answer(self, id: str, decision: "Decision") -> None:
+        """Answer what a tool asks."""
+        self._engine.tell(lambda opened: opened.conversation.tooling.approvals.decide(id, decision))
+
+    def use_rules(self, rules: "Sequence[ApprovalRule]") -> None:
+        """Put other rules about tools into force."""
+        if self._ready:
+            self._engine.tell(lambda opened: opened.conversation.tooling.approvals.use(rules))
 
     def resume_queue(self) -> None:
         """Go on with what waits after a cancelled turn."""

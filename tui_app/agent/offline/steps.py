@@ -76,6 +76,10 @@ def _planned(question: Question, turn: Turn) -> list[Step]:
             return _once(
                 turn, Step("grep", {"pattern": question.pattern, "ignore_case": True, "limit": _HITS})
             )
+        case "run":
+            return _once(turn, Step("run_command", {"command": question.pattern}))
+        case "write":
+            return _once(turn, Step("write_file", {"path": question.path, "content": question.pattern}))
         case "read":
             return _reading(question, turn)
         case "overview":

@@ -95,7 +95,8 @@ class FileTools:
                 await on_thread(lambda: check_unchanged(self.workspace, change))
                 await self.keeper.keep(change, ctx.tool_call_id or "")
                 await on_thread(lambda: carry_out(self.workspace, change))
-        return f"{change.shown}: {change.note}\n{_clipped(change.diff)}".rstrip()
+        shown = _clipped(change.diff) if change.before is not None else ""
+        return f"{change.shown}: {change.note}\n{shown}".rstrip()
 
 
 def file_action(change: FileChange, tool: str, call: str) -> Action:

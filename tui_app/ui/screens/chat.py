@@ -19,6 +19,7 @@ from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch
+from tui_app.ui.widgets.approval_box import ApprovalBox
 from tui_app.ui.widgets.chat_pane import HIGH, LEAST, WIDE, ChatPane
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.prompt import PromptEditor
@@ -130,6 +131,7 @@ class ChatScreen(Screen[None]):
     @on(Transcript.UndoRequested)
     @on(ChatPane.ReviewWanted)
     @on(ChatPane.ReviewOver)
+    @on(ApprovalBox.Answered)
     def obey(self, event: Message) -> None:
         """Do what a key or a click in a widget asks for, or what has to be asked."""
         from tui_app.ui.flows.review import close_review, review_summary
@@ -149,6 +151,8 @@ class ChatScreen(Screen[None]):
                 self.session.undo(entry)
             case ChatPane.ReviewWanted(proposed=proposed):
                 self.work(review_summary(self.app, self.session, proposed), group="review")
+            case ApprovalBox.Answered(id=id, decision=decision):
+                self.session.link.answer(id, decision)
             case ChatPane.ReviewOver(job=job):
                 close_review(self.app, job)
 

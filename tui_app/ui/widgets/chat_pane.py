@@ -17,9 +17,11 @@ from tui_app.session.entries import Bodies
 from tui_app.settings import Settings
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.keys import as_bindings, footer_hints
+from tui_app.ui.widgets.approval_box import ApprovalBox
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.header import ChatHeader
 from tui_app.ui.widgets.hints import HintRow
+from tui_app.ui.widgets.output_tail import OutputTail
 from tui_app.ui.widgets.prompt import PromptEditor
 from tui_app.ui.widgets.prompt_row import PromptRow
 from tui_app.ui.widgets.queue_view import QueueView
@@ -88,6 +90,8 @@ class ChatPane(Vertical):
             yield self.transcript
             yield self.timeline
         yield Static(id="first-run", markup=False)
+        yield OutputTail(id="output", markup=False)
+        yield ApprovalBox(id="approval")
         yield QueueView(id="queue")
         yield StatusRow(id="status")
         yield self.prompt
@@ -100,7 +104,13 @@ class ChatPane(Vertical):
         """Set what never changes, and focus the prompt."""
         self.app.set_class(self._settings.plain, "-plain")
         gauge = self.query_one(ContextGauge)
-        for widget in (gauge, *self.query(ChatHeader), *self.query(StatusRow), *self.query(HintRow)):
+        for widget in (
+            gauge,
+            *self.query(ChatHeader),
+            *self.query(StatusRow),
+            *self.query(HintRow),
+            *self.query(ApprovalBox),
+        ):
             widget.glyphs = self.glyphs
         self.watch(self.prompt, "count", self._show_pending, init=False)
         self.prompt.editor.focus()
@@ -119,8 +129,21 @@ class ChatPane(Vertical):
         queue.prompts, queue.paused = state.queue, state.paused
         self.query_one(StatusRow).status = state.status
         self._explain_escape()
-        self.query_one(HintRow).notices = len(state.notices)
+        self.query_one("#hints", HintRow).notices = len(state.notices)
+        self.query_one(OutputTail).output = state.output
+        self._show_question(state)
         self._name_timeline()
+
+    def _show_question(self, state: "ChatState") -> None:
+        """Show what a tool asks, and give the keys to it where nobody is writing."""
+        box, editor = self.query_one(ApprovalBox), self.prompt.editor
+        is_new = state.question is not None and (box.question is None or box.question.id != state.question.id)
+        was_there = box.has_focus or box.has_focus_within
+        box.question = state.question
+        if is_new and editor.is_empty and box.may_take_focus and (editor.has_focus or was_there):
+            box.focus()
+        elif state.question is None and was_there:
+            editor.focus()
 
     def on_resize(self) -> None:
         """Say in one word what has no room."""
@@ -128,7 +151,7 @@ class ChatPane(Vertical):
 
     def _name_timeline(self) -> None:
         folded = self.size.width < WIDE and self.timeline.count
-        self.query_one(HintRow).folded = f"timeline {self.timeline.count}" if folded else ""
+        self.query_one("#hints", HintRow).folded = f"timeline {self.timeline.count}" if folded else ""
 
     def _explain_escape(self) -> None:
         """Say what the next Esc does when it is not to stop what runs."""
@@ -159,6 +182,7 @@ class ChatPane(Vertical):
     @on(PromptEditor.Typed)
     def follow_draft(self) -> None:
         """Say what Esc does next: with a draft it takes no waiting prompt back."""
+        self.query_one(ApprovalBox).typed()
         self._explain_escape()
 
     @on(Timeline.Jump)
@@ -166,6 +190,18 @@ class ChatPane(Vertical):
         """Go to an entry of the timeline."""
         self.transcript.jump_to(event.entry.seq)
         self.transcript.focus()
+
+    @on(ApprovalBox.Stray)
+    def take_letter(self, event: ApprovalBox.Stray) -> None:
+        """Let somebody who was writing when a question came up go on writing."""
+        self.prompt.editor.focus()
+        self.prompt.editor.post_message(events.Key(event.key, event.character))
+
+    def action_answer(self) -> None:
+        """Go to what a tool asks."""
+        box = self.query_one(ApprovalBox)
+        if box.question is not None:
+            box.action_answer()
 
     def on_key(self, event: events.Key) -> None:
         """Let a person type whatever has the focus: letters no widget wants go to the prompt."""
