@@ -33,7 +33,7 @@ class Tooling:
     approvals: Approvals
     files: FileKeeper
     working: tuple[Callable[..., Any], ...]
-    """The tools themselves; in read-only mode only those that keep notes."""
+    """The tools themselves; none in read-only mode."""
 
     def decisions(self) -> list[Record]:
         """What was decided about calls in this session, the newest first."""
@@ -55,12 +55,12 @@ def make_tooling(opening: Opening, history: SessionHistory, folder: SessionFolde
     )
     workspace = Workspace(opening.cwd, closed=own_folders(opening.paths))
     files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
-    notes = NoteTools(Notes(folder.plan_file, folder.todo_file))
-    working: tuple[Callable[..., Any], ...] = (notes.todo, notes.plan)
+    working: tuple[Callable[..., Any], ...] = ()
     if not settings.read_only:
+        notes = NoteTools(Notes(folder.plan_file, folder.todo_file))
         writing = FileTools(workspace, approvals, files)
         command = _command(opening, history, approvals)
-        working = (writing.write_file, writing.edit_file, command.run_command, *working)
+        working = (writing.write_file, writing.edit_file, command.run_command, notes.todo, notes.plan)
         if settings.web_fetch != "off":
             web = WebTool(approvals, private=settings.web_fetch == "any")
             working = (*working, web.web_fetch)

@@ -108,7 +108,7 @@ KEYS: tuple[KeyBinding, ...] = (
     _chat("prompts", "ctrl+r", "slash('/prompts')", "Search earlier prompts", "All of this folder's."),
     _chat("editor", "f4", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor."),
     _chat("notices", "f2", "notices", "Notices", "What was reported since the start."),
-    _pane("answer", "f6", "Answer a tool", "Go to the question of a tool that wants to change something."),
+    _pane("answer", "f12", "Answer a tool", "Go to the question of a tool that wants to change something."),
     _pane("page_up", "pageup", "Scroll up a page", "Typing goes on.", "pgup"),
     _pane("page_down", "pagedown", "Scroll down a page", "Typing goes on.", "pgdn"),
     _pane("top", "ctrl+home", "Scroll to the start", "Go to the first message."),

@@ -13,19 +13,19 @@ class NoteTools:
     notes: Notes
 
     async def todo(self, items: list[Todo]) -> str:
-        """Keep a todo list for work of several steps; it outlives every summary. Give all of it each time.
+        """Keep the todo list of this session, all of it each time.
 
         Args:
-            items: What is to be done, in order, each with its state.
+            items: In order.
         """
         with told():
             return await on_thread(lambda: self.notes.write_todos(items))
 
     async def plan(self, text: str) -> str:
-        """Keep the plan of the work in hand; it outlives every summary. Give all of it each time.
+        """Keep the plan of this session, all of it each time.
 
         Args:
-            text: The plan, in short Markdown.
+            text: Short Markdown.
         """
         with told():
             return await on_thread(lambda: self.notes.write_plan(text))

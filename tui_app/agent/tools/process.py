@@ -43,18 +43,24 @@ class _Listening(asyncio.SubprocessProtocol):
         self.exited = asyncio.Event()
         self.closed = asyncio.Event()
         self._heard = heard
-        self._waiting: list[str] = []
+        self._waiting = ""
         self._due = 0.0
+        self._later: asyncio.TimerHandle | None = None
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Keep it, and hand it on if the last portion was a while ago."""
-        self._waiting.append(self.output.feed(data))
-        if monotonic() >= self._due:
+        self._waiting = (self._waiting + self.output.feed(data))[-_PORTION_CHARS:]
+        left = self._due - monotonic()
+        if left <= 0:
             self.hand_on()
+        elif self._later is None:
+            self._later = asyncio.get_running_loop().call_later(left, self.hand_on)
 
     def hand_on(self) -> None:
         """Hand on what has come since the last time."""
-        text, self._waiting = "".join(self._waiting)[-_PORTION_CHARS:], []
+        if self._later is not None:
+            self._later.cancel()
+        text, self._waiting, self._later = self._waiting, "", None
         self._due = monotonic() + _SHOW_S
         if text:
             self._heard(text)
@@ -102,7 +108,6 @@ class ProcessRunner:
         finally:
             await _end(transport, listening)
         listening.output.feed(b"", last=True)
-        listening.hand_on()
         code = None if timed_out else transport.get_returncode()
         return Ended(listening.output.text(), code, monotonic() - started, timed_out)
 
@@ -154,4 +159,5 @@ async def _end(transport: asyncio.SubprocessTransport, listening: _Listening) ->
             async with asyncio.timeout(_GRACE_S):
                 await listening.closed.wait()
     finally:
+        listening.hand_on()
         transport.close()

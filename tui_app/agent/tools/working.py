@@ -57,12 +57,12 @@ class FileTools:
     locks: FileLocks = field(default_factory=FileLocks)
 
     async def write_file(self, ctx: RunContext[Any], path: str, content: str) -> str | ToolDenied:
-        """Write a whole file; folders that are missing are made. To change a part of one, use edit_file.
+        """Write a whole file.
 
         Args:
             ctx: The run.
             path: Path relative to the workspace.
-            content: All that the file is to hold.
+            content: All that it is to hold.
         """
         return await self._change(ctx, path, functools.partial(plan_write, self.workspace, path, content))
 
@@ -74,9 +74,9 @@ class FileTools:
         Args:
             ctx: The run.
             path: Path relative to the workspace.
-            old_text: The piece exactly as it stands in the file, long enough to stand there only once.
+            old_text: The piece exactly as it stands there, and stands only once.
             new_text: What takes its place.
-            every: Replace the piece everywhere in the file.
+            every: Replace it wherever it stands.
         """
         plan = functools.partial(plan_edit, self.workspace, path, old_text, new_text, every=every)
         return await self._change(ctx, path, plan)
@@ -127,17 +127,14 @@ class CommandTool:
     """Seconds a command may take when the model names none."""
 
     async def run_command(
-        self, ctx: RunContext[Any], command: str, timeout_s: float | None = None
+        self, ctx: RunContext[Any], command: str, timeout_s: float = 0.0
     ) -> str | ToolDenied:
-        """Run a command in the workspace and return what it prints, both streams in order.
-
-        It has no input and no terminal, and everything it leaves running is ended with it. It is run without
-        a shell unless it holds signs that need one (`|`, `&&`, `>`, `*`, `$`).
+        """Run a command line in the workspace. It has no input; what it leaves running is ended.
 
         Args:
             ctx: The run.
             command: The command line.
-            timeout_s: Seconds it may take.
+            timeout_s: Seconds it may take; 0 is the usual limit.
         """
         call = ctx.tool_call_id or ""
         with told():

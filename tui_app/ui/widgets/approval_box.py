@@ -144,7 +144,7 @@ class ApprovalBox(Vertical, can_focus=True):
         if self.has_class("-typing"):
             return (Hint("enter", "allow" if self._editing else "say no", 0), Hint("esc", "back", 1, "back"))
         if not self.has_focus:
-            return (Hint("f6", "answer", 0, "answer"),)
+            return (Hint("f12", "answer", 0, "answer"),)
         always = (Hint("a", "from now on", 1, "always"), Hint("e", "edit the rule", 3, "edit"))
         return (
             Hint("y", "once", 0, "once"),
