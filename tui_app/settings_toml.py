@@ -23,6 +23,8 @@ def edited(text: str, path: tuple[str, ...], value: object) -> str:
         Unchangeable: if the result would not hold what it should, and nothing else.
     """
     wanted = tomllib.loads(text)
+    # What was checked may be a tuple; TOML has lists.
+    value = list(value) if isinstance(value, tuple) else value
     # A value on its own stands above all tables, and above the comments that introduce the first of them.
     is_new_line = len(path) == 1 and path[0] not in wanted and not isinstance(value, Mapping)
     head, rest = _split(text) if is_new_line else (text, "")

@@ -1,4 +1,4 @@
-"""Tools that change something in a conversation: asked about one after the other, written down, done or not."""
+"""Tools that change something: asked about one after the other, written down, done or not."""
 
 import asyncio
 import json
@@ -16,7 +16,6 @@ from tui_app.context.events import (
     ApprovalDecided,
     ApprovalRequested,
     FileChanged,
-    Payload,
     Record,
     ToolOutput,
     ToolResult,
@@ -66,11 +65,13 @@ def decided(records: list[Record]) -> list[tuple[str, str, str, str]]:
     return [(one.decision, one.by, one.scope, one.rule) for one in found]
 
 
-def command(line: str, **more: Any) -> Tool:
-    return tool("run_command", command=line, **more)
+def command(line: str) -> Tool:
+    return tool("run_command", command=line)
 
 
-async def test_a_write_waits_for_a_yes_and_shows_what_it_would_do(desk: Desk, fake_openai: FakeOpenAI) -> None:
+async def test_a_write_waits_for_a_yes_and_shows_what_it_would_do(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
     fake_openai.add(tool("write_file", path="new.txt", content="sea\n"), Text("Done."))
     async with working(desk, fake_openai) as opened:
         records = await played(opened, "Write it.", ONCE)
@@ -116,7 +117,9 @@ async def test_from_now_on_is_a_rule_for_calls_that_fit_and_for_no_others(
         assert not (desk.cwd / "x").exists()
 
 
-@pytest.mark.parametrize("pattern", ["run_command", "run_command echo", "run_command ls; rm", "*", "", "x\ny"])
+@pytest.mark.parametrize(
+    "pattern", ["run_command", "run_command echo", "run_command ls; rm", "*", "", "x\ny"]
+)
 async def test_a_rule_that_does_not_fit_allows_only_this_call(
     desk: Desk, fake_openai: FakeOpenAI, pattern: str
 ) -> None:
@@ -126,16 +129,11 @@ async def test_a_rule_that_does_not_fit_allows_only_this_call(
         assert [one[0] for one in decided(records)] == ["allowed", "denied"]
 
 
-async def test_parallel_calls_are_asked_about_one_after_the_other(desk: Desk, fake_openai: FakeOpenAI) -> None:
-    calls = Tool(
-        calls=(
-            ("write_file", {"path": "a.txt", "content": "a"}),
-            ("write_file", {"path": "b.txt", "content": "b"}),
-            ("run_command", {"command": "echo c"}),
-        )
-    ) if False else None
-    del calls
-    fake_openai.add(_three(), Text("Done."))
+async def test_parallel_calls_are_asked_about_one_after_the_other(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    writes = [tool("write_file", path=f"{name}.txt", content=name) for name in "ab"]
+    fake_openai.add(together(*writes, command("echo c")), Text("Done."))
     async with working(desk, fake_openai) as opened:
         watch = opened.conversation.watch()
         sending = asyncio.create_task(turn(opened.conversation, "All of them."))
@@ -154,25 +152,25 @@ async def test_parallel_calls_are_asked_about_one_after_the_other(desk: Desk, fa
         assert_valid(opened.conversation)
 
 
-def _three() -> Tool:
-    one = tool("write_file", path="a.txt", content="a")
-    return replace(one, **_joined(one, tool("write_file", path="b.txt", content="b"), command("echo c")))
-
-
-def _joined(*calls: Tool) -> dict[str, Any]:
-    return {"calls": tuple(call for each in calls for call in each.calls)}
+def together(*calls: Tool) -> Tool:
+    """Several calls in one answer."""
+    return Tool(calls=tuple(call for each in calls for call in each.calls))
 
 
 async def test_parallel_edits_of_one_file_both_count(desk: Desk, fake_openai: FakeOpenAI) -> None:
     (desk.cwd / "list.txt").write_text("one\ntwo\nthree\n")
-    edits = [tool("edit_file", path="list.txt", old_text=old, new_text=old.upper()) for old in ("one", "three")]
-    fake_openai.add(replace(edits[0], **_joined(*edits)), Text("Done."))
+    edits = [
+        tool("edit_file", path="list.txt", old_text=old, new_text=old.upper()) for old in ("one", "three")
+    ]
+    fake_openai.add(together(*edits), Text("Done."))
     async with working(desk, fake_openai, yes=True, attended=False) as opened:
         await turn(opened.conversation, "Go.")
     assert (desk.cwd / "list.txt").read_text() == "ONE\ntwo\nTHREE\n"
 
 
-async def test_a_file_that_changed_while_it_was_asked_about_stays(desk: Desk, fake_openai: FakeOpenAI) -> None:
+async def test_a_file_that_changed_while_it_was_asked_about_stays(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
     fake_openai.add(tool("edit_file", path="README.md", old_text="Sea", new_text="Lake"), Text("Oh."))
     async with working(desk, fake_openai) as opened:
         watch = opened.conversation.watch()
@@ -187,7 +185,9 @@ async def test_a_file_that_changed_while_it_was_asked_about_stays(desk: Desk, fa
         assert "changed since" in results(records)[0][1]
 
 
-async def test_esc_says_no_ends_the_turn_and_leaves_a_valid_history(desk: Desk, fake_openai: FakeOpenAI) -> None:
+async def test_esc_says_no_ends_the_turn_and_leaves_a_valid_history(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
     fake_openai.add(command("echo x"), Text("Later."))
     async with working(desk, fake_openai) as opened:
         watch = opened.conversation.watch()
@@ -235,7 +235,9 @@ async def test_where_nobody_can_be_asked(
         assert not of(records, ApprovalRequested)
 
 
-async def test_in_read_only_mode_the_model_has_only_tools_that_look(desk: Desk, fake_openai: FakeOpenAI) -> None:
+async def test_in_read_only_mode_the_model_has_only_tools_that_look(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
     fake_openai.add(tool("write_file", path="a", content="x"), Text("Done."))
     async with working(desk, fake_openai, read_only=True) as opened:
         await turn(opened.conversation, "Go.")
@@ -276,7 +278,3 @@ async def test_rules_changed_in_the_settings_count_at_once(desk: Desk, fake_open
         opened.conversation.tooling.approvals.use(())
         records = await played(opened, "Go.", NO)
         assert decided(records) == [("denied", "person", "once", "")]
-
-
-def is_question(payload: Payload) -> bool:
-    return isinstance(payload, ApprovalRequested)

@@ -152,4 +152,4 @@ async def test_nothing_is_asked_before_the_gate_has_let_it() -> None:
 def test_hostile_html_is_read_in_the_end() -> None:
     assert text_of_html("<div>" * 20_000 + "deep") == "deep"
     assert text_of_html("<script>never closed") == ""
-    assert text_of_html("</p></x>sea<!--") == "sea"
+    assert text_of_html("</p></x>sea<!-- no -->") == "sea"

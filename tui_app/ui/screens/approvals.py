@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets import Input
+from textual.widgets import Input, Static
 from textual.widgets.option_list import Option
 
 from tui_app.context.events import ApprovalDecided
@@ -106,6 +106,7 @@ class ApprovalsScreen(FilterDialog[None]):
     def show(self, view: ApprovalsView, said: str) -> None:
         """Show everything anew, and say what has happened."""
         self._view, self._said = view, said
+        self.query_one(".dialog-title", Static).update(Content(self.title_text))
         self.fill(self.query_one(Input).value)
 
     @property

@@ -95,6 +95,7 @@ class ApprovalBox(Vertical, can_focus=True):
         self._clock = clock
         self._came = float("-inf")
         self._typed = float("-inf")
+        self._has_keys = False
         self._editing = False
         """Whether the line is for the rule, not for a reason."""
 
@@ -115,6 +116,11 @@ class ApprovalBox(Vertical, can_focus=True):
     def may_take_focus(self) -> bool:
         """Whether nobody has typed for a moment."""
         return self._clock() - self._typed >= QUIET_S
+
+    def take_keys(self) -> None:
+        """Take the focus from the prompt; for a moment letters still go there."""
+        self._came = self._clock()
+        self.focus()
 
     def watch_question(self, before: ApprovalRequested | None, asked: ApprovalRequested | None) -> None:
         """Show a question, or go away."""
@@ -143,7 +149,7 @@ class ApprovalBox(Vertical, can_focus=True):
     def _hints(self, asked: ApprovalRequested) -> tuple[Hint, ...]:
         if self.has_class("-typing"):
             return (Hint("enter", "allow" if self._editing else "say no", 0), Hint("esc", "back", 1, "back"))
-        if not self.has_focus:
+        if not self._has_keys:
             return (Hint("f12", "answer", 0, "answer"),)
         always = (Hint("a", "from now on", 1, "always"), Hint("e", "edit the rule", 3, "edit"))
         return (
@@ -156,10 +162,12 @@ class ApprovalBox(Vertical, can_focus=True):
 
     def on_focus(self) -> None:
         """Name the keys."""
+        self._has_keys = True
         self._explain()
 
     def on_blur(self) -> None:
         """Say how to come back."""
+        self._has_keys = False
         self._explain()
 
     def on_key(self, event: events.Key) -> None:

@@ -26,6 +26,7 @@ from tui_app.ui.widgets.prompt import PromptEditor
 from tui_app.ui.widgets.prompt_row import PromptRow
 from tui_app.ui.widgets.queue_view import QueueView
 from tui_app.ui.widgets.status import StatusRow
+from tui_app.ui.widgets.stray_keys import QUIET_S
 from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
 
@@ -135,15 +136,24 @@ class ChatPane(Vertical):
         self._name_timeline()
 
     def _show_question(self, state: "ChatState") -> None:
-        """Show what a tool asks, and give the keys to it where nobody is writing."""
-        box, editor = self.query_one(ApprovalBox), self.prompt.editor
-        is_new = state.question is not None and (box.question is None or box.question.id != state.question.id)
-        was_there = box.has_focus or box.has_focus_within
+        """Show what a tool asks; the keys go to it where nobody is writing, and back when it is answered."""
+        box = self.query_one(ApprovalBox)
+        before, was_there = box.question, box.has_focus or box.has_focus_within
         box.question = state.question
-        if is_new and editor.is_empty and box.may_take_focus and (editor.has_focus or was_there):
-            box.focus()
-        elif state.question is None and was_there:
-            editor.focus()
+        if state.question is None and was_there:
+            self.prompt.editor.focus()
+        elif state.question is not None and (before is None or before.id != state.question.id):
+            self._offer_keys()
+
+    def _offer_keys(self) -> None:
+        """Give the keys to a question once nobody has typed for a moment, unless there is a draft."""
+        box, editor = self.query_one(ApprovalBox), self.prompt.editor
+        if box.question is None or not editor.is_empty or not (editor.has_focus or box.has_focus_within):
+            return
+        if box.may_take_focus:
+            box.take_keys()
+        else:
+            self.set_timer(QUIET_S, self._offer_keys)
 
     def on_resize(self) -> None:
         """Say in one word what has no room."""
