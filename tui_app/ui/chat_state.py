@@ -35,13 +35,11 @@ from tui_app.context.events import (
 )
 from tui_app.context.usage import ContextUsage
 from tui_app.session.head_titles import hook_title, pressure_text
+from tui_app.ui.compaction_outcome import outcome_text
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.status import Status
 
-_REASON_CELLS = 40
-"""A longer reason is cut in the row, so that its end is seen at 80 columns; the notices have it whole."""
-CANCELLED = "Compaction cancelled. Nothing changed."
 OTHERWISE = "else compaction is tried again; ctrl+g compacts now."
 """What a stopped compaction leads to where the row, which says the rest, has no room for it."""
 PROPOSED = "The summary waits for your review. Nothing has changed yet."
@@ -102,7 +100,7 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
     """
     return (
         _turn(state, payload, now)
-        or _tool(state, payload)
+        or _tool(state, payload, now)
         or _compaction(state, payload, now)
         or _rewritten(state, payload)
         or _changed(state, payload)
@@ -152,13 +150,15 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return None
 
 
-def _tool(state: ChatState, payload: Payload) -> ChatState | None:
+def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
     """What a tool asks and prints."""
     match payload:
         case ApprovalRequested():
             return replace(state, question=payload, status=Status(kind="message", text=ASKING))
         case ApprovalDecided(id=id) if state.question is not None and state.question.id == id:
-            return replace(state, question=None, status=_unless_compacting(state, _waiting(state)))
+            runs = Status(kind="tool", text=one_line(payload.tool, 40), started=now)
+            status = runs if payload.decision == "allowed" else _waiting(state)
+            return replace(state, question=None, status=_unless_compacting(state, status))
         case ToolOutput(text=text):
             return replace(state, output=(state.output + text)[-_OUTPUT_CHARS:])
         case _:
@@ -210,7 +210,7 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
 
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     state = replace(state, spent=_added(state.spent, done.cost_usd or None))
-    text, notes = _outcome(done)
+    text, notes = outcome_text(done)
     outcome = Status(kind="message", text=text, notes=notes)
     if done.outcome in ("failed", "discarded", "vetoed"):
         state = noting(state, f"{text} {done.reason}." if done.reason else text)
@@ -219,26 +219,6 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     status = state.status if done.trigger == "background" else outcome
     state = replace(state, compacting=False, reviewing=False, background=None)
     return replace(state, status=_waiting(state) if state.turn else status)
-
-
-def _outcome(done: CompactionComplete) -> tuple[str, tuple[str, ...]]:
-    """What the row says of an ended compaction, and what can be done next."""
-    reason = one_line(done.reason, _REASON_CELLS)
-    match done.outcome:
-        case "success":
-            sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
-            return f"Compacted {sizes}", ("/undo takes it back", "ctrl+o shows the summary")
-        case "cancelled" if done.reason:
-            return f"Compaction cancelled; {done.reason}", ("ctrl+g compacts",)
-        case "cancelled":
-            return CANCELLED, ()
-        case "discarded":
-            return f"Compaction discarded: {reason}. Nothing changed.", ("f2 details",)
-        case "vetoed":
-            return f"Compaction vetoed: {reason}. Nothing changed.", ("f2 details", "ctrl+g compacts")
-        case _:
-            text = f"Compaction failed: {reason}. Nothing changed."
-            return text, ("f2 details", "ctrl+g tries again")
 
 
 def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:

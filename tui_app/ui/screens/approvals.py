@@ -186,9 +186,7 @@ def rule_row(rule: ApprovalRule, width: int) -> _Row:
 
 def default_row(width: int) -> _Row:
     """What holds where no rule fits."""
-    text = one_line(
-        "all that writes, runs or fetches, where no rule fits", width - _RULING_CELLS - _SOURCE_CELLS
-    )
+    text = one_line("what writes, runs or fetches without a rule", width - _RULING_CELLS - _SOURCE_CELLS)
     room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
     line = Content.assemble(
         (f"{'ask':<{_RULING_CELLS}}", "$text-accent"), f"{text:<{room}}", ("built in", "$text-muted")
