@@ -44,7 +44,9 @@ async def all_gone(pids: list[int]) -> bool:
 
 async def test_both_streams_in_order_and_the_exit_code(tmp_path: Path) -> None:
     heard: list[str] = []
-    code = "import os\nfor n in range(3):\n os.write(1, b'%d\\n' % n); os.write(2, b'e %d\\n' % n)\nos._exit(3)"
+    code = (
+        "import os\nfor n in range(3):\n os.write(1, b'%d\\n' % n); os.write(2, b'e %d\\n' % n)\nos._exit(3)"
+    )
     ended = await runner(tmp_path).run([sys.executable, "-c", code], 20, heard.append)
     assert (ended.code, ended.text) == (3, "0\ne 0\n1\ne 1\n2\ne 2\n")
     assert "".join(heard) == ended.text
