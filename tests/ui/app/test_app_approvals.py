@@ -10,7 +10,7 @@ from textual.widgets import Input
 from tests.conversation.test_approving import together
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
+from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.context.events import ApprovalDecided
 from tui_app.settings import load_settings
 from tui_app.ui.screens.approvals import ApprovalsScreen
@@ -84,6 +84,23 @@ async def test_once(served: Desk, fake_openai: FakeOpenAI, size: tuple[int, int]
         assert box(deck).question is None
         assert deck.editor.has_focus
         assert "Allow" not in deck.text
+
+
+async def test_in_the_least_room_prompt_gauge_and_answers_are_there(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(write(content=LONG), Text("Done."))
+    async with shown(served.app(), SMALL) as deck:
+        await deck.ready()
+        await asked(deck)
+        for words in ("Allow write_file", "y once", "n no", deck.gauge[:6]):
+            assert words in deck.text
+        prompt = deck.editor.region
+        assert 0 < prompt.y < 12
+        await deck.press("n", *"why")
+        assert "why" in deck.text
+        await deck.press("escape", "y")
+        await deck.answered()
 
 
 async def test_no_with_a_reason(served: Desk, fake_openai: FakeOpenAI) -> None:

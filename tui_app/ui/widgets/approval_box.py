@@ -62,9 +62,6 @@ class ApprovalBox(Vertical, can_focus=True):
     ApprovalBox > Input { height: 1; border: none; padding: 0 1; background: $panel; display: none; }
     ApprovalBox > Input:focus { border: none; background: $panel; background-tint: $foreground 0%; }
     ApprovalBox.-typing > Input { display: block; }
-    .-short ApprovalBox > #approval-scroll { max-height: 2; }
-    .-short ApprovalBox > #approval-note { display: none; }
-    .-plain ApprovalBox { border-top: none; }
     """
 
     question: reactive[ApprovalRequested | None] = reactive(None)

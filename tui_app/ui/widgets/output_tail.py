@@ -26,7 +26,6 @@ class OutputTail(Static):
         color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis;
     }
     OutputTail.-printing { display: block; }
-    .-short OutputTail { max-height: 1; }
     """
 
     output: reactive[str] = reactive("")
