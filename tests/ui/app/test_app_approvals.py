@@ -24,8 +24,9 @@ LONG = "".join(f"line {number}\n" for number in range(80))
 
 
 @pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is still writing when a question comes up, unless a test says so."""
+def _at_once(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tools may act, and nobody is still writing when a question comes up, unless a test says so."""
+    served.change(read_only=False)
     monkeypatch.setattr(approval_box, "QUIET_S", 0.0)
     monkeypatch.setattr(chat_pane, "QUIET_S", 0.01)
 

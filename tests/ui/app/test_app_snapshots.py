@@ -19,7 +19,6 @@ from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
-from tui_app.agent.tools.toolset import build_toolset
 from tui_app.context.events import CompactionComplete, Error, Fact, SessionRewind, ToolTrimmed
 from tui_app.conversation import building
 from tui_app.ui.screens.compaction_detail import CompactionDetail
@@ -113,10 +112,9 @@ def compacted_talk() -> Story:
 def _fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same session ids, models and instructions in every run."""
     numbers = count(0x885C8680)
-    # They name folders of this run, and the gauge counts them; so it does the tools.
+    # They name folders of this run, and the gauge counts them.
     told = "Answer questions about these files."
     monkeypatch.setattr(building, "system_instructions", lambda *_, **__: told)
-    monkeypatch.setattr(building, "build_toolset", lambda ws, search, _working: build_toolset(ws, search))
     monkeypatch.setattr(secrets, "token_hex", lambda _size: f"{next(numbers):08x}")
 
     async def list_models(**_: object) -> list[ModelChoice]:
