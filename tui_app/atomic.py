@@ -26,9 +26,17 @@ def write_atomic(path: Path, text: str, *, errors: str = "backslashreplace") -> 
     Raises:
         OSError: if the disk refuses.
     """
+    write_bytes_atomic(path, text.encode("utf-8", errors))
+
+
+def write_bytes_atomic(path: Path, data: bytes) -> None:
+    """Replace a file's content, as :func:`write_atomic` does.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
     make_private(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    data = text.encode("utf-8", errors)
     try:
         file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:

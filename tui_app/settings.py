@@ -105,6 +105,14 @@ class Settings:
     """Models to go on with, comma-separated, when the session's own cannot answer; empty for none."""
     review: ReviewMode = "never"
     """Which summaries are shown, to be edited, before they are applied: ``always``, ``manual``, ``never``."""
+    approvals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Which calls of tools go ahead (``allow``), are asked about (``ask``) or never go ahead (``deny``)."""
+    read_only: bool = False
+    """Whether tools may change nothing at all."""
+    command_timeout_s: float = 120.0
+    """Seconds a command of the model may take when it names none itself."""
+    web_fetch: str = "off"
+    """Whether the model may fetch web pages: ``off``, ``public`` addresses, or ``any``."""
     summary_timeout_s: float = 120.0
     """Seconds a summary request may take before the compaction fails."""
     memory_limit_mb: int = 1024

@@ -61,6 +61,10 @@ ABOUT: Mapping[str, About] = {
     "review": About(
         "Which summaries you see, and may edit, before they count; manual: your own.", Effect.NOW
     ),
+    "approvals": About("What tools may do without being asked about. /approvals shows it.", allowed=_TABLE),
+    "read_only": About("Nothing is written, run or fetched; the model can only look."),
+    "command_timeout_s": About("Seconds a command of the model may take when it names none itself."),
+    "web_fetch": About("Whether the model may fetch web pages: never, public ones, or any address."),
     "summary_timeout_s": About("Seconds a model may take for each part of a summary it writes."),
     "memory_limit_mb": About("Megabytes the process may hold before memory is made; 0 is no limit."),
     "provider_compaction": About("Whether a provider that can compacts conversations instead of Plimsoll."),

@@ -11,6 +11,7 @@ from pathlib import Path
 from tui_app.atomic import write_atomic
 from tui_app.paths import Paths
 from tui_app.settings import Settings, build_settings
+from tui_app.settings_approvals import ApprovalTable
 from tui_app.settings_policies import OwnPolicy
 from tui_app.settings_rules import Group, Refused, Rule, Table
 from tui_app.settings_schema import RULES
@@ -105,6 +106,7 @@ def locate(file: Path, key: str) -> Spot:
     if setting not in RULES:
         raise RefusedChange(str(unknown_setting(str(file), key, list(RULES))))
     rule, path = RULES[setting], tuple[str, ...]((rest,))
+    rule = rule.group if isinstance(rule, ApprovalTable) else rule
     if not rest:
         return Spot((setting,), rule)
     match rule:

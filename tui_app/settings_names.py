@@ -38,6 +38,7 @@ ACTION_KEYS: Mapping[str, str] = {
     "chat.prompts": "ctrl+r",
     "chat.editor": "f4",
     "chat.notices": "f2",
+    "chat.answer": "f12",
     "chat.page_up": "pageup",
     "chat.page_down": "pagedown",
     "chat.top": "ctrl+home",

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from tui_app.settings_approvals import APPROVALS, WEB_FETCH
 from tui_app.settings_hooks import HOOKS
 from tui_app.settings_memory import MEMORY
 from tui_app.settings_names import ACTION_KEYS, key_pattern
@@ -72,6 +73,10 @@ RULES: Mapping[str, Rule] = {
         "models as provider:name, separated by commas",
     ),
     "review": Choice(REVIEW_MODES),
+    "approvals": APPROVALS,
+    "read_only": Flag(),
+    "command_timeout_s": Number(1.0, 3_600.0, "seconds from 1 to 3600"),
+    "web_fetch": Choice(WEB_FETCH),
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
     "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "provider_compaction": Flag(),

@@ -1,7 +1,7 @@
 """Changing one value in the text of a TOML file; comments, order and spacing of all else stay."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -23,6 +23,8 @@ def edited(text: str, path: tuple[str, ...], value: object) -> str:
         Unchangeable: if the result would not hold what it should, and nothing else.
     """
     wanted = tomllib.loads(text)
+    # What was checked may be a tuple; TOML has lists.
+    value = list(value) if isinstance(value, tuple) else value
     # A value on its own stands above all tables, and above the comments that introduce the first of them.
     is_new_line = len(path) == 1 and path[0] not in wanted and not isinstance(value, Mapping)
     head, rest = _split(text) if is_new_line else (text, "")
@@ -99,8 +101,23 @@ def _put(container: Any, path: tuple[str, ...], value: object, new_table: Any) -
         _add(container, last, deepcopy(value))
     elif isinstance(value, Mapping) and isinstance(container[last], Mapping):
         _replace(container[last], value, new_table)
+    elif isinstance(value, list | tuple) and isinstance(container[last], list):
+        _replace_items(container[last], value)
     else:
         container[last] = deepcopy(value)
+
+
+def _replace_items(items: list[Any], values: Sequence[object]) -> None:
+    """Change a list entry by entry, so that what is said about those that stay is kept."""
+    kept = [each for each in items if each in values]
+    if list(values[: len(kept)]) != kept:
+        # The order is another one, or something comes twice: nothing can be kept apart.
+        kept = []
+    for at in reversed(range(len(items))):
+        if items[at] not in kept:
+            del items[at]
+    for value in values[len(kept) :]:
+        items.append(deepcopy(value))
 
 
 def _replace(container: Any, values: Mapping[str, object], new_table: Any) -> None:

@@ -97,3 +97,33 @@ def test_rare_words_and_definitions_rank_first() -> None:
     assert lines[4] not in order
     assert ranked([], ["x"]) == []
     assert ranked(lines, []) == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kind", "path", "pattern"),
+    [
+        ("run: pytest -q", "run", ".", "pytest -q"),
+        ("Run:ls | wc -l", "run", ".", "ls | wc -l"),
+        ("write notes.md: one\ntwo", "write", "notes.md", "one\ntwo\n"),
+        ("write a/b.txt:\nx", "write", "a/b.txt", "x\n"),
+    ],
+)
+def test_orders_have_just_one_form(prompt: str, kind: str, path: str, pattern: str) -> None:
+    question = understand(prompt)
+    assert (question.kind, question.path, question.pattern) == (kind, path, pattern)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "please run: ls",
+        "run the tests",
+        "run:",
+        "run: ls\nrun: rm x",
+        "write a test: for x",
+        "write notes.md",
+        "the run: ls",
+    ],
+)
+def test_nothing_is_read_into_prose(prompt: str) -> None:
+    assert understand(prompt).kind not in ("run", "write")

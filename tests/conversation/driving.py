@@ -39,7 +39,11 @@ class Desk:
         self.endpoints[name] = Endpoint(name=name, base_url=base_url, window=window)
 
     def opening(self, *, session: str = "", model: str = "local:scripted", **settings: object) -> Opening:
-        """What is needed to open a session."""
+        """What is needed to open a session; its tools only look unless ``read_only=False`` is given.
+
+        Windows in tests are so small that it matters how many tools are described in them.
+        """
+        settings.setdefault("read_only", True)
         return Opening(
             settings=Settings(endpoints=self.endpoints, **{"retries": 0, **settings}),  # type: ignore[arg-type]
             paths=Paths.from_env({"PLIMSOLL_HOME": str(self.home)}),

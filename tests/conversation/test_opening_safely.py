@@ -23,7 +23,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.storage_errors import StorageError
-from tui_app.conversation import opening as opening_module
+from tui_app.conversation import agents
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.session.lock import WriterLock
@@ -67,7 +67,7 @@ async def test_failed_opening_holds_nothing(
         raise RuntimeError("a defect")
 
     with monkeypatch.context() as patched:
-        patched.setattr(opening_module, "build_toolset", broken)
+        patched.setattr(agents, "build_toolset", broken)
         patched.setattr(Store, "close", noting)
         with pytest.raises(RuntimeError, match="a defect"):
             open_session(desk.opening(session="" if fresh else session))

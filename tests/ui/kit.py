@@ -38,7 +38,8 @@ class Desk:
     home: Path
     cwd: Path
     env: dict[str, str] = field(default_factory=dict)
-    settings: Settings = field(default_factory=lambda: Settings(animations=False, retries=0))
+    # Tools that only look: the gauge counts how many are described, and numbers in tests must stay.
+    settings: Settings = field(default_factory=lambda: Settings(animations=False, retries=0, read_only=True))
 
     @property
     def paths(self) -> Paths:

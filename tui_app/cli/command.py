@@ -186,6 +186,16 @@ def add_agent(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_read_only(parser: argparse.ArgumentParser) -> None:
+    """Let a command keep tools from changing anything."""
+    parser.add_argument(
+        "--read-only",
+        action="store_true",
+        default=None,
+        help="the model can only look: nothing is written, run or fetched",
+    )
+
+
 def add_session(parser: argparse.ArgumentParser) -> None:
     """Let a command take the id of a session."""
     parser.add_argument("id", metavar="ID", help="id of the session, or the beginning of it")

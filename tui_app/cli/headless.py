@@ -9,6 +9,7 @@ from tui_app.cli.exits import FAILED, OK
 from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say, stream, tell
 from tui_app.context.events import (
+    ApprovalDecided,
     AssistantDelta,
     AssistantMessage,
     CompactionComplete,
@@ -28,7 +29,7 @@ from tui_app.conversation.bus import Subscription
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Prompt
-from tui_app.session.head_titles import compaction_title, hook_title, pressure_text
+from tui_app.session.head_titles import approval_title, compaction_title, hook_title, pressure_text
 
 
 class RecordView(Protocol):
@@ -71,9 +72,9 @@ class AnswerView:
             case ToolResult(tool_call_id=call, name=name, text=text, outcome=outcome):
                 title = self._calls.pop(call, name)
                 tell(f"  {title}, {result_note(name, text, outcome)}")
-            case _:
-                if line := _told(record.data):
-                    tell(line)
+            case other:
+                if said := _aside(other):
+                    tell(said)
 
     def _answered(self, text: str) -> None:
         """End a streamed answer with a line break; print one whole that did not stream."""
@@ -84,24 +85,32 @@ class AnswerView:
         self._streamed = False
 
 
-def _told(payload: Payload) -> str:
-    """What is said of an event beside the answer; empty where nothing is."""
+def _aside(payload: Payload) -> str:
+    """What stderr says of an event that is no part of the answer; empty for most."""
     match payload:
         case CompactionComplete():
             return f"Compaction {payload.outcome}: {compaction_title(payload)}"
-        case Error(message=message, hint=hint):
-            return f"{message} {for_shell(hint)}".strip()
+        case Error():
+            return f"{payload.message} {for_shell(payload.hint)}".strip()
+        case ApprovalDecided(decision="denied"):
+            return _refusal(payload)
         case HookRan(outcome=outcome) if outcome != "ok":
             return f"  {hook_title(payload)}"
         case TurnRetry(attempt=attempt, attempts=attempts):
             pause = f"{math.ceil(payload.wait_s)} s"
             return f"{payload.reason} Trying again in {pause}, try {attempt} of {attempts}."
-        case Notice(text=text):
-            return text
+        case Notice():
+            return payload.text
         case MemoryPressure():
             return pressure_text(payload)
         case _:
             return ""
+
+
+def _refusal(decided: ApprovalDecided) -> str:
+    """What was not done, and how it could be."""
+    how = "; --allow or --yes lets it" if decided.by == "unattended" else ""
+    return f"  {approval_title(decided)}{how}"
 
 
 @dataclass(slots=True)

@@ -4,9 +4,20 @@ import argparse
 import sys
 from pathlib import Path
 
-from tui_app.cli.command import Command, Program, add_agent, add_json, add_model, add_policy, add_window
+from tui_app.cli.command import (
+    Command,
+    Program,
+    add_agent,
+    add_json,
+    add_model,
+    add_policy,
+    add_read_only,
+    add_window,
+)
 from tui_app.cli.exits import WrongUsage
 from tui_app.cli.output import tell
+from tui_app.settings_approvals import parse_rule
+from tui_app.settings_rules import Refused
 from tui_app.ui.safe_text import one_line
 
 _PATH_CELLS = 200
@@ -24,13 +35,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_window(parser)
     add_policy(parser)
     add_agent(parser)
+    add_read_only(parser)
+    _add_approvals(parser)
     add_json(parser)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Send a prompt, print what happens, and end when the turn does."""
     prompt = read_prompt(args.prompt)
-    settings = program.settings(window=args.window, policy=args.policy)
+    settings = program.settings(window=args.window, policy=args.policy, read_only=args.read_only)
     cwd = program.folder(args.cwd)
     session = _known(program, args.session, cwd, chosen=args.cwd is not None) if args.session else ""
     # The agent side takes a second to load: only for those who need it.
@@ -47,8 +60,34 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         model=args.model or "",
         policy=args.policy or "",
         agent=args.agent,
+        allow=tuple(args.allow),
+        yes=args.yes,
     )
     return run_until_signal(run_turn(opening, prompt, JsonView() if args.json else AnswerView()))
+
+
+def _add_approvals(parser: argparse.ArgumentParser) -> None:
+    """Let a person say beforehand what nobody can be asked about."""
+    parser.add_argument(
+        "--allow",
+        metavar="RULE",
+        action="append",
+        default=[],
+        type=_rule,
+        help='what tools may do, such as "run_command pytest -q" or "write_file docs/**"; may be repeated',
+    )
+    parser.add_argument(
+        "--yes",
+        action="store_true",
+        help="let tools do everything that no rule denies (default: what asks is denied)",
+    )
+
+
+def _rule(text: str) -> str:
+    try:
+        return parse_rule("allow", text, "command line").text
+    except Refused as refused:
+        raise argparse.ArgumentTypeError(f"{refused.shown}; allowed: {refused.allowed}") from None
 
 
 def _known(program: Program, wanted: str, cwd: Path, *, chosen: bool) -> str:

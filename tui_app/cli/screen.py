@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from tui_app.cli.command import Program, add_agent, add_model, add_policy
+from tui_app.cli.command import Program, add_agent, add_model, add_policy, add_read_only
 from tui_app.cli.exits import CommandFailed
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_policy(parser)
     add_agent(parser)
+    add_read_only(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--continue", dest="latest", action="store_true", help="go on with the last session of this folder"
@@ -44,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Start the screen and wait until the person leaves it."""
-    flags = {"policy": args.policy, "plain": args.plain}
+    flags = {"policy": args.policy, "plain": args.plain, "read_only": args.read_only}
     settings = program.settings(**flags)
     cwd = program.folder(args.path)
     _need_terminal(program.env)

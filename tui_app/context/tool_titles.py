@@ -13,6 +13,7 @@ _TELLING = ("command", "pattern", "query", "file_path", "filePath", "path", "url
 """Argument names of common agents' tools, the most telling first."""
 _HIT = re.compile(r"^[^\n]+?:\d+: ", re.MULTILINE)
 _NUMBERED = re.compile(r"^\d+\t", re.MULTILINE)
+_EXIT = re.compile(r"Exit code (-?\d+)")
 _MESSAGE = re.compile(r"^#\d+ \w+:", re.MULTILINE)
 
 
@@ -85,6 +86,8 @@ def _counted(name: str, text: str) -> str:
             return _number(len(_HIT.findall(text)), "hit", "[more hits exist" in text)
         case "read_file":
             return _number(len(_NUMBERED.findall(text)), "line")
+        case "run_command" | "todo" | "plan" | "write_file" | "edit_file":
+            return _worked(name, text)
         case "search_history":
             return _number(len(_MESSAGE.findall(text)), "message")
         case "ls":
@@ -93,6 +96,28 @@ def _counted(name: str, text: str) -> str:
             return _number(_rows(text), "file", "[only the first" in text)
         case _:
             return _number(len(text.splitlines()), "line")
+
+
+def _worked(name: str, text: str) -> str:
+    """What came of a tool that changes something."""
+    match name:
+        case "run_command":
+            return _ended(text)
+        case "todo":
+            return _number(_rows(text), "item")
+        case "plan":
+            return ""
+        case _:
+            return _plain(text.partition("\n")[0].rpartition(": ")[2])
+
+
+def _ended(text: str) -> str:
+    """How a command ended, by the first line of its result."""
+    first, _, rest = text.partition("\n")
+    code = _EXIT.match(first)
+    if code is None:
+        return _plain(first.partition(" and ")[0].rstrip("."))
+    return _number(len(rest.splitlines()), "line") if code[1] == "0" else f"exit {code[1]}"
 
 
 def _rows(text: str) -> int:

@@ -1,8 +1,7 @@
 """The agent that answers in a session, ours or the person's own, with the governor in front of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai import Agent
@@ -24,7 +23,11 @@ from tui_app.context.stages.relief import Surroundings
 from tui_app.conversation.carried import Carried, CarriedWatch
 from tui_app.conversation.files_on_disk import FilesOnDisk
 from tui_app.conversation.provider_compaction import ProviderCompaction
+from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.tool_gate import ToolGate
+from tui_app.conversation.tooling import Tooling
 from tui_app.conversation.writers import SummaryWriters
 
 
@@ -35,59 +38,83 @@ class Governed:
     writers: SummaryWriters
     compactor: Compactor
     limits: Limits
-    provider_compaction: bool
     around: Sequence[AbstractCapability[Any]] = ()
     """What else follows a run: hooks, telemetry."""
-    manner: Manner = field(default_factory=Manner)
 
     def capabilities(
-        self, recorder: Recorder, carried: Carried, steps: StepWatch, files: FilesOnDisk
+        self, recorder: Recorder, carried: Carried, steps: StepWatch, files: FilesOnDisk, *, provider: bool
     ) -> list[AbstractCapability[Any]]:
-        """In the order in which they see a request."""
+        """In the order in which they see a request; ``provider`` says whether one may compact by itself."""
         history, compactor = self.writers.history, self.compactor
-        around = Surroundings(checksum=files.checksum, contains=files.contains, digest=self.writers.digest)
+        surroundings = Surroundings(
+            checksum=files.checksum, contains=files.contains, digest=self.writers.digest
+        )
         governor = ContextGovernor(
             compactor.policy,
             history=history,
             compactor=compactor,
             counter=history.counter,
             limits=self.limits,
-            surroundings=around,
+            surroundings=surroundings,
         )
-        provider = ProviderCompaction(history, compactor, wanted=self.provider_compaction)
-        return [provider, steps, CarriedWatch(carried), governor, recorder, *self.around]
+        by_provider = ProviderCompaction(history, compactor, wanted=provider)
+        return [by_provider, steps, CarriedWatch(carried), governor, recorder, *self.around]
 
 
-def build_runner(governed: Governed, cwd: Path, own: OwnAgent | None) -> tuple[TurnRunner, Carried]:
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """Where a conversation's agent works: what it may read, its tools, and what every request carries."""
+
+    workspace: Workspace
+    tools: FunctionToolset[object]
+    carried: Carried
+
+
+def build_workplace(opening: Opening, history: SessionHistory, tooling: Tooling) -> Workplace:
+    """Put instructions and tools together; whoever only measures a session must get the same."""
+    folder = history.archive.folder
+    own = (folder.tool_outputs, folder.conversation_history)
+    working = {tool.__name__ for tool in tooling.working}
+    instructions = system_instructions(opening.cwd, *own, working=working)
+    workspace = Workspace(opening.cwd, extra=own)
+    tools = build_toolset(workspace, SessionSearch(history.store, history.session), tooling.working)
+    definitions = [tool.tool_def for tool in tools.tools.values()]
+    return Workplace(workspace, tools, Carried(instructions, definitions))
+
+
+def build_runner(
+    opening: Opening, governed: Governed, tooling: Tooling, own: OwnAgent | None
+) -> tuple[TurnRunner, Carried]:
     """Put the agent of a session together, and say what each of its requests carries.
 
     Args:
+        opening: What the person has set, and the folder that tools work in.
         governed: The session and its governor.
-        cwd: Folder that tools work in.
+        tooling: Tools that change something, and who is asked about them.
         own: The person's own agent; None is ours.
     """
-    history = governed.writers.history
-    folder = history.archive.folder
-    extra = (folder.tool_outputs, folder.conversation_history)
-    workspace = Workspace(cwd, extra=extra)
-    search = SessionSearch(history.store, history.session)
-    recorder, carried, steps = Recorder(history), Carried(), StepWatch()
-    capabilities = governed.capabilities(recorder, carried, steps, FilesOnDisk(workspace))
+    history, settings = governed.writers.history, opening.settings
+    place = build_workplace(opening, history, tooling)
+    recorder, steps = Recorder(history), StepWatch()
+    carried = place.carried if own is None else Carried()
+    capabilities = governed.capabilities(
+        recorder, carried, steps, FilesOnDisk(place.workspace), provider=settings.provider_compaction
+    )
+    manner = Manner(thinking=settings.thinking, max_steps=settings.max_steps)
     if own is not None:
-        added = _added(own, recall_toolset(search), capabilities)
-        return TurnRunner(own.agent, recorder, history.session, added, steps, governed.manner), carried
-    carried.instructions = system_instructions(cwd, *extra)
-    tools = build_toolset(workspace, search)
-    carried.tools = [tool.tool_def for tool in tools.tools.values()]
+        recall = recall_toolset(SessionSearch(history.store, history.session))
+        added = _added(own, recall, capabilities)
+        return TurnRunner(own.agent, recorder, history.session, added, steps, manner), carried
     agent: Agent[None, str] = Agent(
         None,
         name="plimsoll",
         instructions=carried.instructions,
-        toolsets=[tools],
-        capabilities=capabilities,
+        toolsets=[place.tools],
+        # Innermost: what a hook declines is not asked about.
+        capabilities=[*capabilities, ToolGate(tooling.approvals, place.tools.tools)],
         retries=2,
     )
-    return TurnRunner(agent, recorder, history.session, steps=steps, manner=governed.manner), carried
+    return TurnRunner(agent, recorder, history.session, steps=steps, manner=manner), carried
 
 
 def _added(

@@ -13,13 +13,24 @@ from tui_app.context.usage import ContextUsage
 from tui_app.conversation.bus import EventBus, Subscription
 from tui_app.conversation.changing import Changes
 from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.going_back import GoingBack
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.outlook import Outlook
 from tui_app.conversation.policy_change import PolicySwitch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.switching import LoadingCancelled, ModelSwitch, SwitchForecast
+from tui_app.conversation.tooling import Tooling
 from tui_app.conversation.turns import Turns
-from tui_app.conversation.work import ChangePolicy, Compact, Prompt, Switch, Work, WorkQueue
+from tui_app.conversation.work import (
+    ChangePolicy,
+    Compact,
+    Prompt,
+    RestoreFiles,
+    Rewind,
+    Switch,
+    Work,
+    WorkQueue,
+)
 from tui_app.settings import ReviewMode
 
 _log = logging.getLogger(__name__)
@@ -35,6 +46,7 @@ class Conversation:
         models: Loads and changes the model.
         policies: Changes the policy.
         hooks: Runs the person's own commands.
+        tooling: The tools that change something, and who is asked before.
         bus: Where events are published.
     """
 
@@ -47,6 +59,7 @@ class Conversation:
         models: ModelSwitch,
         policies: PolicySwitch,
         hooks: Hooks,
+        tooling: Tooling,
         bus: EventBus,
     ) -> None:
         self.history = history
@@ -56,6 +69,8 @@ class Conversation:
         self._models = models
         self._policies = policies
         self._hooks = hooks
+        self.tooling = tooling
+        self._going_back = GoingBack(compactions, tooling.files)
         self._bus = bus
         self._queue = WorkQueue()
         self._driver: asyncio.Task[None] | None = None
@@ -240,6 +255,8 @@ class Conversation:
                 self._policies.change(policy)
             case Switch():
                 await self._models.switch(work)
+            case Rewind() | RestoreFiles():
+                await self._going_back.do(work)
             case _:
                 await self._changes.make(work)
 

@@ -4,11 +4,8 @@ import asyncio
 from dataclasses import dataclass
 
 from tui_app.agent.catalogue import list_models
-from tui_app.agent.instructions import system_instructions
 from tui_app.agent.models import ModelNotReady
 from tui_app.agent.shelf import ModelShelf
-from tui_app.agent.tools.toolset import build_toolset
-from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.encodings import TextCounter, encoding_name
 from tui_app.context.events import Record
 from tui_app.context.learnt import LearntModels
@@ -20,11 +17,12 @@ from tui_app.context.span import WHOLE, Span
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import ContextUsage
 from tui_app.context.window import resolve_window
+from tui_app.conversation.agents import build_workplace
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.request import Opening
-from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.standing_files import StandingFiles
+from tui_app.conversation.tooling import make_tooling
 from tui_app.session.places import open_store
 from tui_app.session.ports import SessionStore
 from tui_app.session.workspace import SessionFolder
@@ -98,10 +96,8 @@ async def inspect_session(opening: Opening) -> Inspection:
 async def _fix(opening: Opening, history: SessionHistory) -> str:
     """Tell the history what every request carries and how large the window is."""
     folder = SessionFolder(opening.paths.sessions_dir / history.session)
-    own = (folder.tool_outputs, folder.conversation_history)
-    tools = build_toolset(Workspace(opening.cwd, extra=own), SessionSearch(history.store, history.session))
-    definitions = [tool.tool_def for tool in tools.tools.values()]
-    carried = history.counter.carried(system_instructions(opening.cwd, *own), definitions)
+    workplace = build_workplace(opening, history, make_tooling(opening, history, folder))
+    carried = workplace.carried.tokens(history.counter)
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     try:
         model = await ModelShelf(opening.env, opening.settings.endpoints, limits).get(history.model)

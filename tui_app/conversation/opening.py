@@ -12,7 +12,6 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
 from tui_app.agent.shelf import ModelShelf
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.agent.turn import Manner
 from tui_app.context.compactor import Compactor
 from tui_app.context.encodings import TextCounter, encoding_name
 from tui_app.context.events import SessionStart
@@ -41,6 +40,7 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.standing_files import StandingFiles
 from tui_app.conversation.switching import ModelSwitch
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
+from tui_app.conversation.tooling import make_tooling
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SummaryWriters
 from tui_app.session.lock import Overtaken
@@ -189,15 +189,10 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     hooks = _hooks(opening, history)
     bus.listen(hooks.heard)
     compactor = _compactor(opening, policy, place, writers, hooks)
-    governed = Governed(
-        writers=writers,
-        compactor=compactor,
-        limits=limits,
-        provider_compaction=opening.settings.provider_compaction,
-        around=[ToolHooks(hooks), *telemetry.capabilities()],
-        manner=Manner(thinking=opening.settings.thinking, max_steps=opening.settings.max_steps),
-    )
-    runner, carried = build_runner(governed, opening.cwd, place.own)
+    tooling = make_tooling(opening, history, place.folder)
+    around = [ToolHooks(hooks), *telemetry.capabilities()]
+    governed = Governed(writers=writers, compactor=compactor, limits=limits, around=around)
+    runner, carried = build_runner(opening, governed, tooling, place.own)
     compactions = Compactions(history, compactor, runner)
     models = ModelSwitch(history, shelf, text, compactions, carried, place.recorded)
     remembering = remembering_of(opening, history, writers, bus)
@@ -210,6 +205,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         models=models,
         policies=PolicySwitch(history, compactions, opening.settings),
         hooks=hooks,
+        tooling=tooling,
         bus=bus,
     )
     memory = MemoryGuard(conversation, opening.settings.memory_limit_mb)

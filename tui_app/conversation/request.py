@@ -25,6 +25,12 @@ class Opening:
     """Overrides the policy chosen in the session, or the one that is set."""
     agent: str = ""
     """The person's own agent as ``module:attribute``; empty is ours."""
+    attended: bool = False
+    """Whether somebody can be asked before a tool changes something; else what asks is denied."""
+    allow: tuple[str, ...] = ()
+    """Rules given for this opening alone: what tools may do without being asked about."""
+    yes: bool = False
+    """Whether everything that asks goes ahead where nobody can be asked."""
     passing: bool = False
     """The model is for this opening alone: the session goes on with its own afterwards."""
 

@@ -133,6 +133,8 @@ class Rewind:
 
     to: int
     """Log number of the prompt."""
+    files: Literal["keep", "restore", "overwrite"] = "keep"
+    """Whether files that tools changed since are brought back, also over what others made of them."""
 
     @property
     def label(self) -> str:
@@ -170,6 +172,19 @@ class BringBack:
 
 
 @dataclass(frozen=True, slots=True)
+class RestoreFiles:
+    """Take back what a rewind did to files."""
+
+    restored: int
+    """Log number of that step."""
+
+    @property
+    def label(self) -> str:
+        """What the queue shows."""
+        return f"take back files of #{self.restored}"
+
+
+@dataclass(frozen=True, slots=True)
 class Clear:
     """Empty the agent view."""
 
@@ -204,9 +219,11 @@ class Switch:
         return f"/model {self.model}"
 
 
-Change = Restate | Restore | Pin | Relieve | Rewind | Clear | EditSummary | BringBack
+Change = Restate | Restore | Pin | Relieve | Clear | EditSummary | BringBack
 """What changes the view at once and asks no model."""
-Work = Prompt | Compact | Change | ChangePolicy | Switch
+Return = Rewind | RestoreFiles
+"""What goes back, perhaps with files."""
+Work = Prompt | Compact | Change | Return | ChangePolicy | Switch
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 EntryKind = Literal[
     "system", "user", "assistant", "tool", "compaction", "rewrite", "truncation", "model", "checkpoint",
-    "clear", "error", "notice", "hook", "memory",
+    "clear", "error", "notice", "hook", "memory", "approval", "files",
 ]  # fmt: skip
 EntryState = Literal["running", "ok", "failed", "cancelled", "discarded", "vetoed", "undone", "interrupted"]
 

@@ -1,8 +1,10 @@
 """What the rows of the context window's own events say: compactions, rewrites, requests that were cut."""
 
 from tui_app.context.events import (
+    ApprovalDecided,
     CompactionComplete,
     CompactionEdited,
+    FilesRestored,
     HookRan,
     MemoryConsolidated,
     MemoryInbox,
@@ -107,3 +109,25 @@ def consolidated_title(payload: MemoryConsolidated) -> str:
         return f"memory: the session could not be read: {payload.reason}"
     by = payload.model or "extraction"
     return f"memory: {payload.added} remembered, {payload.pruned} taken off, by {by}"
+
+
+def approval_title(payload: ApprovalDecided) -> str:
+    """What was decided about a call, by whom, and why, in one line."""
+    subject = " ".join(payload.subject.split())
+    said = {"allowed": "allowed", "denied": "denied", "cancelled": "not answered"}[payload.decision]
+    if payload.scope == "always":
+        said = f'allowed from now on by "{payload.rule}"'
+    elif payload.scope == "rule" and payload.rule:
+        said = f'{said} by the rule "{payload.rule}"'
+    elif payload.by == "person" and payload.decision == "allowed":
+        said = "allowed once"
+    why = f" · {' '.join(payload.reason.split())}" if payload.reason else ""
+    return f"{said}: {payload.tool} {subject[:60]}{why}"
+
+
+def files_title(payload: FilesRestored) -> str:
+    """How many files were brought back, and how many were not."""
+    count, left = len(payload.files), len(payload.skipped)
+    what = "taken back" if payload.undo else "restored"
+    title = f"{count} file{'' if count == 1 else 's'} {what}"
+    return f"{title}, {left} left alone" if left else title

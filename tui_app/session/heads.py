@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from tui_app.context.events import (
+    ApprovalDecided,
     AssistantMessage,
     CheckpointCreated,
     CompactionAcknowledged,
@@ -16,6 +17,7 @@ from tui_app.context.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    FilesRestored,
     HookRan,
     MemoryAdded,
     MemoryConsolidated,
@@ -36,9 +38,11 @@ from tui_app.context.events import (
 )
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.session.head_titles import (
+    approval_title,
     compaction_title,
     consolidated_title,
     edit_title,
+    files_title,
     hook_title,
     inbox_title,
     pruned_title,
@@ -125,6 +129,7 @@ def head_of(seq: int, time: float, payload: Payload) -> Head:
         _conversation(base, payload)
         or _compactions(base, payload)
         or _memory(base, payload)
+        or _tools(base, payload)
         or _others(base, payload)
         or base
     )
@@ -206,6 +211,21 @@ def _memory(base: Head, payload: Payload) -> Head | None:
         case MemoryConsolidated():
             state = "" if payload.outcome == "success" else "failed"
             return _with(base, title=first_line(consolidated_title(payload)), state=state)
+        case _:
+            return None
+
+
+def _tools(base: Head, payload: Payload) -> Head | None:
+    match payload:
+        case ApprovalDecided():
+            quiet = payload.by == "rule" and payload.decision == "allowed"
+            title = first_line(approval_title(payload))
+            ids = (payload.tool_call_id,)
+            return _with(base, title=title, ids=ids, state="quiet" if quiet else payload.decision)
+        case FilesRestored():
+            return _with(
+                base, title=files_title(payload), ref=payload.to, state="undo" if payload.undo else ""
+            )
         case _:
             return None
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from tui_app.context.events import (
     REWRITES,
+    ApprovalDecided,
     AssistantMessage,
     CheckpointCreated,
     CompactionComplete,
@@ -12,6 +13,7 @@ from tui_app.context.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    FilesRestored,
     HookRan,
     MemoryAdded,
     MemoryConsolidated,
@@ -51,6 +53,8 @@ _KINDS: dict[str, EntryKind] = {
     MemoryAdded.TYPE: "memory",
     MemoryPruned.TYPE: "memory",
     MemoryConsolidated.TYPE: "memory",
+    ApprovalDecided.TYPE: "approval",
+    FilesRestored.TYPE: "files",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "compaction", "rewrite"})
@@ -65,6 +69,7 @@ _COMPACTION_STATES: dict[str, EntryState] = {
     "vetoed": "vetoed",
 }
 _RESULT_STATES: dict[str, EntryState] = {"success": "ok", "interrupted": "interrupted"}
+_APPROVAL_STATES: dict[str, EntryState] = {"denied": "vetoed", "cancelled": "cancelled"}
 _HOOK_STATES: dict[str, EntryState] = {
     "failed": "failed",
     "timeout": "failed",
@@ -98,9 +103,9 @@ class UserView:
                 return self._restate(head.ref, "failed")
             case ToolResult.TYPE:
                 return self._result(head)
-            case CompactionUndone.TYPE:
-                return self._restate(head.ref, "undone")
-            case RewriteUndone.TYPE:
+            case FilesRestored.TYPE if head.state == "undo":
+                return (*self._restate(head.ref, "undone"), *self._started(head))
+            case CompactionUndone.TYPE | RewriteUndone.TYPE:
                 return self._restate(head.ref, "undone")
             case CompactionRedone.TYPE:
                 return self._restate(head.ref, "ok")
@@ -181,6 +186,8 @@ def entry_of(head: Head) -> Entry | None:
             state = "failed"
         case "memory":
             state = "failed" if head.state == "failed" else "ok"
+        case "approval":
+            state = _APPROVAL_STATES.get(head.state, "ok")
         case "hook":
             state = _HOOK_STATES.get(head.state, "ok")
         case "assistant" if head.state == "interrupted":
@@ -197,7 +204,9 @@ def entry_of(head: Head) -> Entry | None:
 
 
 def _went_quietly(head: Head) -> bool:
-    """Whether a hook left nothing to say: it printed nothing, or what it vetoed has a row that says so."""
+    """Whether there is nothing to say: a rule allowed a call, or a hook printed nothing or has its row."""
+    if head.type == ApprovalDecided.TYPE:
+        return head.state == "quiet"
     return head.type == HookRan.TYPE and (head.state == "vetoed" or (head.state == "ok" and not head.chars))
 
 

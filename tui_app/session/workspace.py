@@ -48,6 +48,11 @@ class SessionFolder:
         return self.path / "conversation_history"
 
     @property
+    def kept_files(self) -> Path:
+        """What files of the workspace held before tools changed them."""
+        return self.path / "kept_files"
+
+    @property
     def workspace_file(self) -> Path:
         """Counts the checkpoints and names the latest."""
         return self.path / "workspace.yaml"

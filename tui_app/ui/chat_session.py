@@ -9,7 +9,15 @@ from textual.worker import get_current_worker
 
 from tui_app.context.events import MemoryPressure, Record, SessionRewind, UserMessage
 from tui_app.context.span import Span
-from tui_app.conversation.work import Compact, Prompt, Restate, Restore, Work, asked_compaction
+from tui_app.conversation.work import (
+    Compact,
+    Prompt,
+    Restate,
+    Restore,
+    RestoreFiles,
+    Work,
+    asked_compaction,
+)
 from tui_app.session.entries import Entry
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import heads_after, load_preview
@@ -245,7 +253,9 @@ class ChatSession:
 
     def undo(self, entry: Entry) -> None:
         """Take back the compaction or the rewrite that a row stands for."""
-        if entry.kind == "rewrite":
+        if entry.kind == "files":
+            self.submit(RestoreFiles(entry.seq))
+        elif entry.kind == "rewrite":
             self.submit(Restore(entry.seq))
         else:
             self.restate(undo=True, compaction=entry.seq)

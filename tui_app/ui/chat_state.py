@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 from tui_app.context.events import (
+    ApprovalDecided,
+    ApprovalRequested,
     AssistantDelta,
     AssistantMessage,
     CompactionAwaited,
@@ -26,6 +28,7 @@ from tui_app.context.events import (
     SessionRewind,
     SessionStart,
     ToolCall,
+    ToolOutput,
     ToolResult,
     TurnEnd,
     TurnRetry,
@@ -34,17 +37,17 @@ from tui_app.context.events import (
 )
 from tui_app.context.usage import ContextUsage
 from tui_app.session.head_titles import hook_title, pressure_text
+from tui_app.ui.compaction_outcome import REASON_CELLS, outcome_text
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.status import Status
 
-_REASON_CELLS = 40
-"""A longer reason is cut in the row, so that its end is seen at 80 columns; the notices have it whole."""
-CANCELLED = "Compaction cancelled. Nothing changed."
 OTHERWISE = "else compaction is tried again; ctrl+g compacts now."
 """What a stopped compaction leads to where the row, which says the rest, has no room for it."""
 PROPOSED = "The summary waits for your review. Nothing has changed yet."
 STOPPED = Status(kind="message", text="Stopped. Nothing is lost.")
+ASKING = "A tool waits for your answer."
+_OUTPUT_CHARS = 4_000
 NOTICES = 200
 """So many of the newest notices are kept."""
 
@@ -76,6 +79,10 @@ class ChatState:
     """Whether a compaction runs that the person waits for."""
     reviewing: bool = False
     """Whether a summary waits for a decision."""
+    question: ApprovalRequested | None = None
+    """What a tool asks; None when none does."""
+    output: str = ""
+    """The end of what the running command has printed."""
     stopped: Status | None = None
     """What the row says when a turn ends whose compaction was stopped; None where none was."""
 
@@ -95,6 +102,7 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
     """
     return (
         _turn(state, payload, now)
+        or _tool(state, payload, now)
         or _compaction(state, payload, now)
         or _rewritten(state, payload)
         or _changed(state, payload)
@@ -133,14 +141,30 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return replace(state, streamed=streamed, unlogged=unlogged, status=status)
         case ToolCall(name=name):
             status = Status(kind="tool", text=one_line(name, 40), started=now)
-            return replace(state, status=_unless_compacting(state, status))
+            return replace(state, status=_unless_compacting(state, status), output="")
         case ToolResult() if state.turn:
-            return replace(state, status=_unless_compacting(state, _waiting(state)))
+            return replace(state, status=_unless_compacting(state, _waiting(state)), output="")
         case AssistantMessage(cost_usd=cost):
             return replace(state, spent=_added(state.spent, cost), unlogged=0)
         case TurnEnd(outcome=outcome):
             status = (state.stopped or STOPPED) if outcome == "cancelled" else _after(state, outcome)
-            return replace(state, turn=False, unlogged=0, status=_unless_compacting(state, status))
+            status = _unless_compacting(state, status)
+            return replace(state, turn=False, unlogged=0, status=status, question=None, output="")
+        case _:
+            return None
+
+
+def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
+    """What a tool asks and prints."""
+    match payload:
+        case ApprovalRequested():
+            return replace(state, question=payload, status=Status(kind="message", text=ASKING))
+        case ApprovalDecided(id=id) if state.question is not None and state.question.id == id:
+            runs = Status(kind="tool", text=one_line(payload.tool, 40), started=now)
+            status = runs if payload.decision == "allowed" else _waiting(state)
+            return replace(state, question=None, status=_unless_compacting(state, status))
+        case ToolOutput(text=text):
+            return replace(state, output=(state.output + text)[-_OUTPUT_CHARS:])
         case _:
             return None
 
@@ -203,7 +227,7 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
 
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     state = replace(state, spent=_added(state.spent, done.cost_usd or None))
-    text, notes = _outcome(done)
+    text, notes = outcome_text(done)
     outcome = Status(kind="message", text=text, notes=notes)
     if done.outcome in ("failed", "discarded", "vetoed"):
         state = noting(state, f"{text} {done.reason}." if done.reason else text)
@@ -214,33 +238,13 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     return replace(state, status=_waiting(state) if state.turn else status)
 
 
-def _outcome(done: CompactionComplete) -> tuple[str, tuple[str, ...]]:
-    """What the row says of an ended compaction, and what can be done next."""
-    reason = one_line(done.reason, _REASON_CELLS)
-    match done.outcome:
-        case "success":
-            sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
-            return f"Compacted {sizes}", ("/undo takes it back", "ctrl+o shows the summary")
-        case "cancelled" if done.reason:
-            return f"Compaction cancelled; {done.reason}", ("ctrl+g compacts",)
-        case "cancelled":
-            return CANCELLED, ()
-        case "discarded":
-            return f"Compaction discarded: {reason}. Nothing changed.", ("f2 details",)
-        case "vetoed":
-            return f"Compaction vetoed: {reason}. Nothing changed.", ("f2 details", "ctrl+g compacts")
-        case _:
-            text = f"Compaction failed: {reason}. Nothing changed."
-            return text, ("f2 details", "ctrl+g tries again")
-
-
 def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
     """What is said once the view was rewritten by hand."""
     match payload:
         case CompactionUndone(tokens_after=after):
             return saying(state, f"Undone: the history is back, ~{tokens(after)} · /redo applies it again")
         case CompactionEdited(fact=fact, tokens_after=after):
-            what = f"Brought back: {one_line(fact, _REASON_CELLS)}" if fact else "Summary edited"
+            what = f"Brought back: {one_line(fact, REASON_CELLS)}" if fact else "Summary edited"
             return saying(state, f"{what}, ~{tokens(after)} · u on its row takes it back")
         case CompactionRedone(tokens_after=after):
             return saying(state, f"Applied again: ~{tokens(after)} · /undo takes it back")

@@ -39,6 +39,7 @@ class CommandId(Enum):
     IMPORT = auto()
     EDITOR = auto()
     CHECKPOINTS = auto()
+    APPROVALS = auto()
     SETTINGS = auto()
     THEME = auto()
     HELP = auto()
@@ -123,6 +124,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
         id=CommandId.EDITOR, name="editor", argument="[text]", summary="Write the prompt in $EDITOR"
     ),
     SlashCommand(id=CommandId.CHECKPOINTS, name="session checkpoints", summary="List the checkpoint files"),
+    SlashCommand(id=CommandId.APPROVALS, name="approvals", summary="What tools may do, and what was decided"),
     SlashCommand(
         id=CommandId.SETTINGS, name="settings", argument="[words]",
         summary="Show and change settings and keys",

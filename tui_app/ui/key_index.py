@@ -7,6 +7,7 @@ from textual.dom import DOMNode
 
 from tui_app.ui.commands import COMMANDS, SlashCommand
 from tui_app.ui.keys import Scope, in_force, key_labels
+from tui_app.ui.screens.approvals import ApprovalsScreen
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.context import ContextScreen
@@ -23,6 +24,7 @@ from tui_app.ui.screens.review import ReviewScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.settings import SettingsScreen
 from tui_app.ui.screens.summary_editor import SummaryEditor
+from tui_app.ui.widgets.approval_box import ApprovalBox
 from tui_app.ui.widgets.find_row import FindRow
 from tui_app.ui.widgets.ledger_list import LedgerList
 from tui_app.ui.widgets.long_text import LongText
@@ -45,6 +47,7 @@ _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in sessions", SessionsScreen),
     ("in memory", MemoryScreen),
     ("in settings", SettingsScreen),
+    ("in approvals", ApprovalsScreen),
     ("in help", HelpScreen),
     ("in details", DetailsScreen),
     ("in a message", MessageScreen),
@@ -52,6 +55,7 @@ _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("while finding", FindRow.Words),
     ("in the pins", PinsScreen),
     ("in earlier prompts", PromptsScreen),
+    ("on a tool's question", ApprovalBox),
     ("on what waits", QueueView),
     ("in the queue", QueueScreen),
     ("in the context", ContextScreen),

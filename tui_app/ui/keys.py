@@ -112,6 +112,7 @@ KEYS: tuple[KeyBinding, ...] = (
         id="chat.find", key="ctrl+f", action="find", description="Find in the conversation",
         tooltip="Looks through everything, long tool outputs too.", label="ctrl+f", scope="pane",
     ),
+    _pane("answer", "f12", "Answer a tool", "Go to the question of a tool that wants to change something."),
     _pane("page_up", "pageup", "Scroll up a page", "Typing goes on.", "pgup"),
     _pane("page_down", "pagedown", "Scroll down a page", "Typing goes on.", "pgdn"),
     _pane("top", "ctrl+home", "Scroll to the start", "Go to the first message."),

@@ -71,6 +71,7 @@ class Launch:
             model=self.model if asked_here else "",
             policy=self.policy if asked_here else "",
             agent=self.agent,
+            attended=True,
         )
 
 

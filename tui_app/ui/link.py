@@ -13,7 +13,11 @@ from tui_app.session.lock import SessionLocked
 from tui_app.settings import ReviewMode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_app.conversation.approvals import Decision
     from tui_app.conversation.opening import OpenSession
+    from tui_app.settings_approvals import ApprovalRule
 
 T = TypeVar("T")
 GATHER_S = 1 / 40
@@ -144,6 +148,15 @@ class Link:
     def refocus(self, job: str, focus: str) -> None:
         """Have the summary a job has proposed written once more, keeping something else above all."""
         self._engine.tell(lambda opened: opened.conversation.refocus(job, focus))
+
+    def answer(self, id: str, decision: "Decision") -> None:
+        """Answer what a tool asks."""
+        self._engine.tell(lambda opened: opened.conversation.tooling.approvals.decide(id, decision))
+
+    def use_rules(self, rules: "Sequence[ApprovalRule]") -> None:
+        """Put other rules about tools into force."""
+        if self._ready:
+            self._engine.tell(lambda opened: opened.conversation.tooling.approvals.use(rules))
 
     def resume_queue(self) -> None:
         """Go on with what waits after a cancelled turn."""

@@ -162,5 +162,5 @@ def _is_reviewed(event: CompactionStart | CompactionProgress | CompactionPropose
 
 
 def _is_said(entry: Entry) -> bool:
-    """Whether a row belongs in the transcript; checkpoints stand in the timeline only."""
-    return entry.kind != "checkpoint"
+    """Whether a row belongs in the transcript; checkpoints and approvals stand in the timeline only."""
+    return entry.kind not in ("checkpoint", "approval")

@@ -87,4 +87,4 @@ class SettingsDesk:
             pane.set_class(settings.timeline, "-timeline")
         if settings.keymap != before.keymap:
             app.set_keymap(dict(settings.keymap))
-            pane.query_one(HintRow).hints = footer_hints(settings.keymap)
+            pane.query_one("#hints", HintRow).hints = footer_hints(settings.keymap)

@@ -8,7 +8,7 @@ from tests.servers.behaviours import Empty, HangBeforeHeaders, HangMidStream, Te
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.ui.chat_state import CANCELLED
+from tui_app.ui.compaction_outcome import CANCELLED
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.details import DetailsScreen
 

@@ -127,7 +127,8 @@ def _fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same session ids, models and instructions in every run."""
     numbers = count(0x885C8680)
     # They name folders of this run, and the gauge counts them.
-    monkeypatch.setattr(agents, "system_instructions", lambda *_: "Answer questions about these files.")
+    told = "Answer questions about these files."
+    monkeypatch.setattr(agents, "system_instructions", lambda *_, **__: told)
     monkeypatch.setattr(secrets, "token_hex", lambda _size: f"{next(numbers):08x}")
 
     async def list_models(**_: object) -> list[ModelChoice]:

@@ -46,6 +46,8 @@ def _body(question: Question, turn: Turn) -> str:
     match question.kind:
         case "list" | "find":
             return _listing(turn)
+        case "run" | "write":
+            return _done(turn)
         case "read":
             return _page(turn) or _nothing(question, turn)
         case "overview":
@@ -58,6 +60,15 @@ def _body(question: Question, turn: Turn) -> str:
                 parts = [_heads(turn) or _nothing(question, turn)]
             missing = _trouble(found for found in turn.found if found.arg("path") in question.files)
             return "\n\n".join(part for part in (missing, *parts) if part)
+
+
+def _done(turn: Turn) -> str:
+    """What came of an order, in the tool's own words."""
+    if not turn.found:
+        return _NOT_HERE
+    rows = turn.found[-1].text.splitlines()
+    more = f"\n\n{len(rows) - _LIST_ROWS:,} more rows are in the tool's result." if rows[_LIST_ROWS:] else ""
+    return _fenced([row[:_QUOTE_CHARS] for row in rows[:_LIST_ROWS]]) + more
 
 
 def _listing(turn: Turn) -> str:
@@ -158,6 +169,7 @@ def _history(turn: Turn) -> str:
     return f"From this conversation:\n\n{_fenced(rows)}" if rows else ""
 
 
+_NOT_HERE = "I have no tool for that here: in read-only mode nothing is written or run."
 _NO_TOOLS = "None of my tools for this is available here, so I could not look."
 
 

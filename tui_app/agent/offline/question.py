@@ -6,7 +6,7 @@ from typing import Literal
 
 from tui_app.agent.offline.words import STOP_WORDS
 
-Kind = Literal["list", "read", "find", "grep", "overview", "conversation", "general"]
+Kind = Literal["list", "read", "find", "grep", "overview", "conversation", "general", "run", "write"]
 
 MAX_TERMS = 5
 _READ_CHARS = 4_000
@@ -35,6 +35,9 @@ _FIND = re.compile(
     r"(?:find|glob|list)(?: all)?(?: the)?(?: files)? ?(?P<pattern>\S*[*?]\S*)(?: files)?", re.I
 )
 _GREP = re.compile(r"(?:grep|rg|search for|look for) (?P<pattern>.+)", re.IGNORECASE)
+_ORDER_CHARS = 8_000
+_RUN = re.compile(r"run:[ \t]*(?P<command>[^\n]+)", re.IGNORECASE)
+_WRITE = re.compile(r"write[ \t]+(?P<path>[^\s:]+):\s*(?P<text>\S.*)", re.IGNORECASE | re.DOTALL)
 _OVERVIEW = re.compile(
     r"\b(?:what (?:does|do|is|are)|describe|explain|summari[sz]e|overview of|about|purpose of)\b"
     r"[^.?!\n]{0,40}\b(?:project|repo|repository|codebase|code base|folder|directory|workspace|program|app)\b"
@@ -74,6 +77,9 @@ class Question:
 
 def understand(prompt: str) -> Question:
     """Sort a prompt into a kind and take from it what its kind needs."""
+    order = _order(prompt)
+    if order is not None:
+        return order
     command = _polite(prompt)
     direct = _command(command) if len(command) <= _COMMAND_CHARS and "\n" not in command else None
     if direct is not None:
@@ -93,6 +99,16 @@ def term_pattern(term: str) -> str:
     """A regular expression for a term that also meets its other word forms."""
     escaped = re.escape(_stem(term)).replace(r"\-", "-").replace(r"\ ", " ")
     return rf"\b{escaped}\b" if len(term) <= 3 else escaped
+
+
+def _order(prompt: str) -> Question | None:
+    """An order to run or write something, which must be put in just this form: nothing is read into prose."""
+    text = prompt.strip()
+    if len(text) <= _ORDER_CHARS and (run := _RUN.fullmatch(text)):
+        return Question("run", pattern=run["command"].strip())
+    if len(text) <= _ORDER_CHARS and (write := _WRITE.fullmatch(text)):
+        return Question("write", path=write["path"].strip("`'\""), pattern=f"{write['text'].strip()}\n")
+    return None
 
 
 def _command(text: str) -> Question | None:

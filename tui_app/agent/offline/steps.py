@@ -76,6 +76,8 @@ def _planned(question: Question, turn: Turn) -> list[Step]:
             return _once(
                 turn, Step("grep", {"pattern": question.pattern, "ignore_case": True, "limit": _HITS})
             )
+        case "run" | "write":
+            return _once(turn, _ordered(question))
         case "read":
             return _reading(question, turn)
         case "overview":
@@ -84,6 +86,13 @@ def _planned(question: Question, turn: Turn) -> list[Step]:
             return _conversation(question, turn)
         case "general":
             return _general(question, turn)
+
+
+def _ordered(question: Question) -> Step:
+    """The one call that an order asks for."""
+    if question.kind == "run":
+        return Step("run_command", {"command": question.pattern})
+    return Step("write_file", {"path": question.path, "content": question.pattern})
 
 
 def _once(turn: Turn, step: Step) -> list[Step]:

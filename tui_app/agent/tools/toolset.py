@@ -1,7 +1,7 @@
 """The tools as the model sees them: short descriptions, text results, errors it can act on."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,11 +81,19 @@ class ReadTools:
         return search_history(self.history, query, limit)
 
 
-def build_toolset(ws: Workspace, search: HistorySearch) -> FunctionToolset[object]:
-    """Build the read-only tools over a workspace and a conversation."""
+def build_toolset(
+    ws: Workspace, search: HistorySearch, working: Sequence[Callable[..., Any]] = ()
+) -> FunctionToolset[object]:
+    """Build the read-only tools over a workspace and a conversation.
+
+    Args:
+        ws: What may be read.
+        search: The conversation.
+        working: Further tools, which ask for themselves before they change anything.
+    """
     tools = ReadTools(ws, search)
     return FunctionToolset(
-        [tools.read_file, tools.ls, tools.glob, tools.grep, tools.search_history],
+        [tools.read_file, tools.ls, tools.glob, tools.grep, tools.search_history, *working],
         max_retries=MAX_RETRIES,
         docstring_format="google",
     )

@@ -25,11 +25,13 @@ class Workspace:
         root: The folder the person opened.
         extra: Further folders that may be read, such as the session's ``tool_outputs``. They need not exist
             yet, and are reached by absolute path, or as ``NAME/...`` unless the root has such an entry.
+        closed: Folders in which nothing is written even where they are in the root: the program's own.
     """
 
-    def __init__(self, root: Path, extra: Sequence[Path] = ()) -> None:
+    def __init__(self, root: Path, extra: Sequence[Path] = (), closed: Sequence[Path] = ()) -> None:
         self.root = root.resolve()
         self._extra = tuple(folder.resolve() for folder in extra)
+        self._closed = tuple(folder.resolve() for folder in closed)
 
     def resolve(self, path: str) -> Path:
         """Return the real path behind ``path``; it need not exist.
@@ -47,6 +49,22 @@ class Workspace:
             raise OutsideWorkspace(
                 f"{path!r:.200} is outside the workspace; give a path relative to it, such as '.'."
             )
+        return real
+
+    def writable(self, path: str) -> Path:
+        """Return the real path behind ``path`` if a file may be written there; it need not exist.
+
+        Raises:
+            OutsideWorkspace: if it is not inside the root, or in a folder of the program's own.
+            ToolProblem: if it is no usable path at all, or a folder.
+        """
+        if not path.strip() or path.endswith("/"):
+            raise ToolProblem("The path names no file; give one relative to the workspace.")
+        real = self.resolve(path)
+        if not real.is_relative_to(self.root) or any(real.is_relative_to(each) for each in self._closed):
+            raise OutsideWorkspace(f"{path!r:.200} may be read at most; write inside the workspace.")
+        if real == self.root or (_mode(real) is not None and real.is_dir()):
+            raise ToolProblem(f"{path!r:.200} is a folder; name a file.")
         return real
 
     def display(self, path: Path) -> str:

@@ -5,6 +5,17 @@ A payload says what happened; a :class:`Record` adds when and where it stands in
 pydantic-ai, so a resumed session can be painted before the agent side is loaded.
 """
 
+from tui_app.context.events.approvals import (
+    ApprovalDecided,
+    ApprovalDecision,
+    ApprovalRequested,
+    ApprovalScope,
+    DecidedBy,
+    FileChanged,
+    FilesRestored,
+    RestoredFile,
+    ToolOutput,
+)
 from tui_app.context.events.base import ErrorKind, FactState, Outcome, Payload, Trigger
 from tui_app.context.events.compaction import (
     CompactionAcknowledged,
@@ -73,6 +84,10 @@ __all__ = [
     "PAYLOADS",
     "REWRITES",
     "SCHEMA_VERSION",
+    "ApprovalDecided",
+    "ApprovalDecision",
+    "ApprovalRequested",
+    "ApprovalScope",
     "AssistantDelta",
     "AssistantMessage",
     "CheckpointCreated",
@@ -85,10 +100,13 @@ __all__ = [
     "CompactionRedone",
     "CompactionStart",
     "CompactionUndone",
+    "DecidedBy",
     "Error",
     "ErrorKind",
     "Fact",
     "FactState",
+    "FileChanged",
+    "FilesRestored",
     "GaugeChanged",
     "HookName",
     "HookOutcome",
@@ -106,6 +124,7 @@ __all__ = [
     "PolicyChange",
     "QueueChanged",
     "Record",
+    "RestoredFile",
     "RewriteUndone",
     "Rewritten",
     "SessionClear",
@@ -117,6 +136,7 @@ __all__ = [
     "ToolCall",
     "ToolNormalised",
     "ToolOffloaded",
+    "ToolOutput",
     "ToolPointers",
     "ToolResult",
     "ToolTrimmed",

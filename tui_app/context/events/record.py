@@ -3,6 +3,14 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from tui_app.context.events.approvals import (
+    ApprovalDecided,
+    ApprovalRequested,
+    FileChanged,
+    FilesRestored,
+    RestoredFile,
+    ToolOutput,
+)
 from tui_app.context.events.base import Payload
 from tui_app.context.events.compaction import (
     CompactionAcknowledged,
@@ -58,6 +66,9 @@ PAYLOADS: tuple[type[Payload], ...] = (
     ToolCall,
     ToolResult,
     MessagePinned,
+    ApprovalDecided,
+    FileChanged,
+    FilesRestored,
     UsageInfo,
     Truncation,
     CompactionStart,
@@ -89,6 +100,8 @@ PAYLOADS: tuple[type[Payload], ...] = (
     GaugeChanged,
     MemoryPressure,
     Notice,
+    ApprovalRequested,
+    ToolOutput,
     *REWRITES,
     RewriteUndone,
 )
@@ -140,13 +153,15 @@ def payload_from_json(kind: str, data: dict[str, Any]) -> Payload:
         usage = {name: value for name, value in data.items() if name not in _USAGE_OWN}
         return UsageInfo(usage=usage, **{name: data.get(name) for name in _USAGE_OWN})
     known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-    for name in ("call_ids", "attachments", "prompts"):
+    for name in ("call_ids", "attachments", "prompts", "skipped"):
         if name in known:
             known[name] = tuple(known[name])
     if "removed" in known:
         known["removed"] = tuple((int(a), int(b)) for a, b in known["removed"])
     if "facts" in known:
         known["facts"] = tuple(Fact(**fact) for fact in known["facts"])
+    if "files" in known:
+        known["files"] = tuple(RestoredFile(**file) for file in known["files"])
     if "changes" in known:
         known["changes"] = tuple(Rewritten(**change) for change in known["changes"])
     return cls(**known)

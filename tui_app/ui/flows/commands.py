@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tui_app.conversation.work import Clear
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
+from tui_app.ui.flows.approvals import show_approvals
 from tui_app.ui.flows.context import show_checkpoints, show_context, show_history, show_status
 from tui_app.ui.flows.editor import edit_outside
 from tui_app.ui.flows.files import export_session
@@ -41,7 +42,7 @@ async def run_command(app: "PlimsollApp", session: ChatSession, command: Command
             session.restate(undo=command is CommandId.UNDO)
         case CommandId.CLEAR | CommandId.REWIND:
             await _go_back(app, session, command, argument)
-        case CommandId.MODEL | CommandId.POLICY | CommandId.SETTINGS | CommandId.THEME:
+        case CommandId.MODEL | CommandId.POLICY | CommandId.SETTINGS | CommandId.THEME | CommandId.APPROVALS:
             await _configure(app, session, command, argument)
         case CommandId.FORK:
             session.leaving = await fork(app, session, argument)
@@ -62,6 +63,8 @@ async def _configure(app: "PlimsollApp", session: ChatSession, command: CommandI
             change_policy(session, argument)
         case CommandId.POLICY:
             await show_policies(app, session)
+        case CommandId.APPROVALS:
+            await show_approvals(app, session)
         case CommandId.SETTINGS:
             await show_settings(app, argument)
         case CommandId.THEME:

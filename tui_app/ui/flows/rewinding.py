@@ -1,6 +1,7 @@
 """Going back to before an earlier prompt."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
@@ -8,6 +9,11 @@ from tui_app.conversation.work import Rewind
 from tui_app.session.rewinding import RewindPoint, rewind_points, tokens_after_rewind
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.screens.rewind import PromptPicker, leaving_words
+from tui_app.ui.screens.rewind_files import RewindFiles, Way
+
+if TYPE_CHECKING:
+    from tui_app.conversation.file_keeping import FileOutlook
+    from tui_app.conversation.opening import OpenSession
 
 NOTHING = "Nothing to rewind: the context holds no earlier prompt."
 
@@ -15,7 +21,7 @@ NOTHING = "Nothing to rewind: the context holds no earlier prompt."
 async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
     """Go back to a prompt: the one with a log number, or one that the person chooses."""
     if argument:
-        rewind_to(session, argument)
+        await rewind_to(app, session, argument)
         return
     points = rewind_points(session.presenter.agent_view)
     if not points:
@@ -31,13 +37,33 @@ async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
 
     chosen = await app.push_screen_wait(PromptPicker(points, "Rewind to before", "rewind", explained))
     if chosen is not None:
-        session.submit(Rewind(chosen))
+        await _submit(app, session, chosen)
 
 
-def rewind_to(session: ChatSession, argument: str) -> None:
+async def rewind_to(app: App[Any], session: ChatSession, argument: str) -> None:
     """Go back to the prompt with a log number, written ``#12`` or ``12``."""
     number = argument.strip().removeprefix("#")
     if number.isascii() and number.isdigit():
-        session.submit(Rewind(int(number)))
+        await _submit(app, session, int(number))
     else:
         session.say("/rewind takes the number of a prompt, as in /rewind #12; alone it lists them.")
+
+
+async def _submit(app: App[Any], session: ChatSession, to: int) -> None:
+    """Ask whether files that tools changed since go back as well, and go back."""
+    files = await _changed_files(session, to)
+    way: Way | None = "keep"
+    if any(file.fate != "same" for file in files):
+        way = await app.push_screen_wait(RewindFiles(files))
+    if way is not None:
+        session.submit(Rewind(to, way))
+
+
+async def _changed_files(session: ChatSession, to: int) -> "Sequence[FileOutlook]":
+    if session.read_only or not session.link.ready:
+        return ()
+
+    async def look(opened: "OpenSession") -> "Sequence[FileOutlook]":
+        return await opened.conversation.tooling.files.outlook(to)
+
+    return await session.link.ask(look)

@@ -19,6 +19,7 @@ from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch
+from tui_app.ui.widgets.approval_box import ApprovalBox
 from tui_app.ui.widgets.chat_pane import HIGH, LEAST, WIDE, ChatPane
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.prompt import PromptEditor
@@ -130,6 +131,7 @@ class ChatScreen(Screen[None]):
     @on(QueueView.Opened)
     @on(ChatPane.ReviewWanted)
     @on(ChatPane.ReviewOver)
+    @on(ApprovalBox.Answered)
     def obey(self, event: Message) -> None:
         """Do what a key or a click in a widget asks for, or what has to be asked."""
         from tui_app.ui.flows.review import close_review, review
@@ -147,6 +149,8 @@ class ChatScreen(Screen[None]):
                 self.run(CommandId.QUIT)
             case ChatPane.ReviewWanted(event=about):
                 review(self.app, self.session, about)
+            case ApprovalBox.Answered(id=id, decision=decision):
+                self.session.link.answer(id, decision)
             case ChatPane.ReviewOver(job=job):
                 close_review(self.app, job)
 

@@ -31,7 +31,20 @@ BODY_CHARS = 300_000
 _TITLE_CELLS = 400
 _INDENT = 4
 _ROW_KINDS = frozenset(
-    {"tool", "system", "hook", "memory", "rewrite", "truncation", "model", "checkpoint", "clear", "notice"}
+    {
+        "tool",
+        "system",
+        "hook",
+        "memory",
+        "rewrite",
+        "truncation",
+        "model",
+        "checkpoint",
+        "clear",
+        "notice",
+        "approval",
+        "files",
+    }
 )
 _FOLDED_KINDS = frozenset({"tool", "system", "hook", "memory"})
 _STATE_WORDS: dict[EntryState, str] = {
@@ -133,7 +146,7 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> I
             yield from _compaction(entry, wording)
         case "error":
             yield from _error(entry, body, wording)
-        case "rewrite" | "truncation" | "model" | "checkpoint" | "clear" | "notice":
+        case "rewrite" | "truncation" | "model" | "checkpoint" | "clear" | "notice" | "approval" | "files":
             yield _row(entry, wording)
         case _:
             assert_never(entry.kind)
@@ -259,6 +272,8 @@ def _row(entry: Entry, wording: Wording) -> Piece:
     title = one_line(entry.title, _TITLE_CELLS)
     if entry.kind == "clear" and not title:
         title = "Conversation cleared. The model starts afresh; nothing above is lost."
+    if entry.kind == "files" and not title.split(",")[0].endswith("taken back"):
+        title += " · taken back" if entry.state == "undone" else " · u takes it back"
     if entry.kind == "rewrite":
         title += " · taken back" if entry.state == "undone" else " · u takes it back"
     return TextPiece(title, Tone.DIM, sign=signs.get(entry.kind, glyphs.separator))

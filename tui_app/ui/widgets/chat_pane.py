@@ -17,13 +17,16 @@ from tui_app.settings import Settings
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.keys import MARK_HINTS, Hint, as_bindings, footer_hints
 from tui_app.ui.late_bodies import LateBodies
+from tui_app.ui.widgets.approval_box import ApprovalBox
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.header import ChatHeader
 from tui_app.ui.widgets.hints import HintRow
+from tui_app.ui.widgets.output_tail import OutputTail
 from tui_app.ui.widgets.prompt import PromptEditor
 from tui_app.ui.widgets.prompt_row import PromptRow
 from tui_app.ui.widgets.queue_view import QueueView
 from tui_app.ui.widgets.status import StatusRow
+from tui_app.ui.widgets.stray_keys import QUIET_S
 from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
 
@@ -91,6 +94,8 @@ class ChatPane(Vertical):
             yield self.transcript
             yield self.timeline
         yield Static(id="first-run", markup=False)
+        yield OutputTail(id="output", markup=False)
+        yield ApprovalBox(id="approval")
         yield QueueView(id="queue")
         yield StatusRow(id="status")
         yield self.prompt
@@ -103,7 +108,13 @@ class ChatPane(Vertical):
         """Set what never changes, and focus the prompt."""
         self.app.set_class(self._settings.plain, "-plain")
         gauge = self.query_one(ContextGauge)
-        for widget in (gauge, *self.query(ChatHeader), *self.query(StatusRow), *self.query(HintRow)):
+        for widget in (
+            gauge,
+            *self.query(ChatHeader),
+            *self.query(StatusRow),
+            *self.query(HintRow),
+            *self.query(ApprovalBox),
+        ):
             widget.glyphs = self.glyphs
         self.watch(self.prompt, "count", self._show_pending, init=False)
         self.prompt.editor.focus()
@@ -122,8 +133,30 @@ class ChatPane(Vertical):
         queue.prompts, queue.paused, queue.steerable = state.queue, state.paused, state.turn
         self.query_one(StatusRow).status = state.status
         self._explain_escape()
-        self.query_one(HintRow).notices = len(state.notices)
+        self.query_one("#hints", HintRow).notices = len(state.notices)
+        self.query_one(OutputTail).output = state.output
+        self._show_question(state)
         self._name_timeline()
+
+    def _show_question(self, state: "ChatState") -> None:
+        """Show what a tool asks; the keys go to it where nobody is writing, and back when it is answered."""
+        box = self.query_one(ApprovalBox)
+        before, was_there = box.question, box.has_focus or box.has_focus_within
+        box.question = state.question
+        if state.question is None and was_there:
+            self.prompt.editor.focus()
+        elif state.question is not None and (before is None or before.id != state.question.id):
+            self._offer_keys()
+
+    def _offer_keys(self) -> None:
+        """Give the keys to a question once nobody has typed for a moment, unless there is a draft."""
+        box, editor = self.query_one(ApprovalBox), self.prompt.editor
+        if box.question is None or not editor.is_empty or not (editor.has_focus or box.has_focus_within):
+            return
+        if box.may_take_focus:
+            box.take_keys()
+        else:
+            self.set_timer(QUIET_S, self._offer_keys)
 
     def on_resize(self) -> None:
         """Say in one word what has no room."""
@@ -131,7 +164,7 @@ class ChatPane(Vertical):
 
     def _name_timeline(self) -> None:
         folded = self.size.width < WIDE and self.timeline.count
-        self.query_one(HintRow).folded = f"timeline {self.timeline.count}" if folded else ""
+        self.query_one("#hints", HintRow).folded = f"timeline {self.timeline.count}" if folded else ""
 
     def _explain_escape(self) -> None:
         """Say what the next Esc does when it is not to stop what runs."""
@@ -162,6 +195,7 @@ class ChatPane(Vertical):
     @on(PromptEditor.Typed)
     def follow_draft(self) -> None:
         """Say what Esc does next: with a draft it takes no waiting prompt back."""
+        self.query_one(ApprovalBox).typed()
         self._explain_escape()
 
     @on(Timeline.Jump)
@@ -213,6 +247,18 @@ class ChatPane(Vertical):
         keys = footer_hints(self._settings.keymap)
         marked = Hint(f"{event.count:,}", "marked")
         self.query_one("#hints", HintRow).hints = (marked, *MARK_HINTS) if event.count else keys
+
+    @on(ApprovalBox.Stray)
+    def take_letter(self, event: ApprovalBox.Stray) -> None:
+        """Let somebody who was writing when a question came up go on writing."""
+        self.prompt.editor.focus()
+        self.prompt.editor.post_message(events.Key(event.key, event.character))
+
+    def action_answer(self) -> None:
+        """Go to what a tool asks."""
+        box = self.query_one(ApprovalBox)
+        if box.question is not None:
+            box.action_answer()
 
     def on_key(self, event: events.Key) -> None:
         """Let a person type whatever has the focus: letters no widget wants go to the prompt."""

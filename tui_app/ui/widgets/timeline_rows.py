@@ -39,11 +39,11 @@ class TimelineFilter(Enum):
             case TimelineFilter.PROMPTS:
                 return entry.kind == "user"
             case TimelineFilter.TOOLS:
-                return entry.kind in ("tool", "hook")
+                return entry.kind in ("tool", "hook", "approval")
             case TimelineFilter.COMPACTIONS:
                 return entry.kind in ("compaction", "checkpoint", "rewrite", "truncation")
             case TimelineFilter.CHANGES:
-                return entry.kind in ("model", "clear", "memory")
+                return entry.kind in ("model", "clear", "memory", "files")
             case TimelineFilter.TROUBLE:
                 return entry.state in _BAD
             case _:

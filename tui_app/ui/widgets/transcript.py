@@ -239,9 +239,9 @@ class Transcript(TranscriptParts):
             self.post_message(self.Opened(self, newest))
 
     def action_undo(self) -> None:
-        """Ask for the compaction or rewrite under the cursor to be undone."""
+        """Ask for the compaction, rewrite or restored files under the cursor to be undone."""
         entry = self.cursor_entry
-        if entry is not None and entry.kind in ("compaction", "rewrite") and entry.state == "ok":
+        if entry is not None and entry.kind in ("compaction", "rewrite", "files") and entry.state == "ok":
             self.post_message(self.UndoRequested(self, entry))
 
     def _toggle(self, slot: int) -> None:

@@ -1,0 +1,111 @@
+"""Replacing a piece of a text: exact, or but for white space, and never a guess."""
+
+import re
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tui_app.agent.tools.edits import replace_piece
+from tui_app.agent.tools.workspace import ToolProblem
+
+CODE = "def sea():\n    depth = 3\n    return depth\n\n\ndef sky():\n    return 'high'\n"
+WORDS = st.text("abcxyz()=:+'", min_size=1, max_size=8)
+LINES = st.lists(st.lists(WORDS, max_size=4), min_size=1, max_size=12)
+
+
+def written(lines: list[list[str]], depths: list[int], gap: str = " ") -> str:
+    return "".join(
+        f"{'    ' * depth if words else ''}{gap.join(words)}\n"
+        for words, depth in zip(lines, depths, strict=True)
+    )
+
+
+def test_an_exact_piece_is_replaced_once() -> None:
+    edited = replace_piece(CODE, "depth = 3", "depth = 4")
+    assert edited.text == CODE.replace("depth = 3", "depth = 4")
+    assert (edited.count, edited.how) == (1, "exact")
+
+
+def test_what_stands_twice_is_refused_with_its_lines_unless_every_one_is_meant() -> None:
+    with pytest.raises(ToolProblem, match="stands 2 times, at lines 3, 7"):
+        replace_piece(CODE, "    return ", "    yield ")
+    assert replace_piece(CODE, "    return ", "    yield ", every=True).count == 2
+
+
+@pytest.mark.parametrize(("old", "new"), [("", "x"), ("depth", "depth")])
+def test_nothing_to_replace_and_nothing_to_change_are_refused(old: str, new: str) -> None:
+    with pytest.raises(ToolProblem):
+        replace_piece(CODE, old, new)
+
+
+def test_other_white_space_is_forgiven_and_the_depth_of_the_place_is_kept() -> None:
+    edited = replace_piece(CODE, "depth  =  3\nreturn depth\n", "depth = 4\nif depth:\n    return depth\n")
+    assert edited.how == "white space"
+    assert edited.text == CODE.replace(
+        "    depth = 3\n    return depth\n", "    depth = 4\n    if depth:\n        return depth\n"
+    )
+
+
+def test_other_words_are_never_forgiven_and_the_nearest_place_is_named() -> None:
+    with pytest.raises(ToolProblem, match=r"nearest place is line 2:\n2\t    depth = 3"):
+        replace_piece(CODE, "depth = 33\n", "depth = 4\n")
+
+
+def test_a_word_is_not_met_inside_another_one() -> None:
+    with pytest.raises(ToolProblem):
+        replace_piece("xdepth  = 3\n", "depth = 3", "depth = 4")
+
+
+def test_two_places_that_differ_only_in_white_space_are_both_refused() -> None:
+    with pytest.raises(ToolProblem, match="apart from white space it stands at lines 1, 2"):
+        replace_piece("a  b\na   b\n", "a b", "c")
+
+
+def test_lines_that_are_not_shifted_alike_are_refused() -> None:
+    with pytest.raises(ToolProblem, match="indented otherwise"):
+        replace_piece("if a:\n\tb\n\t\tc\n", "if a:\n    b\n    c\n", "if a:\n    d\n")
+
+
+def test_line_ends_of_the_file_stay() -> None:
+    assert replace_piece("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\nz\n").text == "x\r\ny\r\nz\r\nc\r\n"
+
+
+@given(before=st.text(max_size=60), piece=st.text(min_size=1, max_size=20), after=st.text(max_size=60))
+def test_an_exact_match_changes_nothing_else(before: str, piece: str, after: str) -> None:
+    text = before + piece + after
+    assume(text.count(piece) == 1 and "\r" not in text)
+    edited = replace_piece(text, piece, piece + "!")
+    assert edited.text == before + piece + "!" + after
+
+
+@given(lines=LINES, data=st.data())
+def test_a_piece_written_with_other_white_space_changes_just_that_piece(
+    lines: list[list[str]], data: st.DataObject
+) -> None:
+    lines = [*lines, ["unique", "mark"], ["second", "line"]]
+    depths = data.draw(st.lists(st.integers(0, 3), min_size=len(lines), max_size=len(lines)))
+    depths[-1] = max(depths[-1], depths[-2])
+    text = written(lines, depths)
+    shift = data.draw(st.integers(0, depths[-2]))
+    old = written(lines[-2:], [depths[-2] - shift, depths[-1] - shift], gap="   ")
+    new = f"{'    ' * (depths[-2] - shift)}other\n"
+    assume(old not in text)
+    edited = replace_piece(text, old, new)
+    assert edited.text == written(lines[:-2], depths[:-2]) + f"{'    ' * depths[-2]}other\n"
+
+
+@given(text=st.text("ab \n\t", max_size=80), old=st.text("ab \n\t", min_size=1, max_size=12))
+def test_only_white_space_is_ever_forgiven(text: str, old: str) -> None:
+    try:
+        edited = replace_piece(text, old, "Z")
+    except ToolProblem:
+        return
+    squeezed = re.sub(r"\s+", "", text)
+    left = re.sub(r"\s+", "", edited.text)
+    wanted = re.sub(r"\s+", "", old)
+    assert left in {
+        squeezed[:at] + "Z" + squeezed[at + len(wanted) :]
+        for at in range(len(squeezed) + 1)
+        if squeezed.startswith(wanted, at)
+    }

@@ -1,0 +1,124 @@
+"""Commands: bounded, streamed, and ended with everything they have started in their group."""
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tui_app.agent.tools.output import HEAD_CHARS, TAIL_CHARS, Output, readable
+from tui_app.agent.tools.process import NotStarted, ProcessRunner
+
+GRANDCHILDREN = (
+    "import subprocess, sys, time\n"
+    'child = \'import subprocess, sys, time; print(subprocess.Popen([sys.executable, "-c", '
+    '"import time; time.sleep(600)"]).pid, flush=True); time.sleep(600)\'\n'
+    "print(subprocess.Popen([sys.executable, '-c', child]).pid, flush=True)\n"
+    "time.sleep(600)\n"
+)
+
+
+def runner(cwd: Path, **env: str) -> ProcessRunner:
+    return ProcessRunner(cwd, {"PATH": os.environ["PATH"], **env})
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended; one that nobody has waited for yet has."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+async def all_gone(pids: list[int]) -> bool:
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        if all(map(gone, pids)):
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+async def test_both_streams_in_order_and_the_exit_code(tmp_path: Path) -> None:
+    heard: list[str] = []
+    code = (
+        "import os\nfor n in range(3):\n os.write(1, b'%d\\n' % n); os.write(2, b'e %d\\n' % n)\nos._exit(3)"
+    )
+    ended = await runner(tmp_path).run([sys.executable, "-c", code], 20, heard.append)
+    assert (ended.code, ended.text) == (3, "0\ne 0\n1\ne 1\n2\ne 2\n")
+    assert "".join(heard) == ended.text
+
+
+async def test_output_is_handed_on_while_the_command_runs(tmp_path: Path) -> None:
+    first = asyncio.Event()
+    code = "import time\nprint('begun', flush=True)\ntime.sleep(600)"
+    task = asyncio.create_task(
+        runner(tmp_path).run([sys.executable, "-c", code], 60, lambda _text: first.set())
+    )
+    await asyncio.wait_for(first.wait(), 20)
+    assert not task.done()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("how", ["cancel", "timeout"])
+async def test_grandchildren_are_ended_too(tmp_path: Path, how: str) -> None:
+    pids: list[int] = []
+    both = asyncio.Event()
+
+    def heard(text: str) -> None:
+        pids.extend(map(int, text.split()))
+        if len(pids) == 2:
+            both.set()
+
+    limit = 600 if how == "cancel" else 4
+    task = asyncio.create_task(runner(tmp_path).run([sys.executable, "-c", GRANDCHILDREN], limit, heard))
+    await asyncio.wait_for(both.wait(), 20)
+    if how == "cancel":
+        started = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert time.monotonic() - started < 2
+    else:
+        assert (await task).timed_out
+    assert len(pids) == 2
+    assert await all_gone(pids)
+
+
+async def test_what_a_command_leaves_running_is_ended_with_it(tmp_path: Path) -> None:
+    ended = await runner(tmp_path).run(["/bin/sh", "-c", "sleep 600 & echo $!"], 20, lambda _: None)
+    assert ended.code == 0
+    assert await all_gone([int(ended.text)])
+
+
+async def test_there_is_no_input(tmp_path: Path) -> None:
+    ended = await runner(tmp_path).run(["cat"], 20, lambda _: None)
+    assert (ended.code, ended.text) == (0, "")
+
+
+@pytest.mark.parametrize("words", [["no-such-program-at-all"], ["/etc"], ["echo", "a\0b"]])
+async def test_what_cannot_be_started_says_so(tmp_path: Path, words: list[str]) -> None:
+    with pytest.raises(NotStarted):
+        await runner(tmp_path).run(words, 20, lambda _: None)
+
+
+async def test_a_flood_is_bounded(tmp_path: Path) -> None:
+    ended = await runner(tmp_path).run(["/bin/sh", "-c", "yes | head -c 5000000"], 60, lambda _: None)
+    assert len(ended.text) < HEAD_CHARS + TAIL_CHARS + 200
+    assert "4,200,000 characters left out here" in ended.text
+
+
+def test_characters_that_come_in_two_portions_are_whole() -> None:
+    output = Output()
+    for byte in "sea ≈ sky".encode():
+        output.feed(bytes([byte]))
+    assert output.text() == "sea ≈ sky"
+
+
+def test_colours_and_overwritten_lines_are_gone() -> None:
+    assert readable("\x1b[31mred\x1b[0m\r\n 10%\r 50%\r100%\ndone") == "red\n100%\ndone"

@@ -1,0 +1,90 @@
+"""``plimsoll run`` has nobody to ask: what asks is denied, and that is said, unless it was allowed before."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Plimsoll
+
+WRITE = ("run", "write notes/tide.txt: high at noon", "--model", "offline:extractive")
+RUN = ("run", "run: echo high water", "--model", "offline:extractive")
+
+
+@pytest.mark.parametrize(
+    ("flags", "written"),
+    [
+        ((), False),
+        (("--yes",), True),
+        (("--allow", "write_file notes/*"), True),
+        (("--allow", "write_file docs/*"), False),
+        (("--allow", "run_command"), False),
+        (("--yes", "--read-only"), False),
+    ],
+)
+def test_a_file_is_written_only_where_that_was_allowed(
+    plimsoll: Plimsoll, project: Path, flags: tuple[str, ...], written: bool
+) -> None:
+    result = plimsoll(*WRITE, *flags)
+    assert result.code == 0
+    assert (project / "notes/tide.txt").exists() is written
+    if written:
+        assert (project / "notes/tide.txt").read_text() == "high at noon\n"
+
+
+def test_a_denial_is_said_on_stderr_and_in_the_events(plimsoll: Plimsoll) -> None:
+    result = plimsoll(*RUN)
+    assert "denied: run_command echo high water" in result.err
+    assert "--allow or --yes lets it" in result.err
+    decided = [line for line in plimsoll(*RUN, "--json").lines if line["type"] == "approval.decided"]
+    assert [(line["data"]["decision"], line["data"]["by"]) for line in decided] == [("denied", "unattended")]
+
+
+def test_a_command_is_run_and_quoted(plimsoll: Plimsoll) -> None:
+    result = plimsoll(*RUN, "--allow", "run_command echo")
+    assert "Exit code 0" in result.out
+    assert "high water" in result.out
+    assert "denied" not in result.err
+
+
+def test_rules_of_the_settings_count_and_deny_wins_over_yes(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+    config = plimsoll_home / "config"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "config.toml").write_text('[approvals]\nallow = ["run_command echo"]\n')
+    assert "Exit code 0" in plimsoll(*RUN).out
+    (config / "config.toml").write_text('[approvals]\ndeny = ["run_command echo"]\n')
+    result = plimsoll(*RUN, "--yes")
+    assert "Exit code" not in result.out
+    assert 'denied by the rule "run_command echo"' in result.err
+
+
+@pytest.mark.parametrize("rule", ["", "run_command ls; rm", "a b\nc", "se;nd x"])
+def test_a_rule_that_could_allow_nothing_is_wrong_usage(plimsoll: Plimsoll, rule: str) -> None:
+    result = plimsoll(*RUN, "--allow", rule)
+    assert result.code == 2
+    assert "allowed:" in result.err
+
+
+def test_the_environment_gives_no_rules(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLIMSOLL_APPROVALS", '{allow = ["*"]}')
+    result = plimsoll(*RUN)
+    assert result.code != 0
+    assert "only in the settings file" in result.err
+
+
+def test_config_set_keeps_comments_inside_a_list(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+    config = plimsoll_home / "config/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(
+        '[approvals]\nallow = [\n  # tests\n  "run_command pytest",\n  "edit_file",  # all\n]\n'
+    )
+    assert (
+        plimsoll("config", "set", "approvals.allow", '["run_command pytest", "edit_file", "plan"]').code == 0
+    )
+    text = config.read_text()
+    assert "# tests" in text
+    assert "# all" in text
+    assert '"plan"' in text
+    assert plimsoll("config", "set", "approvals.allow", '["edit_file"]').code == 0
+    assert "pytest" not in config.read_text()
+    assert '"edit_file",  # all' in config.read_text()
+    assert plimsoll("config", "set", "approvals.allow", '["nonsense;"]').code != 0

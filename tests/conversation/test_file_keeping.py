@@ -1,0 +1,174 @@
+"""Files go back with a rewind where a person wants that, and come again when that is taken back."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conversation.driving import Desk, done, of, turn
+from tests.conversation.test_approving import together, working
+from tests.servers.behaviours import Text, tool
+from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.events import FilesRestored, UserMessage
+from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.work import RestoreFiles, Rewind
+from tui_app.session.kept_files import KeptFiles
+
+
+def prompts(opened: OpenSession) -> list[int]:
+    history = opened.conversation.history
+    return [head.seq for head in history.store.heads(history.session) if head.type == UserMessage.TYPE]
+
+
+def last_restored(opened: OpenSession) -> tuple[int, FilesRestored]:
+    record = opened.store.last_of(opened.conversation.session, FilesRestored.TYPE)
+    assert record is not None
+    assert isinstance(record.data, FilesRestored)
+    return record.seq, record.data
+
+
+async def fates(opened: OpenSession, to: int) -> dict[str, str]:
+    return {file.path: file.fate for file in await opened.conversation.tooling.files.outlook(to)}
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+async def two_turns(desk: Desk, server: FakeOpenAI, opened: OpenSession) -> None:
+    """The first turn edits one file; the second edits it again, makes another, and overwrites a third."""
+    server.add(tool("edit_file", path="README.md", old_text="Sea", new_text="Lake"), Text("One."))
+    await turn(opened.conversation, "First.")
+    server.add(
+        together(
+            tool("edit_file", path="README.md", old_text="Lake", new_text="Pond"),
+            tool("write_file", path="src/new.py", content="x = 1\n"),
+            tool("write_file", path="run.sh", content="#!/bin/sh\n"),
+        ),
+        Text("Two."),
+    )
+    await turn(opened.conversation, "Second.")
+
+
+@pytest.fixture
+def script(desk: Desk) -> Path:
+    path = desk.cwd / "run.sh"
+    path.write_bytes(b"#!/bin/sh\r\necho \xff\n")
+    path.chmod(0o755)
+    return path
+
+
+async def test_back_and_forth(desk: Desk, fake_openai: FakeOpenAI, script: Path) -> None:
+    before = snapshot(desk.cwd)
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        await two_turns(desk, fake_openai, opened)
+        after = snapshot(desk.cwd)
+        first, second = prompts(opened)
+        assert await fates(opened, second) == {
+            "README.md": "restore", "src/new.py": "remove", "run.sh": "restore"
+        }  # fmt: skip
+        await done(opened.conversation, Rewind(first, "restore"))
+        assert snapshot(desk.cwd) == before
+        assert mode(script) == 0o755
+        seq, event = last_restored(opened)
+        assert (event.to, len(event.files), event.skipped) == (first, 3, ())
+        await done(opened.conversation, RestoreFiles(seq))
+        assert snapshot(desk.cwd) == after
+        seq, event = last_restored(opened)
+        assert event.undo
+        await done(opened.conversation, RestoreFiles(seq))
+        assert snapshot(desk.cwd) == before
+
+
+async def test_only_what_came_after_the_prompt_goes_back(
+    desk: Desk, fake_openai: FakeOpenAI, script: Path
+) -> None:
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        await two_turns(desk, fake_openai, opened)
+        await done(opened.conversation, Rewind(prompts(opened)[1], "restore"))
+        assert (desk.cwd / "README.md").read_text().startswith("# Lake")
+        assert not (desk.cwd / "src/new.py").exists()
+
+
+async def test_a_rewind_of_the_conversation_leaves_files_alone(
+    desk: Desk, fake_openai: FakeOpenAI, script: Path
+) -> None:
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        await two_turns(desk, fake_openai, opened)
+        after = snapshot(desk.cwd)
+        await done(opened.conversation, Rewind(prompts(opened)[0]))
+        assert snapshot(desk.cwd) == after
+
+
+async def test_what_others_changed_since_stays_unless_that_is_said(
+    desk: Desk, fake_openai: FakeOpenAI, script: Path
+) -> None:
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        await two_turns(desk, fake_openai, opened)
+        first = prompts(opened)[0]
+        (desk.cwd / "README.md").write_text("by hand")
+        (desk.cwd / "src/new.py").unlink()
+        assert await fates(opened, first) == {
+            "README.md": "changed", "src/new.py": "same", "run.sh": "restore"
+        }  # fmt: skip
+        await done(opened.conversation, Rewind(first, "restore"))
+        assert (desk.cwd / "README.md").read_text() == "by hand"
+        seq, event = last_restored(opened)
+        assert event.skipped == ("README.md",)
+        await opened.conversation.tooling.files.restore(first, overwrite=True)
+        assert (desk.cwd / "README.md").read_text().startswith("# Sea")
+        seq, _ = last_restored(opened)
+        await done(opened.conversation, RestoreFiles(seq))
+        assert (desk.cwd / "README.md").read_text() == "by hand", "even that is taken back"
+
+
+async def test_it_works_after_the_session_was_closed(
+    desk: Desk, fake_openai: FakeOpenAI, script: Path
+) -> None:
+    before = snapshot(desk.cwd)
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        await two_turns(desk, fake_openai, opened)
+        session = opened.conversation.session
+    async with working(desk, fake_openai, session=session) as opened:
+        await done(opened.conversation, Rewind(prompts(opened)[0], "restore"))
+        assert snapshot(desk.cwd) == before
+
+
+async def test_a_file_without_room_is_changed_all_the_same_and_that_is_said(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        opened.conversation.tooling.files.kept.quota = 3
+        fake_openai.add(tool("edit_file", path="README.md", old_text="Sea", new_text="Lake"), Text("One."))
+        records = await turn(opened.conversation, "First.")
+        assert any("no room" in getattr(record.data, "text", "") for record in records)
+        assert await fates(opened, prompts(opened)[0]) == {"README.md": "lost"}
+        await done(opened.conversation, Rewind(prompts(opened)[0], "restore"))
+        assert (desk.cwd / "README.md").read_text().startswith("# Lake")
+
+
+async def test_a_refused_call_leaves_nothing_to_restore(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    async with working(desk, fake_openai, attended=False) as opened:
+        fake_openai.add(tool("write_file", path="a", content="x"), Text("One."))
+        records = await turn(opened.conversation, "First.")
+        assert await fates(opened, prompts(opened)[0]) == {}
+        assert not of(records, FilesRestored)
+
+
+def test_kept_bytes_are_private_kept_once_and_checked(tmp_path: Path) -> None:
+    kept = KeptFiles(tmp_path / "kept", quota=10)
+    assert kept.put(b"12345")
+    assert kept.put(b"12345")
+    assert kept.put(None)
+    assert not kept.put(b"123456")
+    [file] = [path for path in (tmp_path / "kept").rglob("*") if path.is_file()]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert kept.get(file.name) == b"12345"
+    file.write_bytes(b"54321")
+    assert kept.get(file.name) is None
+    assert kept.get("../../etc/passwd") is None
+    assert KeptFiles(tmp_path / "kept", quota=6).put(b"12") is False

@@ -1,0 +1,155 @@
+"""Fetching pages reaches no address of this machine or its networks, and ends by itself."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from pydantic_ai import ModelRetry
+
+from tui_app.agent.approvals.action import Action
+from tui_app.agent.tools import web
+from tui_app.agent.tools.html_text import text_of_html
+from tui_app.agent.tools.web import WebTool, is_public
+
+
+class Call:
+    tool_name = "web_fetch"
+    tool_call_id = "call"
+
+
+async def let(_action: Action) -> str:
+    return ""
+
+
+@asynccontextmanager
+async def site(*answers: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """A server on loopback that gives these answers, one a connection."""
+    asked: list[bytes] = []
+    left = list(answers)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(left.pop(0))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://site.test:{server.sockets[0].getsockname()[1]}", asked
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+def page(body: bytes, kind: str = "text/html", status: str = "200 OK", more: str = "") -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nConnection: close\r\n{more}\r\n".encode() + body
+
+
+def tool(**named: list[str]) -> WebTool:
+    async def resolve(host: str, _port: int) -> list[str]:
+        return named.get(host.replace(".", "_"), ["127.0.0.1"])
+
+    return WebTool(let, private=True, resolve=resolve)
+
+
+async def fetched(one: WebTool, url: str) -> Any:
+    return await one.web_fetch(Call(), url)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1", "10.1.2.3", "192.168.0.1", "172.16.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
+        "224.0.0.1", "::1", "::", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1",
+        "2002:7f00:1::", "not an address",
+    ],
+)  # fmt: skip
+def test_addresses_of_this_machine_and_its_networks_are_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["1.1.1.1", "2606:4700::1111", "::ffff:1.1.1.1"])
+def test_addresses_of_the_internet_are(address: str) -> None:
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/", "http://[::1]/", "http://localhost/",
+        "file:///etc/passwd", "ftp://x/", "http://", "http://a b/", "http://user:pass@example.org/", "gopher://x",
+    ],
+)  # fmt: skip
+async def test_private_addresses_and_other_protocols_are_refused(url: str) -> None:
+    with pytest.raises(ModelRetry):
+        await fetched(WebTool(let), url)
+
+
+async def test_one_private_address_among_public_ones_is_enough() -> None:
+    async def resolve(_host: str, _port: int) -> list[str]:
+        return ["1.1.1.1", "10.0.0.1"]
+
+    with pytest.raises(ModelRetry, match="its networks"):
+        await fetched(WebTool(let, resolve=resolve), "http://site.test/")
+
+
+@pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "localtest.example"])
+async def test_other_ways_to_write_an_address_are_resolved_first(host: str) -> None:
+    async def resolve(_host: str, _port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    with pytest.raises(ModelRetry, match="its networks"):
+        await fetched(WebTool(let, resolve=resolve), f"http://{host}/")
+
+
+async def test_a_page_is_read_as_text_from_the_address_that_was_checked() -> None:
+    html = b"<title>Sea</title><script>alert(1)</script><h1>Tides</h1><p>high &amp; low</p><li>one"
+    async with site(page(html)) as (url, asked):
+        text = await fetched(tool(), f"{url}/a?b=c#d")
+    assert text.endswith("Sea\n\n# Tides\n\nhigh & low\n\n- one")
+    assert asked[0].startswith(b"GET /a?b=c HTTP/1.1")
+    assert b"host: site.test" in asked[0].lower()
+
+
+async def test_a_redirection_to_another_host_is_not_followed() -> None:
+    away = page(b"", status="302 Found", more="Location: http://169.254.169.254/latest\r\n")
+    async with site(away) as (url, asked):
+        with pytest.raises(ModelRetry, match="another host"):
+            await fetched(tool(), url)
+    assert len(asked) == 1
+
+
+async def test_a_redirection_without_end_ends() -> None:
+    again = page(b"", status="302 Found", more="Location: /again\r\n")
+    async with site(*[again] * 10) as (url, asked):
+        with pytest.raises(ModelRetry, match="more than"):
+            await fetched(tool(), url)
+    assert len(asked) == web.MAX_REDIRECTS + 1
+
+
+async def test_size_is_bounded_and_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "MAX_BYTES", 1_000)
+    async with site(page(b"x" * 50_000, "text/plain"), page(b"\0", "image/png")) as (url, _):
+        text = await fetched(tool(), url)
+        assert len(text) < 1_200
+        assert "only the first 1,000 bytes" in text
+        with pytest.raises(ModelRetry, match="image/png"):
+            await fetched(tool(), url)
+
+
+async def test_nothing_is_asked_before_the_gate_has_let_it() -> None:
+    async def refuse(_action: Action) -> str:
+        return "Not done."
+
+    async with site() as (url, asked):
+        denied = await fetched(WebTool(refuse, private=True), url.replace("site.test", "127.0.0.1"))
+    assert denied.message == "Not done."
+    assert asked == []
+
+
+def test_hostile_html_is_read_in_the_end() -> None:
+    assert text_of_html("<div>" * 20_000 + "deep") == "deep"
+    assert text_of_html("<script>never closed") == ""
+    assert text_of_html("</p></x>sea<!-- no -->") == "sea"

@@ -1,0 +1,294 @@
+"""A tool asks before it changes something: above the prompt, while one can go on typing."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+
+import pytest
+from textual.widgets import Input
+
+from tests.conversation.test_approving import together
+from tests.servers.behaviours import Text, Tool, tool
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
+from tui_app.context.events import ApprovalDecided
+from tui_app.settings import load_settings
+from tui_app.ui.screens.approvals import ApprovalsScreen
+from tui_app.ui.screens.edit import EditDialog
+from tui_app.ui.screens.rewind_files import RewindFiles
+from tui_app.ui.widgets import approval_box, chat_pane
+from tui_app.ui.widgets.approval_box import ApprovalBox
+from tui_app.ui.widgets.output_tail import OutputTail
+
+LONG = "".join(f"line {number}\n" for number in range(80))
+
+
+@pytest.fixture(autouse=True)
+def _at_once(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tools may act, and nobody is still writing when a question comes up, unless a test says so."""
+    served.change(read_only=False)
+    monkeypatch.setattr(approval_box, "QUIET_S", 0.0)
+    monkeypatch.setattr(chat_pane, "QUIET_S", 0.01)
+
+
+def box(deck: Deck) -> ApprovalBox:
+    return deck.app.chat.query_one(ApprovalBox)
+
+
+async def asked(deck: Deck, prompt: str = "Do it.", subject: str = "") -> ApprovalBox:
+    """Send a prompt and wait for the question that follows."""
+    if prompt:
+        await deck.send(prompt)
+    await deck.until(lambda: box(deck).question is not None and subject in _subject(deck), "a question")
+    await deck.until(lambda: box(deck).has_focus, "the keys")
+    return box(deck)
+
+
+def _subject(deck: Deck) -> str:
+    question = box(deck).question
+    return question.subject if question is not None else ""
+
+
+def decisions(desk: Desk) -> Sequence[ApprovalDecided]:
+    with desk.log() as log:
+        session = log.sessions()[0].id
+        records = [log.record(session, head.seq) for head in log.heads(session)]
+    return [each.data for each in records if each is not None and isinstance(each.data, ApprovalDecided)]
+
+
+def write(path: str = "plan.txt", content: str = "sea\nsky\n") -> Tool:
+    return tool("write_file", path=path, content=content)
+
+
+@pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])
+async def test_once(served: Desk, fake_openai: FakeOpenAI, size: tuple[int, int]) -> None:
+    fake_openai.add(write(content=LONG), Text("Done."))
+    async with shown(served.app(), size) as deck:
+        await deck.ready()
+        await asked(deck)
+        for words in (
+            "Allow write_file plan.txt?",
+            "+line 0",
+            "y once",
+            "a from now on",
+            "n no",
+            "esc no, and stop",
+        ):
+            assert words in deck.text, words
+        assert "+line 79" not in deck.text
+        await deck.press(*["down"] * 90)
+        assert "+line 79" in deck.text
+        assert not (served.cwd / "plan.txt").exists()
+        await deck.press("y")
+        await deck.answered()
+        assert (served.cwd / "plan.txt").read_text() == LONG
+        assert box(deck).question is None
+        assert deck.editor.has_focus
+        assert "Allow" not in deck.text
+
+
+async def test_in_the_least_room_prompt_gauge_and_answers_are_there(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(write(content=LONG), Text("Done."))
+    async with shown(served.app(), SMALL) as deck:
+        await deck.ready()
+        await asked(deck)
+        for words in ("Allow write_file", "y once", "n no", deck.gauge[:6]):
+            assert words in deck.text
+        prompt = deck.editor.region
+        assert 0 < prompt.y < 12
+        await deck.press("n", *"why")
+        assert "why" in deck.text
+        await deck.press("escape", "y")
+        await deck.answered()
+
+
+async def test_no_with_a_reason(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(write(), Text("All right."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.press("n", *"not yet", "escape")
+        assert box(deck).has_focus, "esc leaves the line first"
+        await deck.press("n", *"too early", "enter")
+        await deck.answered()
+    assert [(one.decision, one.reason) for one in decisions(served)] == [("denied", "too early")]
+
+
+async def test_from_now_on_with_another_rule(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(write("docs/a.md"), write("docs/b.md"), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.press("e")
+        line = box(deck).query_one(Input)
+        assert line.value == "write_file docs/a.md"
+        line.value = "write_file src/*"
+        await deck.press("enter")
+        assert "does not fit" in deck.text, "a rule must fit what was asked"
+        line.value = "write_file docs/*"
+        await deck.press("enter")
+        await deck.answered()
+    assert [(one.scope, one.by) for one in decisions(served)] == [("always", "person"), ("rule", "rule")]
+    assert sorted(path.name for path in (served.cwd / "docs").iterdir()) == ["a.md", "b.md"]
+
+
+async def test_several_one_after_the_other(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(together(write("a"), write("b"), tool("run_command", command="echo c")), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.says("2 more after this")
+        first = _subject(deck)
+        await deck.press("y")
+        await deck.until(lambda: box(deck).question is not None and _subject(deck) != first, "the next")
+        await asked(deck, "")
+        await deck.press("n", "enter")
+        await deck.until(lambda: len({one.subject for one in decisions(served)}) == 2, "the second answer")
+        await asked(deck, "")
+        await deck.press("y")
+        await deck.answered()
+    assert [one.decision for one in decisions(served)] == ["allowed", "denied", "allowed"]
+
+
+async def test_a_draft_keeps_the_keys(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(write(), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("Do it.")
+        await deck.type("any")
+        await deck.says("f12 answer")
+        await deck.press("y", "n")
+        assert deck.editor.text == "anyyn"
+        assert box(deck).question is not None
+        await deck.press("enter")
+        await deck.until(lambda: deck.queue, "the queue")
+        await deck.press("f12", "y")
+        await deck.until((served.cwd / "plan.txt").exists, "the file")
+    assert [one.decision for one in decisions(served)] == ["allowed"]
+
+
+async def test_letters_of_somebody_who_still_writes_go_to_the_prompt(
+    served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approval_box, "QUIET_S", 60.0)
+    monkeypatch.setattr(ApprovalBox, "may_take_focus", True)
+    fake_openai.add(write(), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.press("y", "e", "s")
+        await deck.until(lambda: deck.editor.text == "yes", "the draft")
+        assert box(deck).question is not None
+        assert decisions(served) == []
+
+
+async def test_other_letters_start_a_prompt_at_once(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(write(), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.press("w", "a", "y")
+        assert deck.editor.text == "way"
+        assert decisions(served) == []
+
+
+async def test_esc_says_no_and_stops_the_turn(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(write())
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.press("escape")
+        await deck.idle()
+        assert box(deck).question is None
+        assert deck.status.startswith("Stopped")
+    assert [one.decision for one in decisions(served)] == ["cancelled"]
+    assert not (served.cwd / "plan.txt").exists()
+
+
+async def test_nothing_in_a_command_can_hide(served: Desk, fake_openai: FakeOpenAI) -> None:
+    line = "echo \x1b[8mhidden\x1b[0m \u202egnp\u202c \u200b[bold]x[/bold]"
+    fake_openai.add(tool("run_command", command=line), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        assert r"$ echo \x1b[8mhidden\x1b[0m \u202egnp\u202c \u200b[bold]x[/bold]" in deck.text
+        await deck.press("n", "enter")
+        await deck.answered()
+
+
+async def test_output_is_shown_while_a_command_runs(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(tool("run_command", command="echo begun; read x < pipe; echo over"), Text("Done."))
+    os.mkfifo(served.cwd / "pipe")
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.press("y")
+        tail = deck.app.chat.query_one(OutputTail)
+        await deck.until(lambda: tail.display and tail.output == "begun\n", "the output")
+        await asyncio.to_thread((served.cwd / "pipe").write_text, "go\n")
+        await deck.answered()
+        assert not tail.display
+
+
+async def test_rules_and_decisions_are_listed_and_changed(served: Desk, fake_openai: FakeOpenAI) -> None:
+    config = served.paths.config_file
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('# mine\n[approvals]\nallow = [\n  "write_file docs/**",  # prose\n]\n')
+    served.change(approvals=load_settings(served.paths, {}).approvals)
+    fake_openai.add(write(), tool("run_command", command="echo x"), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.press("a")
+        await asked(deck, "", "echo")
+        await deck.press("n", *"no", "enter")
+        await deck.answered()
+        await deck.send("/approvals")
+        await deck.until(lambda: isinstance(deck.app.screen, ApprovalsScreen), "the rules")
+        for words in ("write_file docs/**", "your file", "this session", "denied: run_command echo x"):
+            assert words in deck.text
+        await deck.press("f7")
+        await deck.until(lambda: isinstance(deck.app.screen, EditDialog), "the dialog")
+        deck.app.screen.query_one(Input).value = "deny run_command rm"
+        await deck.press("enter")
+        await deck.says("written to")
+        text = config.read_text()
+        assert '  "write_file docs/**",  # prose\n' in text
+        assert 'deny = ["run_command rm"]' in text
+        while "write_file plan.txt" not in deck.text.splitlines()[_marked(deck)]:
+            await deck.press("down")
+        await deck.press("f9")
+        await deck.says("write_file plan.txt: written to")
+        assert set(load_settings(served.paths, {}).approvals["allow"]) == {
+            "write_file docs/**", "write_file plan.txt"
+        }  # fmt: skip
+        assert "# prose" in config.read_text()
+        assert "# mine" in config.read_text()
+
+
+def _marked(deck: Deck) -> int:
+    options = deck.app.screen.query_one("#approvals-list")
+    return options.region.y + (getattr(options, "highlighted", 0) or 0)
+
+
+async def test_a_rewind_asks_about_files_and_can_be_taken_back(served: Desk, fake_openai: FakeOpenAI) -> None:
+    served.change(approvals={"allow": ("write_file",)})
+    (served.cwd / "plan.txt").write_text("before\n")
+    fake_openai.add(write(), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("Write.")
+        await deck.answered()
+        number = next(one.seq for one in deck.app.chat.session.presenter.view.entries if one.kind == "user")
+        await deck.send(f"/rewind #{number}")
+        await deck.until(lambda: isinstance(deck.app.screen, RewindFiles), "the question")
+        assert "restored   plan.txt" in deck.text
+        await deck.press("down", "enter")
+        await deck.until(lambda: (served.cwd / "plan.txt").read_text() == "before\n", "the old file")
+        await deck.says("1 file restored · u takes it back")
+        entry = next(one for one in deck.app.chat.session.presenter.view.entries if one.kind == "files")
+        deck.app.chat.session.undo(entry)
+        await deck.until(lambda: (served.cwd / "plan.txt").read_text() == "sea\nsky\n", "the new file")
+        await deck.says("taken back")

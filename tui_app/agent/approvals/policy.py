@@ -1,0 +1,109 @@
+"""What the rules say of an action: allow, ask or deny, and because of what."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
+from tui_app.agent.approvals.action import Action
+from tui_app.agent.approvals.commands import begins_with, may_contain
+from tui_app.agent.tools.patterns import compile_path, expand_braces
+from tui_app.settings_approvals import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
+
+READ_ONLY = "read-only mode: nothing is written, run or fetched"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be done about an action."""
+
+    ruling: Ruling
+    because: str
+    """The rule that decided, as it is written, or what holds where none fits."""
+    by_rule: bool = False
+    """Whether a rule decided."""
+
+
+def judge(action: Action, rules: Iterable[ApprovalRule], *, read_only: bool = False) -> Verdict:
+    """Apply the rules: what is denied stays denied, then what must be asked about, then what is allowed.
+
+    Args:
+        action: What wants to go ahead.
+        rules: All there are, in any order.
+        read_only: Whether nothing may be changed at all.
+    """
+    if read_only:
+        return Verdict("deny", READ_ONLY)
+    known = tuple(rules)
+    for ruling in RULINGS:
+        if ruling == "allow" and action.guarded:
+            break
+        fitting = (rule for rule in known if rule.ruling == ruling and fits(rule, action))
+        if (rule := next(fitting, None)) is not None:
+            return Verdict(ruling, rule.text, by_rule=True)
+    return Verdict("ask", action.guarded or "asks unless a rule allows it")
+
+
+def fits(rule: ApprovalRule, action: Action) -> bool:
+    """Whether a rule is about an action. Rules that allow are read narrowly, the others widely."""
+    narrow = rule.ruling == "allow"
+    if not fnmatchcase(action.tool, rule.tool):
+        return False
+    if not rule.pattern:
+        # All commands, whatever a shell makes of them, are allowed by their name alone.
+        return True
+    match action.kind:
+        case "file":
+            return _path_fits(rule.pattern, action.subject, narrow=narrow)
+        case "command":
+            check = begins_with if narrow else may_contain
+            return check(action.subject, rule.pattern)
+        case "address":
+            return _host_fits(rule.pattern, action.subject)
+        case "other":
+            return not narrow and fnmatchcase(action.subject.casefold(), rule.pattern.casefold())
+
+
+def proposed_pattern(action: Action) -> str:
+    """What "always" would allow, the narrowest rule there is; empty where none can."""
+    if action.guarded:
+        return ""
+    match action.kind:
+        case "file":
+            return f"{action.tool} {action.subject}" if _is_literal(action.subject) else ""
+        case "command":
+            words = action.subject.split()
+            return (
+                "" if SHELL_SIGNS & set(action.subject) or not words else f"{action.tool} {' '.join(words)}"
+            )
+        case "address":
+            host = _host(action.subject)
+            return f"{action.tool} {host}" if host else ""
+        case "other":
+            return action.tool
+
+
+def _is_literal(path: str) -> bool:
+    return path.isprintable() and not set("*?[]{}") & set(path)
+
+
+def _path_fits(pattern: str, path: str, *, narrow: bool) -> bool:
+    if not narrow:
+        pattern, path = pattern.casefold(), path.casefold()
+    parts: Sequence[str] = PurePosixPath(path).parts
+    if not narrow and "/" not in pattern:
+        pattern = f"**/{pattern}"
+    return any(compile_path(each).matches(parts) for each in expand_braces(pattern))
+
+
+def _host_fits(pattern: str, address: str) -> bool:
+    host = _host(address)
+    return bool(host) and fnmatchcase(host, pattern.casefold())
+
+
+def _host(address: str) -> str:
+    try:
+        return (urlsplit(address).hostname or "").casefold()
+    except ValueError:
+        return ""

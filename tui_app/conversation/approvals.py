@@ -1,0 +1,227 @@
+"""Calls of tools that wait for a person: judged by rules, else asked about one after the other.
+
+Only :meth:`Approvals.decide` lets a call go ahead, and only whoever shows the questions calls it. Nothing a
+model or a tool says leads there.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from tui_app.agent.approvals.action import Action
+from tui_app.agent.approvals.policy import Verdict, fits, judge, proposed_pattern
+from tui_app.context.events import (
+    ApprovalDecided,
+    ApprovalDecision,
+    ApprovalRequested,
+    ApprovalScope,
+    DecidedBy,
+    Payload,
+)
+from tui_app.settings_approvals import ApprovalRule, parse_rule
+from tui_app.settings_rules import Refused
+
+_NOT_DONE = "Not done: {}. Do not try the same in another way; go on without it, or ask the user."
+_NO = "the user said no"
+_NOBODY = "nobody is there to approve it, and no rule allows it"
+_REASON_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person answers to a question."""
+
+    answer: Literal["once", "always", "no"]
+    pattern: str = ""
+    """With ``always``: the rule to add for this session, ``TOOL PATTERN``."""
+    reason: str = ""
+    """With ``no``: why; the model reads it."""
+
+
+@dataclass(slots=True)
+class Approvals:
+    """The gate of one conversation. Belongs to one event loop.
+
+    What was allowed once is allowed for that very call; what was allowed from now on ends with this object,
+    so a resumed session asks again.
+    """
+
+    report: Callable[[Payload], object]
+    """Writes an event down and shows it."""
+    rules: tuple[ApprovalRule, ...] = ()
+    """Of the settings and the command line."""
+    read_only: bool = False
+    attended: bool = False
+    """Whether somebody sees the questions and can answer."""
+    yes: bool = False
+    """Whether everything that asks goes ahead where nobody is there."""
+    session_rules: tuple[ApprovalRule, ...] = ()
+    """What a person has allowed from now on."""
+    _asked: "dict[str, tuple[Action, asyncio.Future[Decision]]]" = field(default_factory=dict)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _shown: ApprovalRequested | None = None
+    _waiting: int = 0
+    _count: int = 0
+
+    async def __call__(self, action: Action) -> str:
+        """Wait for a decision; see ``Gate``."""
+        verdict = self._judged(action)
+        if verdict.ruling != "ask":
+            return self._ruled(action, verdict)
+        if not self.attended:
+            return self._unattended(action, verdict)
+        await self._queue()
+        try:
+            # What was said of the call before this one may be a rule for this one.
+            verdict = self._judged(action)
+            if verdict.ruling != "ask":
+                return self._ruled(action, verdict)
+            return await self._ask(action, verdict)
+        finally:
+            self._turn.release()
+
+    async def _queue(self) -> None:
+        """Wait until no other call is asked about; the question that is shown says how many wait."""
+        self._waiting += 1
+        try:
+            self._recount()
+            await self._turn.acquire()
+        finally:
+            self._waiting -= 1
+
+    def _recount(self) -> None:
+        if self._shown is not None:
+            self._shown = replace(self._shown, waiting=self._waiting)
+            self.report(self._shown)
+
+    def decide(self, id: str, decision: Decision) -> bool:
+        """Answer a question.
+
+        Returns:
+            Whether it was waiting for that; every question is answered once.
+        """
+        action, answer = self._asked.get(id, (None, None))
+        if action is None or answer is None or answer.done():
+            return False
+        answer.set_result(decision)
+        return True
+
+    def forget(self, rule: ApprovalRule) -> None:
+        """Take back what was allowed from now on."""
+        self.session_rules = tuple(each for each in self.session_rules if each != rule)
+
+    def use(self, rules: Sequence[ApprovalRule]) -> None:
+        """Put other rules of the settings into force; those of the command line stay."""
+        kept = tuple(rule for rule in self.rules if rule.source == "command line")
+        self.rules = (*rules, *kept)
+
+    def _judged(self, action: Action) -> Verdict:
+        return judge(action, (*self.rules, *self.session_rules), read_only=self.read_only)
+
+    def _ruled(self, action: Action, verdict: Verdict) -> str:
+        by: DecidedBy = "rule" if verdict.by_rule else "mode"
+        rule, why = (verdict.because, "") if verdict.by_rule else ("", verdict.because)
+        if verdict.ruling == "allow":
+            self._note(action, "allowed", by, scope="rule", rule=rule)
+            return ""
+        self._note(action, "denied", by, scope="rule", rule=rule, reason=why)
+        return _NOT_DONE.format(why or f'the rule "{rule}" forbids it')
+
+    def _unattended(self, action: Action, verdict: Verdict) -> str:
+        if self.yes:
+            self._note(action, "allowed", "unattended", reason="--yes")
+            return ""
+        self._note(action, "denied", "unattended", reason=verdict.because)
+        return _NOT_DONE.format(_NOBODY)
+
+    async def _ask(self, action: Action, verdict: Verdict) -> str:
+        self._count += 1
+        id = f"{action.call or action.tool}.{self._count}"
+        answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        self._asked[id] = (action, answer)
+        pattern = "" if verdict.by_rule else proposed_pattern(action)
+        self._shown = _question(id, action, pattern, verdict.because, self._waiting)
+        self.report(self._shown)
+        try:
+            decision = await answer
+        except asyncio.CancelledError:
+            self._note(action, "cancelled", "person", id=id)
+            raise
+        finally:
+            self._shown = None
+            del self._asked[id]
+        return self._decided(id, action, decision, pattern)
+
+    def _decided(self, id: str, action: Action, decision: Decision, pattern: str) -> str:
+        if decision.answer == "no":
+            reason = decision.reason.strip()[:_REASON_CHARS]
+            self._note(action, "denied", "person", id=id, reason=reason)
+            return _NOT_DONE.format(f"{_NO}, because: {reason}" if reason else _NO)
+        rule = session_rule(action, decision.pattern) if decision.answer == "always" and pattern else None
+        if rule is None:
+            self._note(action, "allowed", "person", id=id)
+        else:
+            self._note(action, "allowed", "person", id=id, scope="always", rule=rule.text)
+            self.session_rules = (*(each for each in self.session_rules if each != rule), rule)
+        return ""
+
+    def _note(
+        self,
+        action: Action,
+        decision: ApprovalDecision,
+        by: DecidedBy,
+        *,
+        id: str = "",
+        scope: ApprovalScope = "once",
+        rule: str = "",
+        reason: str = "",
+    ) -> None:
+        """Write a decision down, before anything comes of it."""
+        self.report(
+            ApprovalDecided(
+                id=id,
+                tool_call_id=action.call,
+                tool=action.tool,
+                subject=action.subject,
+                decision=decision,
+                by=by,
+                scope=scope,
+                rule=rule,
+                reason=reason,
+            )
+        )
+
+
+def session_rule(action: Action, text: str) -> ApprovalRule | None:
+    """The rule that "always" adds; None where it is none, or not about this action."""
+    try:
+        rule = parse_rule("allow", text, "session")
+    except Refused:
+        return None
+    return rule if not action.guarded and fits(rule, action) else None
+
+
+def asked_action(asked: ApprovalRequested) -> Action:
+    """The action that a question is about, as far as rules look at it."""
+    return Action(tool=asked.tool, kind=asked.kind, subject=asked.subject)
+
+
+def command_line_rules(patterns: Sequence[str]) -> tuple[ApprovalRule, ...]:
+    """Rules given for one run. Raises ``Refused``."""
+    return tuple(parse_rule("allow", text, "command line") for text in patterns)
+
+
+def _question(id: str, action: Action, pattern: str, because: str, waiting: int) -> ApprovalRequested:
+    return ApprovalRequested(
+        id=id,
+        tool_call_id=action.call,
+        tool=action.tool,
+        kind=action.kind,
+        subject=action.subject,
+        detail=action.detail,
+        note=action.note,
+        pattern=pattern,
+        because=because,
+        waiting=waiting,
+    )

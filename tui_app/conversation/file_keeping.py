@@ -1,0 +1,172 @@
+"""Bringing files back: what tools changed is kept before, and a rewind may restore it. No git is needed.
+
+The log says what each file held before and after every change by a tool and every restoring. So what a file
+held at any prompt is what stood in front of the first change behind it.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_app.agent.tools.file_changes import FileChange, put_bytes
+from tui_app.agent.tools.working import on_thread
+from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
+from tui_app.context.events import FileChanged, FilesRestored, Notice, RestoredFile
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.session.kept_files import KeptFiles, checksum
+
+FileFate = Literal["restore", "remove", "same", "changed", "lost"]
+"""What restoring does to a file: gives it its old content, removes it again, or nothing at all because it is
+as it was; or others have changed it since; or its old content was not kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOutlook:
+    """What would become of one file."""
+
+    path: str
+    fate: FileFate
+    target: str
+    """SHA-256 of what it would hold; empty for no file."""
+    mode: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One change of one file, by the log."""
+
+    seq: int
+    path: str
+    before: str
+    after: str
+    mode: int
+
+
+@dataclass(slots=True)
+class FileKeeper:
+    """Keeps and restores the files of one session. Belongs to one event loop."""
+
+    history: SessionHistory
+    kept: KeptFiles
+    workspace: Workspace
+
+    async def keep(self, change: FileChange, call: str) -> None:
+        """See ``Keeper``: bytes first, then the event, and only then the file is changed by the caller."""
+        kept = await on_thread(lambda: self.kept.put(change.before))
+        self.history.append(
+            FileChanged(
+                tool_call_id=call,
+                path=change.shown,
+                before=checksum(change.before),
+                after=checksum(change.after),
+                mode=change.mode or 0,
+                kept=kept,
+            )
+        )
+        if not kept:
+            told = f"{change.shown} has no room among the kept files: no rewind brings it back."
+            self.history.append(Notice(text=told))
+
+    async def outlook(self, to: int) -> Sequence[FileOutlook]:
+        """What would become of the files that tools changed since a prompt; nothing is changed."""
+        targets = _targets(step for step in self._steps() if step.seq >= to)
+        return await asyncio.to_thread(lambda: [self._fate(*each) for each in targets])
+
+    async def restore(self, to: int, *, overwrite: bool = False) -> FilesRestored | None:
+        """Let files hold what they held before a prompt; one event, or None where nothing was to be done.
+
+        Args:
+            to: Log number of the prompt.
+            overwrite: Also those that others have changed since.
+        """
+        files = await self.outlook(to)
+        return await self._apply(to, files, overwrite=overwrite, undo=False)
+
+    async def undo(self, seq: int) -> FilesRestored | None:
+        """Take a restoring back: the files hold again what they held in front of it."""
+        record = self.history.store.record(self.history.session, seq)
+        if record is None or not isinstance(record.data, FilesRestored):
+            self.history.append(Notice(text=f"Nothing to take back: #{seq} restored no files."))
+            return None
+        steps = [_Step(seq, file.path, file.before, file.after, file.mode) for file in record.data.files]
+        files = await asyncio.to_thread(lambda: [self._fate(*each) for each in _targets(steps)])
+        return await self._apply(seq, files, overwrite=False, undo=True)
+
+    async def _apply(
+        self, to: int, files: Sequence[FileOutlook], *, overwrite: bool, undo: bool
+    ) -> FilesRestored | None:
+        wanted = {"restore", "remove", "changed"} if overwrite else {"restore", "remove"}
+        skipped = [file.path for file in files if file.fate in {"changed", "lost"} - wanted]
+        done: list[RestoredFile] = []
+        for file in files:
+            if file.fate in wanted:
+                restored = await on_thread(lambda file=file: self._put_back(file))  # type: ignore[misc]
+                if restored is None:
+                    skipped.append(file.path)
+                else:
+                    done.append(restored)
+        if not done and not skipped:
+            return None
+        event = FilesRestored(to=to, undo=undo, files=tuple(done), skipped=tuple(skipped))
+        self.history.append(event)
+        return event
+
+    def _fate(self, path: str, target: str, expected: str, mode: int) -> FileOutlook:
+        try:
+            now = checksum(self._read(path))
+        except (ToolProblem, OSError):
+            now = "unreadable"
+        fate: FileFate = "restore" if target else "remove"
+        if now == target:
+            fate = "same"
+        elif target and self.kept.get(target) is None:
+            fate = "lost"
+        elif now != expected:
+            fate = "changed"
+        return FileOutlook(path=path, fate=fate, target=target, mode=mode)
+
+    def _put_back(self, file: FileOutlook) -> RestoredFile | None:
+        """Change one file, its present bytes kept before; None where it could not be done."""
+        data = self.kept.get(file.target) if file.target else None
+        if file.target and data is None:
+            return None
+        try:
+            real = self.workspace.writable(file.path)
+            now = self._read(file.path)
+            if not self.kept.put(now):
+                return None
+            put_bytes(self.workspace, real, data, expected=now, mode=file.mode or None, shown=file.path)
+        except (ToolProblem, OSError):
+            return None
+        return RestoredFile(path=file.path, before=checksum(now), after=file.target, mode=file.mode)
+
+    def _read(self, path: str) -> bytes | None:
+        real = self.workspace.writable(path)
+        if not real.exists():
+            return None
+        with open_regular(real) as stream:
+            return stream.read()
+
+    def _steps(self) -> Iterator[_Step]:
+        store, session = self.history.store, self.history.session
+        for head in store.heads(session):
+            if head.type not in (FileChanged.TYPE, FilesRestored.TYPE):
+                continue
+            record = store.record(session, head.seq)
+            match record.data if record is not None else None:
+                case FileChanged(path=path, before=before, after=after, mode=mode):
+                    yield _Step(head.seq, path, before, after, mode)
+                case FilesRestored(files=files):
+                    for file in files:
+                        yield _Step(head.seq, file.path, file.before, file.after, file.mode)
+
+
+def _targets(steps: "Iterator[_Step] | Sequence[_Step]") -> list[tuple[str, str, str, int]]:
+    """Path, what it held first, what it should hold now, and its rights at first; a row for each file."""
+    first: dict[str, _Step] = {}
+    last: dict[str, str] = {}
+    for step in steps:
+        first.setdefault(step.path, step)
+        last[step.path] = step.after
+    return [(path, step.before, last[path], step.mode) for path, step in first.items()]

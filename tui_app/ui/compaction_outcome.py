@@ -1,0 +1,29 @@
+"""What is said of a compaction that has ended, and what can be done next."""
+
+from tui_app.context.events import CompactionComplete
+from tui_app.ui.format import tokens
+from tui_app.ui.safe_text import one_line
+
+REASON_CELLS = 40
+"""A longer reason is cut in the row, so that its end is seen at 80 columns; the notices have it whole."""
+CANCELLED = "Compaction cancelled. Nothing changed."
+
+
+def outcome_text(done: CompactionComplete) -> tuple[str, tuple[str, ...]]:
+    """What the row says of an ended compaction, and what can be done next."""
+    reason = one_line(done.reason, REASON_CELLS)
+    match done.outcome:
+        case "success":
+            sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
+            return f"Compacted {sizes}", ("/undo takes it back", "ctrl+o shows the summary")
+        case "cancelled" if done.reason:
+            return f"Compaction cancelled; {done.reason}", ("ctrl+g compacts",)
+        case "cancelled":
+            return CANCELLED, ()
+        case "discarded":
+            return f"Compaction discarded: {reason}. Nothing changed.", ("f2 details",)
+        case "vetoed":
+            return f"Compaction vetoed: {reason}. Nothing changed.", ("f2 details", "ctrl+g compacts")
+        case _:
+            text = f"Compaction failed: {reason}. Nothing changed."
+            return text, ("f2 details", "ctrl+g tries again")

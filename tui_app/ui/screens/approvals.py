@@ -1,0 +1,211 @@
+"""What tools may do: the rules in force, where each comes from, and what was decided in this session."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import ClassVar, Literal
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import Input, Static
+from textual.widgets.option_list import Option
+
+from tui_app.context.events import ApprovalDecided
+from tui_app.session.head_titles import approval_title
+from tui_app.settings_approvals import ApprovalRule
+from tui_app.ui.approval_text import visible
+from tui_app.ui.format import clock, count
+from tui_app.ui.keys import Hint
+from tui_app.ui.safe_text import one_line
+from tui_app.ui.screens.filter_dialog import FilterDialog
+
+_RULING_CELLS, _SOURCE_CELLS = 7, 14
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision with its time, in seconds since the epoch."""
+
+    time: float
+    event: ApprovalDecided
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalsView:
+    """All that is shown."""
+
+    rules: tuple[ApprovalRule, ...] = ()
+    """Those that win first."""
+    decisions: tuple[Decided, ...] = ()
+    """The newest first."""
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuleWish:
+    """What a person wants of the rules."""
+
+    what: Literal["add", "remove", "keep"]
+    rule: ApprovalRule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    line: Content
+    words: str
+    note: str
+    rule: ApprovalRule | None = field(default=None)
+
+
+class ApprovalsScreen(FilterDialog[None]):
+    """Tells what is wanted through ``wanted``; what is shown is given to it."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/approvals.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "f7", "add", "Add a rule", show=False, id="approvals.add", tooltip="Write it to the settings."
+        ),
+        Binding(
+            "f8", "remove", "Remove the rule", show=False, id="approvals.remove",
+            tooltip="Take it out of the settings, or back for this session.",
+        ),
+        Binding(
+            "f9", "keep", "Keep for later", show=False, id="approvals.keep",
+            tooltip="Write a rule of this session to the settings.",
+        ),
+    ]  # fmt: skip
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("f7", "add a rule", 0, "screen.add"),
+        Hint("f8", "remove", 1, "screen.remove"),
+        Hint("f9", "keep for later", 2, "screen.keep"),
+        Hint("up/down", "choose", 3),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+    NAME = "approvals"
+    PLACEHOLDER = "filter rules and decisions"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(self, view: ApprovalsView, *, tz: tzinfo | None = None) -> None:
+        """List rules and decisions.
+
+        Args:
+            view: What there is.
+            tz: Time zone of the clock; None for that of the machine.
+        """
+        super().__init__()
+        self._view, self._tz = view, tz
+        self._shown: list[_Row] = []
+        self._said = ""
+        self._wishes: asyncio.Queue[RuleWish | None] = asyncio.Queue()
+
+    async def wanted(self) -> RuleWish | None:
+        """Wait for what the person wants next; None when the screen was closed."""
+        return await self._wishes.get()
+
+    def show(self, view: ApprovalsView, said: str) -> None:
+        """Show everything anew, and say what has happened."""
+        self._view, self._said = view, said
+        self.query_one(".dialog-title", Static).update(Content(self.title_text))
+        self.fill(self.query_one(Input).value)
+
+    @property
+    def title_text(self) -> str:
+        """First row of the dialog."""
+        mode = " · read-only: nothing is written, run or fetched" if self._view.read_only else ""
+        return f"Approvals · {count(len(self._view.rules), 'rule')}{mode}"
+
+    def fill(self, wanted: str) -> None:
+        """List the rules, then the decisions, with these words."""
+        words = wanted.lower().split()
+        width = max(20, self.size.width - 8)
+        rows = [*map(lambda rule: rule_row(rule, width), self._view.rules), default_row(width)]
+        rows += [decision_row(each, width, self._tz) for each in self._view.decisions]
+        self._shown = [row for row in rows if all(word in row.words for word in words)]
+        at = self.options.highlighted or 0
+        self.options.clear_options()
+        self.options.add_options([Option(row.line) for row in self._shown])
+        if self._shown:
+            self.options.highlighted = min(at, len(self._shown) - 1)
+        else:
+            self.note("No rule and no decision has these words.")
+
+    def explain(self, index: int) -> None:
+        """Say all about a row, or what has just come of a wish."""
+        self.note(self._said or self._shown[index].note)
+        self._said = ""
+
+    def use(self, index: int) -> None:
+        """A row has nothing behind it but its note."""
+        self.note(self._shown[index].note)
+
+    def action_add(self) -> None:
+        """Ask for a new rule."""
+        self._wishes.put_nowait(RuleWish("add"))
+
+    def action_remove(self) -> None:
+        """Ask for the marked rule to be removed."""
+        self._wish("remove")
+
+    def action_keep(self) -> None:
+        """Ask for the marked rule to be written to the settings."""
+        self._wish("keep")
+
+    def _wish(self, what: Literal["remove", "keep"]) -> None:
+        at = self.options.highlighted
+        row = self._shown[at] if at is not None and at < len(self._shown) else None
+        if row is None or row.rule is None:
+            self.note("Mark a rule first.")
+        else:
+            self._wishes.put_nowait(RuleWish(what, row.rule))
+
+    def action_close(self) -> None:
+        """Close; whoever waits is told."""
+        self._wishes.put_nowait(None)
+        super().action_close()
+
+
+def rule_row(rule: ApprovalRule, width: int) -> _Row:
+    """One rule: what it says, about what, and where it comes from."""
+    room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
+    text = one_line(visible(rule.text), room - 1)
+    colour = {"allow": "$text-success", "ask": "$text-accent", "deny": "$text-error"}[rule.ruling]
+    where = {"settings": "your file", "session": "this session"}.get(rule.source, rule.source)
+    line = Content.assemble(
+        (f"{rule.ruling:<{_RULING_CELLS}}", colour),
+        (text, "bold"),
+        " " * max(0, room - Content(text).cell_length),
+        (where, "$text-muted"),
+    )
+    note = {
+        "settings": "Written in your settings file. f8 takes it out.",
+        "session": "Allowed in a question; it ends with this session. f8 takes it back, f9 keeps it.",
+    }.get(rule.source, f"From the {rule.source}; it cannot be changed here.")
+    return _Row(line, f"{rule.ruling} {rule.text} {where}".lower(), note, rule)
+
+
+def default_row(width: int) -> _Row:
+    """What holds where no rule fits."""
+    text = one_line("what writes, runs or fetches without a rule", width - _RULING_CELLS - _SOURCE_CELLS)
+    room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
+    line = Content.assemble(
+        (f"{'ask':<{_RULING_CELLS}}", "$text-accent"), f"{text:<{room}}", ("built in", "$text-muted")
+    )
+    note = "A rule that denies wins over one that asks, and that over one that allows."
+    return _Row(line, f"ask {text} built in", note)
+
+
+def decision_row(decided: Decided, width: int, tz: tzinfo | None) -> _Row:
+    """One decision of this session."""
+    title = visible(approval_title(decided.event))
+    line = Content.assemble(
+        (f"{clock(decided.time, tz):<{_RULING_CELLS}}", "$text-muted"), one_line(title, width - 8)
+    )
+    by = {
+        "person": "You decided.",
+        "rule": "A rule decided.",
+        "mode": "Read-only mode decided.",
+        "unattended": "Nobody could be asked.",
+    }[decided.event.by]
+    reason = f" Reason: {one_line(decided.event.reason, 300)}" if decided.event.reason else ""
+    return _Row(line, title.lower(), f"{by}{reason}")
