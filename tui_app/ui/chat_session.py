@@ -9,15 +9,7 @@ from textual.worker import get_current_worker
 
 from tui_app.context.events import MemoryPressure, Record, SessionRewind, UserMessage
 from tui_app.context.span import Span
-from tui_app.conversation.work import (
-    Compact,
-    Prompt,
-    Restate,
-    Restore,
-    RestoreFiles,
-    Work,
-    asked_compaction,
-)
+from tui_app.conversation.work import Compact, Prompt, Restate, Restore, RestoreFiles, Work, asked_compaction
 from tui_app.session.entries import Entry
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import heads_after, load_preview

@@ -10,10 +10,10 @@ from tui_app.context.events import CheckpointCreated
 from tui_app.session.places import Server
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.context_source import SessionContext
+from tui_app.ui.gauge_marks import marks
 from tui_app.ui.screens.checkpoints import CheckpointRow, CheckpointsScreen
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.widgets.chat_pane import marks
 from tui_app.ui.widgets.gauge_text import gauge_text
 
 

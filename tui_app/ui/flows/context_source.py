@@ -14,8 +14,8 @@ from tui_app.session.ledger import growths, ledger, turns_left
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.gauge_marks import marks
 from tui_app.ui.screens.context_text import ContextView
-from tui_app.ui.widgets.chat_pane import marks
 
 if TYPE_CHECKING:
     from tui_app.conversation.opening import OpenSession
