@@ -418,6 +418,8 @@ class Session(RuleBasedStateMachine):
     @invariant()
     def counts_are_those_of_a_full_recount(self) -> None:
         again = opened(self.store, self.session, [], Path(self.folder.name))
+        again.model = self.history.model
+        again.fix(WINDOW, FIXED, again.model)
         assert again.usage() == self.history.usage()
         counted = sum(again.counter.message(item.message).total for item in again.items())
         assert sum(weighed.tokens.total for weighed in self.history.view.weighed()) == counted

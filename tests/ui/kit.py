@@ -132,7 +132,7 @@ class Deck:
     @property
     def queue(self) -> list[str]:
         """What waits, without the row that says how it may go on at once."""
-        return [row for row in self.widget(QueueView).splitlines() if row != LET_IN]
+        return [row for row in self.widget(QueueView).splitlines() if not row.startswith(LET_IN[:17])]
 
     @property
     def transcript(self) -> Transcript:
@@ -181,8 +181,14 @@ class Deck:
         for _ in range(3):
             await self.pilot.pause(0)
 
+    @property
+    def words(self) -> str:
+        """What stands on the screen without frames and line breaks; folders have names of any length."""
+        bare = "".join(" " if "\u2500" <= sign <= "\u259f" else sign for sign in self.text)
+        return " ".join(bare.split())
+
     async def says(self, words: str) -> None:
-        await self.until(lambda: words in self.text, f"{words!r} on the screen")
+        await self.until(lambda: words in self.text or words in self.words, f"{words!r} on the screen")
 
     async def ready(self) -> None:
         """Wait for the agent side and the tokenizer."""

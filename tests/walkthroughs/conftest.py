@@ -77,7 +77,9 @@ class Harbour:
         return self.machine.home / "gate"
 
     def _write_settings(self) -> None:
-        lines = [f"model = '{self.model}'"] if self.model != OFFLINE_MODEL else []
+        # Tools that only look: what every request carries is counted in the sizes of the texts that fill it.
+        lines = ["read_only = true"]
+        lines += [f"model = '{self.model}'"] if self.model != OFFLINE_MODEL else []
         for name, url in self.endpoints.items():
             lines += [f"[endpoints.{name}]", f"base_url = '{url}'"]
         if self._gate >= 0:

@@ -13,7 +13,7 @@ from tests.ui.app.story import MODEL, NOON, Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.context.events import MemoryAdded, MemoryInbox, MemoryPruned
 from tui_app.context.inbox import inbox_message, inbox_text
-from tui_app.conversation import opening
+from tui_app.conversation import agents
 from tui_app.conversation.boards import boards_in
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import EXTRACTION, Draft, EntryKind
@@ -225,7 +225,7 @@ async def test_switched_off_the_screen_says_so(repository: Desk) -> None:
 @pytest.fixture
 def look(repository: Desk, snap_compare: Compare, monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
     """Compare the screen of a stored session, after some keys, with its picture."""
-    monkeypatch.setattr(opening, "system_instructions", lambda *_: "Answer questions about these files.")
+    monkeypatch.setattr(agents, "system_instructions", lambda *_, **__: "Answer questions about these files.")
 
     def compare(size: tuple[int, int], story: Story, scene: Any, theme: str = "") -> bool:
         if theme:

@@ -49,7 +49,7 @@ async def listed(deck: Deck) -> ImportScreen:
 
 async def told(deck: Deck) -> str:
     await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the account")
-    text = deck.text
+    text = deck.words
     await deck.press("escape")
     return text
 

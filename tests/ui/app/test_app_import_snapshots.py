@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.ui.kit import USUAL, WIDE, Deck, Desk
-from tui_app.conversation import opening
+from tui_app.conversation import agents
 from tui_app.ui.screens.import_list import ImportScreen, TranscriptRow
 from tui_app.ui.screens.import_progress import ImportProgressDialog
 
@@ -51,7 +51,7 @@ looks = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def _fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The instructions name folders of this run, and the gauge behind a dialog counts them."""
-    monkeypatch.setattr(opening, "system_instructions", lambda *_: "Answer questions about these files.")
+    monkeypatch.setattr(agents, "system_instructions", lambda *_, **__: "Answer questions about these files.")
 
 
 @looks

@@ -81,11 +81,15 @@ def test_completion_finds_names_and_aliases_equal_ones_in_table_order() -> None:
     assert complete("/zzz") == []
 
 
+NAMES = [command.name for command in COMMANDS]
+
+
 @pytest.mark.parametrize(
     ("typed", "names"),
     [
         ("/session", ["session checkpoints", "resume"]),
-        ("/s", ["status", "stats", "session checkpoints", "settings", "compact", "resume"]),
+        ("/sta", ["status", "stats"]),
+        ("/s", [*(name for name in NAMES if name.startswith("s")), "compact", "resume"]),
         ("/sessions", ["resume"]),
     ],
 )
