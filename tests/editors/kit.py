@@ -113,5 +113,6 @@ def endpoint(home: Path, base_url: str, window: int = 32_000) -> None:
     config = home / "config"
     config.mkdir(parents=True, exist_ok=True)
     (config / "config.toml").write_text(
-        f'model = "local:scripted"\nretries = 0\n[endpoints.local]\nbase_url = "{base_url}"\nwindow = {window}\n'
+        'model = "local:scripted"\nretries = 0\n[endpoints.local]\n'
+        f'base_url = "{base_url}"\nwindow = {window}\n'
     )
