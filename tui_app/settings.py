@@ -113,6 +113,8 @@ class Settings:
     """Whether providers that can compact a conversation by themselves are asked to."""
     memory: Mapping[str, object] = field(default_factory=dict)
     """What is remembered of repositories; see ``settings_memory``."""
+    explore: Mapping[str, object] = field(default_factory=dict)
+    """What sub-agents may do; see ``settings_explore``."""
     telemetry: Mapping[str, str] = field(default_factory=dict)
     """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
 

@@ -63,6 +63,7 @@ ABOUT: Mapping[str, About] = {
     "memory_limit_mb": About("Megabytes the process may hold before memory is made; 0 is no limit."),
     "provider_compaction": About("Whether a provider that can compacts conversations instead of Plimsoll."),
     "memory": About("What is remembered of repositories, and given to new sessions.", allowed=_TABLE),
+    "explore": About("Sub-agents that look around for the model in a context of their own.", allowed=_TABLE),
     "telemetry": About("Where spans of compactions are sent.", allowed=_TABLE),
 }
 """What each setting is for, in the order of the rules."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from tui_app.settings_explore import EXPLORE
 from tui_app.settings_hooks import HOOKS
 from tui_app.settings_memory import MEMORY
 from tui_app.settings_names import ACTION_KEYS, key_pattern
@@ -75,6 +76,7 @@ RULES: Mapping[str, Rule] = {
     "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "provider_compaction": Flag(),
     "memory": MEMORY,
+    "explore": EXPLORE,
     "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
 }
 OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {

@@ -38,7 +38,7 @@ class Desk:
     home: Path
     cwd: Path
     env: dict[str, str] = field(default_factory=dict)
-    settings: Settings = field(default_factory=lambda: Settings(animations=False, retries=0))
+    settings: Settings = field(default_factory=lambda: Settings(animations=False, retries=0, explore={"enabled": False}))
 
     @property
     def paths(self) -> Paths:

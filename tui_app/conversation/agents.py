@@ -14,6 +14,7 @@ from tui_app.agent.instructions import MEMORY, system_instructions
 from tui_app.agent.own_agent import OwnAgent
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.steps import StepWatch
+from tui_app.agent.subagents import explore_toolset
 from tui_app.agent.tools.toolset import build_toolset, recall_toolset
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import Additions, Manner, TurnRunner
@@ -22,10 +23,12 @@ from tui_app.context.governor import ContextGovernor
 from tui_app.context.limits import Limits
 from tui_app.context.stages.relief import Surroundings
 from tui_app.conversation.carried import Carried, CarriedWatch
+from tui_app.conversation.exploring import sub_agents
 from tui_app.conversation.files_on_disk import FilesOnDisk
 from tui_app.conversation.provider_compaction import ProviderCompaction
 from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.writers import SummaryWriters
+from tui_app.settings_explore import ExploreSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,8 @@ class Governed:
     compactor: Compactor
     limits: Limits
     provider_compaction: bool
+    explore: ExploreSettings = field(default_factory=ExploreSettings)
+    """What a person has set about sub-agents."""
     around: Sequence[AbstractCapability[Any]] = ()
     """What else follows a run: hooks, telemetry."""
     manner: Manner = field(default_factory=Manner)
@@ -78,16 +83,25 @@ def build_runner(governed: Governed, cwd: Path, own: OwnAgent | None) -> tuple[T
         return TurnRunner(own.agent, recorder, history.session, added, steps, governed.manner), carried
     carried.instructions = system_instructions(cwd, *extra)
     tools = build_toolset(workspace, search)
-    carried.tools = [tool.tool_def for tool in tools.tools.values()]
+    toolsets = [tools, *_sub_agents(governed, workspace)]
+    carried.tools = [tool.tool_def for each in toolsets for tool in each.tools.values()]
     agent: Agent[None, str] = Agent(
         None,
         name="plimsoll",
         instructions=carried.instructions,
-        toolsets=[tools],
+        toolsets=toolsets,
         capabilities=capabilities,
         retries=2,
     )
     return TurnRunner(agent, recorder, history.session, steps=steps, manner=governed.manner), carried
+
+
+def _sub_agents(governed: Governed, workspace: Workspace) -> list[FunctionToolset[Any]]:
+    """The tool that sends sub-agents out, unless a person has switched it off."""
+    if not governed.explore.enabled:
+        return []
+    parts = governed.writers, governed.compactor, governed.limits, workspace, governed.around
+    return [explore_toolset(sub_agents(governed.explore, *parts))]
 
 
 def _added(

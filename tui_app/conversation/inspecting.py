@@ -7,6 +7,7 @@ from tui_app.agent.catalogue import list_models
 from tui_app.agent.instructions import system_instructions
 from tui_app.agent.models import ModelNotReady
 from tui_app.agent.shelf import ModelShelf
+from tui_app.agent.subagents import explore_toolset
 from tui_app.agent.tools.toolset import build_toolset
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.encodings import TextCounter, encoding_name
@@ -28,6 +29,7 @@ from tui_app.conversation.standing_files import StandingFiles
 from tui_app.session.store import Store
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
+from tui_app.settings_explore import explore_settings
 
 
 @dataclass(slots=True)
@@ -99,7 +101,11 @@ async def _fix(opening: Opening, history: SessionHistory) -> str:
     folder = SessionFolder(opening.paths.sessions_dir / history.session)
     own = (folder.tool_outputs, folder.conversation_history)
     tools = build_toolset(Workspace(opening.cwd, extra=own), SessionSearch(history.store, history.session))
-    definitions = [tool.tool_def for tool in tools.tools.values()]
+    toolsets = [
+        tools,
+        *([explore_toolset(None)] if explore_settings(opening.settings.explore).enabled else []),
+    ]
+    definitions = [tool.tool_def for each in toolsets for tool in each.tools.values()]
     carried = history.counter.carried(system_instructions(opening.cwd, *own), definitions)
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     try:

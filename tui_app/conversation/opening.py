@@ -46,6 +46,7 @@ from tui_app.session.lock import WriterLock
 from tui_app.session.store import SessionDeleted, SessionNotFound, Store
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
+from tui_app.settings_explore import explore_settings
 
 _log = logging.getLogger(__name__)
 
@@ -191,6 +192,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
         compactor=compactor,
         limits=limits,
         provider_compaction=opening.settings.provider_compaction,
+        explore=explore_settings(opening.settings.explore),
         around=[ToolHooks(hooks), *telemetry.capabilities()],
         manner=Manner(thinking=opening.settings.thinking, max_steps=opening.settings.max_steps),
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from acp.schema import Cost, Usage
 
-from tui_app.context.events import AssistantMessage, CompactionComplete, Payload
+from tui_app.context.events import AssistantMessage, CompactionComplete, Payload, SubAgentStep
 
 
 @dataclass(slots=True)
@@ -19,11 +19,11 @@ class Spending:
     def note(self, payload: Payload) -> None:
         """Take one event into account."""
         match payload:
-            case AssistantMessage() | CompactionComplete():
+            case AssistantMessage() | CompactionComplete() | SubAgentStep():
                 self.input_tokens += payload.input_tokens
                 self.output_tokens += payload.output_tokens
                 self.usd += payload.cost_usd or 0.0
-                if isinstance(payload, AssistantMessage):
+                if not isinstance(payload, CompactionComplete):
                     self.cached_tokens += payload.cache_read_tokens
 
     @property

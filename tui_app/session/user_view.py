@@ -23,6 +23,7 @@ from tui_app.context.events import (
     RewriteUndone,
     SessionClear,
     SessionRewind,
+    SubAgentStep,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -98,12 +99,12 @@ class UserView:
                 return self._restate(head.ref, "failed")
             case ToolResult.TYPE:
                 return self._result(head)
-            case CompactionUndone.TYPE:
-                return self._restate(head.ref, "undone")
-            case RewriteUndone.TYPE:
+            case CompactionUndone.TYPE | RewriteUndone.TYPE:
                 return self._restate(head.ref, "undone")
             case CompactionRedone.TYPE:
                 return self._restate(head.ref, "ok")
+            case SubAgentStep.TYPE:
+                return self._stepped(head)
             case MessagePinned.TYPE:
                 return self._pin(head.ref, head.state == "pinned")
             case _:
@@ -152,6 +153,14 @@ class UserView:
             result_seq=head.seq,
         )
         return self._put(done)
+
+    def _stepped(self, head: Head) -> Sequence[Change]:
+        """What a sub-agent does counts for the row of the call that has sent it."""
+        call = self._open_calls.get(head.ids[0])
+        if call is None:
+            return ()
+        row = self.entries[self._places[call]]
+        return self._put(replace(row, calls=row.calls + len(head.ids) - 1, used=row.used + head.reported))
 
     def _restate(self, seq: int, state: EntryState) -> Sequence[Change]:
         place = self._places.get(seq)

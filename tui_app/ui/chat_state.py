@@ -25,6 +25,7 @@ from tui_app.context.events import (
     SessionClear,
     SessionRewind,
     SessionStart,
+    SubAgentStep,
     ToolCall,
     ToolResult,
     TurnEnd,
@@ -136,8 +137,9 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return replace(state, status=_unless_compacting(state, status))
         case ToolResult() if state.turn:
             return replace(state, status=_unless_compacting(state, _waiting(state)))
-        case AssistantMessage(cost_usd=cost):
-            return replace(state, spent=_added(state.spent, cost), unlogged=0)
+        case AssistantMessage(cost_usd=cost) | SubAgentStep(cost_usd=cost):
+            unlogged = 0 if isinstance(payload, AssistantMessage) else state.unlogged
+            return replace(state, spent=_added(state.spent, cost), unlogged=unlogged)
         case TurnEnd(outcome=outcome):
             status = (state.stopped or STOPPED) if outcome == "cancelled" else Status()
             return replace(state, turn=False, unlogged=0, status=_unless_compacting(state, status))
