@@ -84,7 +84,7 @@ async def test_replay_is_as_live_and_rewind_leaves_it(desk: Desk, fake_openai: F
         stats = StatsReader(opened.store.path, conversation.session).read()
         assert (stats.sub_agents, stats.tool_calls) == (1, 1)
         assert stats.models[0].answers == 4
-        page = export_markdown([record for record, _ in opened.store.records(conversation.session)])
+        page = export_markdown([record for record, _ in opened.store.records(conversation.session)], title="T")
         assert "Sub-agent: 2 calls" in page
 
 
