@@ -18,6 +18,8 @@ from tui_app.context.events import (
     QueueChanged,
     Record,
     SessionStart,
+    SubAgentCall,
+    SubAgentStep,
     UsageInfo,
     UserMessage,
     payload_from_json,
@@ -29,6 +31,7 @@ FULL: list[Payload] = [
     AssistantMessage(text="ho", call_ids=("1", "2"), cost_usd=0.5),
     QueueChanged(prompts=("a", "b"), paused=True),
     UsageInfo(usage={"total": 5}),
+    SubAgentStep(tool_call_id="1", calls=(SubAgentCall(name="ls", args="{}", outcome="success"),)),
     Error(kind="network", message="No answer.", limit=None),
     CompactionComplete(
         job="1-1",

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -43,6 +44,7 @@ from tui_app.editors.updates import Updates
 from tui_app.session.store import SessionNotFound, Store
 from tui_app.version import __version__
 
+_log = logging.getLogger(__name__)
 LISTED = 50
 """Sessions of one page of the list."""
 
@@ -165,7 +167,10 @@ class EditorAgent:
             task.cancel()
         await asyncio.gather(*self._behind, return_exceptions=True)
         sessions, self._sessions = list(self._sessions.values()), {}
-        await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
+        ends = await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
+        for error in ends:
+            if isinstance(error, Exception):
+                _log.error("a session could not be ended", exc_info=error)
 
     def _known(self, session_id: str) -> EditorSession:
         if (session := self._sessions.get(session_id)) is None:

@@ -14,7 +14,7 @@ from tui_app.conversation.request import Opening
 from tui_app.conversation.work import ChangePolicy, Prompt, Switch, Work
 from tui_app.editors.context_text import context_text
 from tui_app.editors.prompts import Asked, ShowContext
-from tui_app.editors.troubles import failed, refused
+from tui_app.editors.troubles import failed, refused, told
 from tui_app.editors.updates import Update, Updates
 
 _BUSY = "The last prompt is still being answered. Cancel it first, or wait for its end."
@@ -87,7 +87,7 @@ class EditorSession:
     async def _done(self, asked: Asked) -> StopReason:
         match asked:
             case ShowContext():
-                self._happened_text(context_text(self.opened.conversation))
+                self._say(context_text(self.opened.conversation))
             case Prompt():
                 return await self._turn(asked)
             case _:
@@ -106,8 +106,10 @@ class EditorSession:
             raise
         finally:
             self._ended, self._prompt = None, ""
-        if end.outcome == "failed" and self._trouble is not None:
-            raise failed(self._trouble)
+        if self._trouble is not None:
+            if end.outcome == "failed":
+                raise failed(self._trouble)
+            self._say(told(self._trouble))
         return "cancelled" if end.outcome == "cancelled" else "end_turn"
 
     async def choose_model(self, name: str) -> None:
@@ -172,7 +174,7 @@ class EditorSession:
                 self._notice = text
         self._put(self.updates.of(record.data))
 
-    def _happened_text(self, text: str) -> None:
+    def _say(self, text: str) -> None:
         self._put(self.updates.of(Notice(text=text)))
 
     def _put(self, updates: Iterable[Update]) -> None:
