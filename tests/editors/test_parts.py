@@ -25,6 +25,7 @@ from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
     Error,
+    SubAgentCall,
     SubAgentStep,
     ToolCall,
     ToolResult,
@@ -133,6 +134,15 @@ def test_broken_arguments_are_shown_as_a_call() -> None:
     assert start.raw_input == {}
     (end,) = updates.of(ToolResult(tool_call_id="c", name="grep", text="No.", outcome="error"))
     assert end.status == "failed"
+
+
+def test_sub_agent_says_how_far_it_is() -> None:
+    updates = Updates(CWD)
+    updates.of(ToolCall(tool_call_id="c", name="explore", args='{"task": "look"}'))
+    looked = SubAgentStep(tool_call_id="c", calls=(SubAgentCall(name="ls", args="{}"),))
+    titles = [update.title for _ in range(2) for update in updates.of(looked)]
+    assert titles == ["explore look, 1 call", "explore look, 2 calls"]
+    assert not updates.of(SubAgentStep(tool_call_id="c", text="Found."))
 
 
 def test_keys_of_the_screen_are_named_otherwise() -> None:

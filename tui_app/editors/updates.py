@@ -31,6 +31,7 @@ from tui_app.context.events import (
     Notice,
     Payload,
     PolicyChange,
+    SubAgentStep,
     ToolCall,
     ToolResult,
     Truncation,
@@ -61,6 +62,8 @@ class Updates:
     """Whether the events are those of the past: then prompts are shown too, and streams are not."""
     _titles: dict[str, str] = field(default_factory=dict)
     """Titles of the calls whose result is awaited, by id."""
+    _calls: dict[str, int] = field(default_factory=dict)
+    """Calls of the sub-agents under way, by the id of the call that has sent each."""
     _message: str = ""
     """Id of the answer being streamed; empty between answers."""
     _wrote: bool = False
@@ -78,6 +81,8 @@ class Updates:
                 return [self._called(payload)]
             case ToolResult():
                 return [self._answered(payload)]
+            case SubAgentStep():
+                return self._stepped(payload)
             case GaugeChanged():
                 return self._gauge(payload)
             case CompactionStart() | CompactionProgress() | CompactionComplete():
@@ -136,6 +141,15 @@ class Updates:
             status="completed" if result.outcome == "success" else "failed",
             content=[helpers.tool_content(helpers.text_block(result.text))],
         )
+
+    def _stepped(self, step: SubAgentStep) -> Sequence[Update]:
+        """How far the sub-agent is that a call has sent."""
+        title = self._titles.get(step.tool_call_id)
+        if title is None or not step.calls:
+            return []
+        made = self._calls[step.tool_call_id] = self._calls.get(step.tool_call_id, 0) + len(step.calls)
+        title = f"{title}, {made} call{'' if made == 1 else 's'}"
+        return [helpers.update_tool_call(step.tool_call_id, title=title)]
 
     def _gauge(self, gauge: GaugeChanged) -> Sequence[Update]:
         usage = gauge.usage
