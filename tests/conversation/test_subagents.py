@@ -4,15 +4,19 @@ import asyncio
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
 
 from tests.conversation.driving import Desk, assert_valid, of, turn, until
 from tests.servers.behaviours import HangMidStream, Text, Tool, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.events import (
     AssistantMessage,
+    CompactionStart,
+    SubAgentCall,
     SubAgentEnd,
     SubAgentStart,
     SubAgentStep,
+    ToolCall,
     ToolResult,
     TurnEnd,
 )
@@ -84,7 +88,9 @@ async def test_replay_is_as_live_and_rewind_leaves_it(desk: Desk, fake_openai: F
         stats = StatsReader(opened.store.path, conversation.session).read()
         assert (stats.sub_agents, stats.tool_calls) == (1, 1)
         assert stats.models[0].answers == 4
-        page = export_markdown([record for record, _ in opened.store.records(conversation.session)], title="T")
+        page = export_markdown(
+            [record for record, _ in opened.store.records(conversation.session)], title="T"
+        )
         assert "Sub-agent: 2 calls" in page
 
 
@@ -161,3 +167,48 @@ async def test_switched_off(desk: Desk, fake_openai: FakeOpenAI, enabled: bool) 
         await turn(opened.conversation, "Hello?")
         names = [each["function"]["name"] for each in fake_openai.journal[0]["tools"]]
         assert ("explore" in names) is enabled
+
+
+async def test_its_own_context_is_governed(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    for name in "abcd":
+        (desk.cwd / f"{name}.txt").write_text("\n".join(f"{name}{n} sea and sky" for n in range(300)))
+    reads = [tool("read_file", path=f"{name}.txt") for name in "abcd"]
+    desk.server("local", fake_openai.base_url, window=8_000)
+    fake_openai.add(SENT, Text("Above."))
+    fake_openai.add(*reads, Text("All read."), phrase="for another assistant")
+    fake_openai.add(
+        *(Text("Title: Sea\n## Intent\nFind the sky.") for _ in range(4)), phrase="Write the notes"
+    )
+    async with desk.session() as opened:
+        records = await turn(opened.conversation, "Where is the sky?")
+        assert of(records, ToolResult)[-1].text == "All read."
+        (end,) = of_log(opened, SubAgentEnd)
+        assert (end.outcome, end.calls) == ("done", 4)
+        inner = [each for each in fake_openai.journal if "for another assistant" in str(each)]
+        assert all(len(str(each["messages"])) / 4 < 8_000 for each in inner)
+        # Whatever its governor did is none of the session's context.
+        assert not of_log(opened, CompactionStart)
+        assert opened.conversation.usage.total < 2_000
+
+
+async def test_cut_off_with_the_program(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    scripted(desk, fake_openai, outer=(Text("Hello."),))
+    call = ToolCallPart("explore", {"task": TASK}, tool_call_id="c1")
+    message = ModelMessagesTypeAdapter.dump_json([ModelResponse(parts=[call])]).decode()[1:-1]
+    async with desk.session() as opened:
+        await turn(opened.conversation, "Hello?")
+        session, store = opened.conversation.session, opened.store
+        store.append(session, AssistantMessage(text="", call_ids=("c1",)), message, time=1.0)
+        store.append(session, ToolCall(tool_call_id="c1", name="explore", args="{}"), None, time=1.0)
+        start = SubAgentStart(tool_call_id="c1", task=TASK, model="local:scripted", max_steps=20)
+        store.append(session, start, None, time=1.0)
+        step = SubAgentStep(
+            tool_call_id="c1", calls=(SubAgentCall(name="ls", args="{}"),), model="m", cost_usd=0.25
+        )
+        store.append(session, step, None, time=1.0)
+    async with desk.session(session=session) as opened:
+        rows = fold_user_view(opened.store.heads(session)).entries
+        row = next(entry for entry in rows if entry.kind == "tool")
+        assert (row.state, row.calls) == ("interrupted", 1)
+        assert StatsReader(opened.store.path, session).read().cost_usd == 0.25
+        assert of_log(opened, ToolResult)[-1].outcome == "interrupted"
