@@ -38,7 +38,10 @@ class Desk:
     home: Path
     cwd: Path
     env: dict[str, str] = field(default_factory=dict)
-    settings: Settings = field(default_factory=lambda: Settings(animations=False, retries=0, explore={"enabled": False}))
+    # No sub-agents unless a test wants them: the gauge counts each tool's description.
+    settings: Settings = field(
+        default_factory=lambda: Settings(animations=False, retries=0, explore={"enabled": False})
+    )
 
     @property
     def paths(self) -> Paths:
