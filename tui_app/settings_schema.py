@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from tui_app.settings_approvals import APPROVALS, WEB_FETCH
+from tui_app.settings_explore import EXPLORE
 from tui_app.settings_hooks import HOOKS
 from tui_app.settings_memory import MEMORY
 from tui_app.settings_names import ACTION_KEYS, key_pattern
@@ -90,6 +91,7 @@ RULES: Mapping[str, Rule] = {
         }
     ),
     "session_files_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
+    "explore": EXPLORE,
     "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
 }
 OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {

@@ -18,6 +18,8 @@ from tui_app.context.events import (
     QueueChanged,
     Record,
     SessionStart,
+    SubAgentCall,
+    SubAgentStep,
     UsageInfo,
     UserMessage,
     payload_from_json,
@@ -29,6 +31,7 @@ FULL: list[Payload] = [
     AssistantMessage(text="ho", call_ids=("1", "2"), cost_usd=0.5),
     QueueChanged(prompts=("a", "b"), paused=True),
     UsageInfo(usage={"total": 5}),
+    SubAgentStep(tool_call_id="1", calls=(SubAgentCall(name="ls", args="{}", outcome="success"),)),
     Error(kind="network", message="No answer.", limit=None),
     CompactionComplete(
         job="1-1",
@@ -47,7 +50,7 @@ def test_a_payload_comes_back_from_json(payload: Payload) -> None:
 
 
 def test_every_payload_has_a_type_of_its_own() -> None:
-    assert len(BY_TYPE) == len(PAYLOADS) == 49
+    assert len(BY_TYPE) == len(PAYLOADS) == 52
     assert all(payload.TYPE for payload in PAYLOADS)
     public = [vars(events)[name] for name in events.__all__]
     kinds = {one for one in public if isinstance(one, type) and issubclass(one, Payload)}

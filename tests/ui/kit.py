@@ -38,8 +38,12 @@ class Desk:
     home: Path
     cwd: Path
     env: dict[str, str] = field(default_factory=dict)
-    # Tools that only look: the gauge counts how many are described, and numbers in tests must stay.
-    settings: Settings = field(default_factory=lambda: Settings(animations=False, retries=0, read_only=True))
+    # Tools that only look, no sub-agents: the gauge counts what is described, and numbers in tests must stay.
+    settings: Settings = field(
+        default_factory=lambda: Settings(
+            animations=False, retries=0, read_only=True, explore={"enabled": False}
+        )
+    )
 
     @property
     def paths(self) -> Paths:

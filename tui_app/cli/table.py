@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tui_app.cli import (
+    acp,
     compact,
     config,
     context,
@@ -38,6 +39,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             doctor.COMMAND,
             schema.COMMAND,
             serve.COMMAND,
+            acp.COMMAND,
             config.COMMAND,
         )
     }

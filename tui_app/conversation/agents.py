@@ -13,6 +13,7 @@ from tui_app.agent.instructions import MEMORY, system_instructions
 from tui_app.agent.own_agent import OwnAgent
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.steps import StepWatch
+from tui_app.agent.subagents import explore_toolset
 from tui_app.agent.tools.toolset import build_toolset, recall_toolset
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import Additions, Manner, TurnRunner
@@ -21,6 +22,7 @@ from tui_app.context.governor import ContextGovernor
 from tui_app.context.limits import Limits
 from tui_app.context.stages.relief import Surroundings
 from tui_app.conversation.carried import Carried, CarriedWatch
+from tui_app.conversation.exploring import sub_agents
 from tui_app.conversation.files_on_disk import FilesOnDisk
 from tui_app.conversation.provider_compaction import ProviderCompaction
 from tui_app.conversation.request import Opening
@@ -29,6 +31,7 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.tool_gate import ToolGate
 from tui_app.conversation.tooling import Tooling
 from tui_app.conversation.writers import SummaryWriters
+from tui_app.settings_explore import ExploreSettings, explore_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +81,10 @@ def build_workplace(opening: Opening, history: SessionHistory, tooling: Tooling)
     instructions = system_instructions(opening.cwd, *own, working=working)
     workspace = Workspace(opening.cwd, extra=own)
     tools = build_toolset(workspace, SessionSearch(history.store, history.session), tooling.working)
-    definitions = [tool.tool_def for tool in tools.tools.values()]
+    described = [tools]
+    if explore_settings(opening.settings.explore).enabled:
+        described.append(explore_toolset(None))
+    definitions = [tool.tool_def for each in described for tool in each.tools.values()]
     return Workplace(workspace, tools, Carried(instructions, definitions))
 
 
@@ -105,16 +111,28 @@ def build_runner(
         recall = recall_toolset(SessionSearch(history.store, history.session))
         added = _added(own, recall, capabilities)
         return TurnRunner(own.agent, recorder, history.session, added, steps, manner), carried
+    explorers = _sub_agents(governed, place.workspace, explore_settings(settings.explore))
+    known = {*place.tools.tools, *(name for each in explorers for name in each.tools)}
     agent: Agent[None, str] = Agent(
         None,
         name="plimsoll",
         instructions=carried.instructions,
-        toolsets=[place.tools],
+        toolsets=[place.tools, *explorers],
         # Innermost: what a hook declines is not asked about.
-        capabilities=[*capabilities, ToolGate(tooling.approvals, place.tools.tools)],
+        capabilities=[*capabilities, ToolGate(tooling.approvals, known)],
         retries=2,
     )
     return TurnRunner(agent, recorder, history.session, steps=steps, manner=manner), carried
+
+
+def _sub_agents(
+    governed: Governed, workspace: Workspace, explore: ExploreSettings
+) -> list[FunctionToolset[Any]]:
+    """The tool that sends sub-agents out, unless a person has switched it off."""
+    if not explore.enabled:
+        return []
+    parts = governed.writers, governed.compactor, governed.limits, workspace, governed.around
+    return [explore_toolset(sub_agents(explore, *parts))]
 
 
 def _added(

@@ -33,6 +33,11 @@ class Entry:
     pinned: bool = False
     """Whether it stays word for word in the model's view."""
 
+    calls: int = 0
+    """Calls that a sub-agent has made on its behalf; the context holds none of them."""
+    used: int = 0
+    """Tokens that sub-agent has read and written."""
+
     @property
     def message(self) -> int:
         """Log number of the message that it stands for: of a tool, that of its result."""

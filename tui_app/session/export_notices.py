@@ -14,10 +14,11 @@ from tui_app.context.events import (
     SessionClear,
     SessionRewind,
     SessionStart,
+    SubAgentEnd,
     Truncation,
     ViewRewrite,
 )
-from tui_app.session.head_titles import edit_title, rewrite_title
+from tui_app.session.head_titles import edit_title, rewrite_title, sub_agent_title
 from tui_app.session.markdown import code, inline
 
 
@@ -35,6 +36,8 @@ def _of_session(data: Payload) -> str:
             return f"Model changed: {code(data.old)} → {code(data.new)}"
         case PolicyChange():
             return f"Policy changed: {code(data.old)} → {code(data.new)}"
+        case SubAgentEnd():
+            return f"Sub-agent: {inline(sub_agent_title(data))}"
         case SessionClear() | SessionRewind():
             return "Context cleared" if isinstance(data, SessionClear) else "Conversation rewound"
         case _:

@@ -10,6 +10,7 @@ from tui_app.context.events import (
     MemoryInbox,
     MemoryPressure,
     MemoryPruned,
+    SubAgentEnd,
     ToolArchived,
     ToolNormalised,
     ToolOffloaded,
@@ -68,6 +69,16 @@ def pressure_text(payload: MemoryPressure) -> str:
     """What is done about too little memory, as a sentence."""
     done = "caches were dropped" if payload.action == "drop" else "the history is compacted"
     return f"Memory is short ({payload.rss_mb:,} of {payload.limit_mb:,} MB): {done}."
+
+
+def sub_agent_title(payload: SubAgentEnd) -> str:
+    """What a sub-agent has done, in one line; the reason too where it did not get to its end."""
+    calls = f"{payload.calls} call{'' if payload.calls == 1 else 's'}"
+    size = thousands(payload.input_tokens + payload.output_tokens)
+    price = "" if payload.cost_usd is None else f" · ${payload.cost_usd:.4f}"
+    ended = "" if payload.outcome == "done" else f" · {payload.outcome}"
+    why = f": {payload.reason}" if payload.reason else ""
+    return f"{calls} · {size} tokens{price} · {payload.duration_s:.0f} s{ended}{why}"
 
 
 def truncation_title(payload: Truncation) -> str:

@@ -29,6 +29,9 @@ from tui_app.context.events import (
     PolicyChange,
     RewriteUndone,
     SessionRewind,
+    SubAgentEnd,
+    SubAgentStart,
+    SubAgentStep,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -47,6 +50,7 @@ from tui_app.session.head_titles import (
     inbox_title,
     pruned_title,
     rewrite_title,
+    sub_agent_title,
     truncation_title,
 )
 
@@ -130,6 +134,7 @@ def head_of(seq: int, time: float, payload: Payload) -> Head:
         or _compactions(base, payload)
         or _memory(base, payload)
         or _tools(base, payload)
+        or _sub_agents(base, payload)
         or _others(base, payload)
         or base
     )
@@ -226,6 +231,23 @@ def _tools(base: Head, payload: Payload) -> Head | None:
             return _with(
                 base, title=files_title(payload), ref=payload.to, state="undo" if payload.undo else ""
             )
+        case _:
+            return None
+
+
+def _sub_agents(base: Head, payload: Payload) -> Head | None:
+    match payload:
+        case SubAgentStart():
+            return _with(
+                base, title=first_line(payload.task), ids=(payload.tool_call_id,), model=payload.model
+            )
+        case SubAgentStep():
+            tokens = payload.input_tokens + payload.output_tokens
+            made = (f"{number}" for number in range(len(payload.calls)))
+            return _with(base, ids=(payload.tool_call_id, *made), reported=tokens, model=payload.model)
+        case SubAgentEnd():
+            title = first_line(sub_agent_title(payload))
+            return _with(base, title=title, ids=(payload.tool_call_id,), state=payload.outcome)
         case _:
             return None
 

@@ -15,6 +15,8 @@ from tui_app.context.events import (
     HookRan,
     RewriteUndone,
     SessionRewind,
+    SubAgentStart,
+    SubAgentStep,
     ToolArchived,
     ToolCall,
     ToolNormalised,
@@ -40,7 +42,7 @@ STAGES: dict[str, str] = {
 COUNTED: tuple[str, ...] = (
     UserMessage.TYPE, AssistantMessage.TYPE, ToolCall.TYPE, ToolResult.TYPE, UsageInfo.TYPE, *STAGES,
     CompactionUndone.TYPE, CompactionRedone.TYPE, RewriteUndone.TYPE, SessionRewind.TYPE, Error.TYPE,
-    HookRan.TYPE,
+    HookRan.TYPE, SubAgentStart.TYPE, SubAgentStep.TYPE,
 )  # fmt: skip
 """Types of the events that the fold looks at."""
 FIGURES: tuple[str, ...] = (
@@ -102,6 +104,9 @@ class SessionStats:
     requests: int = 0
     answers: int = 0
     tool_calls: int = 0
+    """Without those of sub-agents."""
+    sub_agents: int = 0
+    """How many were sent out; what they cost is in the rows of their models."""
     tool_failures: int = 0
     """Results that were an error, denied or interrupted."""
     models: tuple[ModelRow, ...] = ()
@@ -166,7 +171,7 @@ class StatsFold:
         """
         self._counts[kind] += 1
         match kind:
-            case AssistantMessage.TYPE:
+            case AssistantMessage.TYPE | SubAgentStep.TYPE:
                 self._answer(data)
             case CompactionComplete.TYPE:
                 self._compaction(seq, data)
@@ -202,6 +207,7 @@ class StatsFold:
             requests=counts[UsageInfo.TYPE],
             answers=counts[AssistantMessage.TYPE],
             tool_calls=counts[ToolCall.TYPE],
+            sub_agents=counts[SubAgentStart.TYPE],
             tool_failures=counts["failed tools"],
             models=tuple(self._models.values()),
             compactions=tuple(self._compactions[key] for key in sorted(self._compactions)),

@@ -25,6 +25,7 @@ from tui_app.context.events import (
     RewriteUndone,
     SessionClear,
     SessionRewind,
+    SubAgentStep,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -105,10 +106,10 @@ class UserView:
                 return self._result(head)
             case FilesRestored.TYPE if head.state == "undo":
                 return (*self._restate(head.ref, "undone"), *self._started(head))
-            case CompactionUndone.TYPE | RewriteUndone.TYPE:
-                return self._restate(head.ref, "undone")
-            case CompactionRedone.TYPE:
-                return self._restate(head.ref, "ok")
+            case CompactionUndone.TYPE | RewriteUndone.TYPE | CompactionRedone.TYPE:
+                return self._restate(head.ref, "ok" if head.type == CompactionRedone.TYPE else "undone")
+            case SubAgentStep.TYPE:
+                return self._stepped(head)
             case MessagePinned.TYPE:
                 return self._pin(head.ref, head.state == "pinned")
             case _:
@@ -157,6 +158,14 @@ class UserView:
             result_seq=head.seq,
         )
         return self._put(done)
+
+    def _stepped(self, head: Head) -> Sequence[Change]:
+        """What a sub-agent does counts for the row of the call that has sent it."""
+        call = self._open_calls.get(head.ids[0])
+        if call is None:
+            return ()
+        row = self.entries[self._places[call]]
+        return self._put(replace(row, calls=row.calls + len(head.ids) - 1, used=row.used + head.reported))
 
     def _restate(self, seq: int, state: EntryState) -> Sequence[Change]:
         place = self._places.get(seq)

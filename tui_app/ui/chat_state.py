@@ -27,6 +27,7 @@ from tui_app.context.events import (
     SessionClear,
     SessionRewind,
     SessionStart,
+    SubAgentStep,
     ToolCall,
     ToolOutput,
     ToolResult,
@@ -144,8 +145,9 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return replace(state, status=_unless_compacting(state, status), output="")
         case ToolResult() if state.turn:
             return replace(state, status=_unless_compacting(state, _waiting(state)), output="")
-        case AssistantMessage(cost_usd=cost):
-            return replace(state, spent=_added(state.spent, cost), unlogged=0)
+        case AssistantMessage(cost_usd=cost) | SubAgentStep(cost_usd=cost):
+            unlogged = 0 if isinstance(payload, AssistantMessage) else state.unlogged
+            return replace(state, spent=_added(state.spent, cost), unlogged=unlogged)
         case TurnEnd(outcome=outcome):
             status = (state.stopped or STOPPED) if outcome == "cancelled" else _after(state, outcome)
             status = _unless_compacting(state, status)

@@ -39,6 +39,8 @@ def _session(stats: SessionStats) -> Iterable[str]:
     yield f"{count(stats.turns, 'turn')}, {count(stats.requests, 'request')}, {calls}{failed}"
     unpriced = sum(row.unpriced for row in stats.models)
     unknown = f", {count(unpriced, 'answer')} of unknown price" if unpriced else ""
+    if stats.sub_agents:
+        yield count(stats.sub_agents, "sub-agent")
     yield f"{cost(stats.cost_usd)} with summaries{unknown}"
 
 

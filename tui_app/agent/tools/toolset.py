@@ -10,7 +10,7 @@ from pydantic_ai import ModelRetry, Tool
 from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.tools import files
-from tui_app.agent.tools.history import HistorySearch, search_history
+from tui_app.agent.tools.history import HistoryHit, HistorySearch, search_history
 from tui_app.agent.tools.stop import Stop
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 
@@ -97,6 +97,28 @@ def build_toolset(
         max_retries=MAX_RETRIES,
         docstring_format="google",
     )
+
+
+def looking_toolset(ws: Workspace) -> FunctionToolset[Any]:
+    """Build the read-only tools over a workspace alone, for whoever has no conversation to search."""
+    tools = ReadTools(ws, _NothingSaid())
+    return FunctionToolset(
+        [tools.read_file, tools.ls, tools.glob, tools.grep],
+        max_retries=MAX_RETRIES,
+        docstring_format="google",
+    )
+
+
+class _NothingSaid:
+    """A conversation in which nothing was said."""
+
+    def search(self, words: str, limit: int = 8) -> list[HistoryHit]:
+        """No hits."""
+        return []
+
+    def fetch(self, seq: int) -> None:
+        """No message."""
+        return
 
 
 def recall_toolset(search: HistorySearch) -> FunctionToolset[Any]:

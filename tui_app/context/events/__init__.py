@@ -78,6 +78,13 @@ from tui_app.context.events.session import (
     SessionRewind,
     SessionStart,
 )
+from tui_app.context.events.subagents import (
+    SubAgentCall,
+    SubAgentEnd,
+    SubAgentOutcome,
+    SubAgentStart,
+    SubAgentStep,
+)
 
 __all__ = [
     "BY_TYPE",
@@ -131,6 +138,11 @@ __all__ = [
     "SessionEnd",
     "SessionRewind",
     "SessionStart",
+    "SubAgentCall",
+    "SubAgentEnd",
+    "SubAgentOutcome",
+    "SubAgentStart",
+    "SubAgentStep",
     "SystemMessage",
     "ToolArchived",
     "ToolCall",

@@ -55,6 +55,7 @@ from tui_app.context.events.session import (
     SessionRewind,
     SessionStart,
 )
+from tui_app.context.events.subagents import SubAgentCall, SubAgentEnd, SubAgentStart, SubAgentStep
 
 SCHEMA_VERSION = 1
 """Version of the envelope; it grows when a field changes its meaning."""
@@ -90,6 +91,9 @@ PAYLOADS: tuple[type[Payload], ...] = (
     MemoryPruned,
     MemoryConsolidated,
     HookRan,
+    SubAgentStart,
+    SubAgentStep,
+    SubAgentEnd,
     Error,
     SessionEnd,
     TurnStart,
@@ -164,4 +168,6 @@ def payload_from_json(kind: str, data: dict[str, Any]) -> Payload:
         known["files"] = tuple(RestoredFile(**file) for file in known["files"])
     if "changes" in known:
         known["changes"] = tuple(Rewritten(**change) for change in known["changes"])
+    if "calls" in known and cls is SubAgentStep:
+        known["calls"] = tuple(SubAgentCall(**call) for call in known["calls"])
     return cls(**known)

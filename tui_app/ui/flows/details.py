@@ -20,6 +20,7 @@ from tui_app.ui.message_facts import MessageFacts
 from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView, FactWanted, NewWords
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.message import MessageScreen
+from tui_app.ui.subagent_text import read_sub_agent, sub_agent_text
 from tui_app.ui.widgets.clip import readable_args
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ async def _message(app: "PlimsollApp", session: ChatSession, entry: Entry) -> No
 
     async def text() -> str:
         body = (await session.bodies.read([entry]))[0]
+        if entry.used or entry.calls:
+            done = await asyncio.to_thread(read_sub_agent, database, session.id, entry.seq, entry.result_seq)
+            return f"{sub_agent_text(done)}\n\n{body.text}"
         parts = (await asyncio.to_thread(readable_args, body.args), body.thinking, body.text)
         return "\n\n".join(filter(None, parts))
 

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from tui_app.session.entries import Body, Entry, EntryState
 from tui_app.ui.finding import Excerpt
-from tui_app.ui.format import clock, count_lines, tokens
+from tui_app.ui.format import clock, count, count_lines, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import clean, one_line
 from tui_app.ui.widgets.clip import clip, readable_args
@@ -213,9 +213,12 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     glyphs = wording.glyphs
     bad = entry.state in ("failed", "cancelled", "interrupted")
     size = f"{tokens(entry.tokens)} tok" if entry.tokens else ""
+    inside = count(entry.calls, "call") if entry.calls else ""
     word = "left behind" if entry.left and not bad else _STATE_WORDS[entry.state]
     mark = f"{glyphs.cross} {word}" if bad else word
-    right = f" {glyphs.separator} ".join(part for part in (mark, _pinned(entry, wording), size) if part)
+    right = f" {glyphs.separator} ".join(
+        part for part in (mark, _pinned(entry, wording), inside, size) if part
+    )
     title = one_line(entry.title, _TITLE_CELLS) or ("system prompt" if entry.kind == "system" else "tool")
     sign = glyphs.expanded if expanded else glyphs.collapsed
     yield RowPiece(sign, title, Tone.TOOL, right, Tone.ERROR if bad else Tone.DIM, fold=True)

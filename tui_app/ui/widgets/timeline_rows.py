@@ -6,7 +6,7 @@ from enum import Enum
 from typing import assert_never
 
 from tui_app.session.entries import Entry, EntryState
-from tui_app.ui.format import clock, tokens
+from tui_app.ui.format import clock, count, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import one_line, without_drawing
 from tui_app.ui.widgets.row_list import Row
@@ -122,6 +122,7 @@ def _detail_row(entry: Entry, title: str, glyphs: Glyphs) -> Row:
     bad = entry.state in _BAD
     word = {"ok": "", "undone": "" if entry.left else "undone"}.get(entry.state, entry.state)
     size = tokens(entry.tokens) if entry.tokens else ""
+    size = "  ".join(filter(None, (count(entry.calls, "call") if entry.calls else "", size)))
     right = "  ".join(filter(None, (f"{glyphs.cross} {word}" if bad else word, size)))
     return Row(
         f"{glyphs.pipe}  {title}", right, "timeline--detail", "timeline--bad" if bad else "row-list--right"

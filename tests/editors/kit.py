@@ -1,0 +1,118 @@
+"""``plimsoll acp`` as a process of its own, and an editor that talks to it with the protocol's own client."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from acp import PROTOCOL_VERSION, text_block
+from acp.client.connection import ClientSideConnection
+from acp.schema import AllowedOutcome, PromptResponse, RequestPermissionResponse
+
+ROOT = Path(__file__).parents[2]
+WAIT_S = 60
+
+
+@dataclass
+class Editor:
+    """What an editor remembers of what it was told."""
+
+    updates: list[tuple[str, Any]] = field(default_factory=list)
+    permission: str = "once"
+    asked: list[Any] = field(default_factory=list)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def on_connect(self, conn: Any) -> None:
+        """Nothing is needed of it."""
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append((session_id, update))
+        self._news.set()
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: list[Any], **_: Any
+    ) -> RequestPermissionResponse:
+        self.asked.append((session_id, tool_call, options))
+        return RequestPermissionResponse(
+            outcome=AllowedOutcome(outcome="selected", option_id=self.permission)
+        )
+
+    def of(self, session: str, kind: str) -> list[Any]:
+        """Updates of one kind for one session."""
+        return [u for id, u in self.updates if id == session and u.session_update == kind]
+
+    def text(self, session: str, kind: str = "agent_message_chunk") -> str:
+        """What was said, put together."""
+        return "".join(update.content.text for update in self.of(session, kind))
+
+    async def until(self, wanted: Callable[[], bool]) -> None:
+        """Wait for an update that makes something true."""
+        async with asyncio.timeout(WAIT_S):
+            while not wanted():
+                self._news.clear()
+                await self._news.wait()
+
+
+@dataclass
+class Talk:
+    """A process, an editor, and the connection between them."""
+
+    process: asyncio.subprocess.Process
+    editor: Editor
+    agent: ClientSideConnection
+    cwd: Path
+
+    async def begin(self) -> str:
+        """A new session."""
+        await self.agent.initialize(protocol_version=PROTOCOL_VERSION)
+        return (await self.agent.new_session(cwd=str(self.cwd), mcp_servers=[])).session_id
+
+    async def say(self, session: str, text: str) -> PromptResponse:
+        """Send a prompt and wait for its end."""
+        async with asyncio.timeout(WAIT_S):
+            return await self.agent.prompt(session_id=session, prompt=[text_block(text)])
+
+
+async def started(cwd: Path, *arguments: str) -> asyncio.subprocess.Process:
+    """The program, with pipes."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tui_app", "acp", *arguments,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)}, limit=50_000_000,
+    )  # fmt: skip
+
+
+@asynccontextmanager
+async def talking(cwd: Path, *arguments: str) -> AsyncIterator[Talk]:
+    """Start the program and connect; its end of stdin is closed behind the block, and it must go."""
+    process = await started(cwd, *arguments)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    editor = Editor()
+    agent = ClientSideConnection(editor, process.stdin, process.stdout, use_unstable_protocol=True)
+    try:
+        yield Talk(process, editor, agent, cwd)
+    finally:
+        await agent.close()
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(WAIT_S):
+                await process.wait()
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.communicate()
+
+
+def endpoint(home: Path, base_url: str, window: int = 32_000) -> None:
+    """Let ``local:scripted`` be the model."""
+    config = home / "config"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "config.toml").write_text(
+        'model = "local:scripted"\nretries = 0\n[endpoints.local]\n'
+        f'base_url = "{base_url}"\nwindow = {window}\n'
+    )

@@ -1,0 +1,49 @@
+"""``plimsoll acp``: sessions driven by an editor over the Agent Client Protocol."""
+
+import argparse
+
+from tui_app.cli.command import Command, Program, add_agent, add_model, add_policy, add_window
+from tui_app.cli.exits import CommandFailed
+
+MISSING = "Support for editors is not installed. Install it with: pip install 'plimsoll-tui[acp]'"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_model(parser)
+    add_window(parser)
+    add_policy(parser)
+    add_agent(parser)
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    """Serve an editor on stdin and stdout until it closes them."""
+    settings = program.settings(window=args.window, policy=args.policy)
+    program.paths.ensure()
+    try:
+        import acp  # noqa: F401 -- is it there?
+    except ImportError as error:
+        raise CommandFailed(MISSING) from error
+    from tui_app.cli.signals import run_until_signal
+    from tui_app.conversation.request import Opening
+    from tui_app.editors.server import serve
+
+    opening = Opening(
+        settings=settings,
+        paths=program.paths,
+        env=program.env,
+        cwd=program.cwd,
+        model=args.model or "",
+        policy=args.policy or "",
+        agent=args.agent,
+    )
+    return run_until_signal(serve(opening))
+
+
+COMMAND = Command(
+    name="acp",
+    usage="",
+    summary="Let an editor drive sessions over stdin and stdout (ACP).",
+    configure=configure,
+    execute=execute,
+)

@@ -1,0 +1,18 @@
+"""What ``/context`` says in an editor: what fills the context, in Markdown."""
+
+from tui_app.conversation.conversation import Conversation
+
+
+def context_text(conversation: Conversation) -> str:
+    """The next request by category, the largest first."""
+    usage = conversation.usage
+    parts = {**usage.parts.nonzero(), **({"unmeasured": usage.unmeasured} if usage.unmeasured else {})}
+    rows = [
+        f"| {name.replace('_', ' ')} | {tokens:,} |"
+        for name, tokens in sorted(parts.items(), key=lambda part: -part[1])
+    ]
+    head = (
+        f"{usage.total:,} of {usage.window.limit:,} tokens ({usage.utilization:.0%}), "
+        f"{usage.messages} messages, model {conversation.model}, policy {conversation.policy}."
+    )
+    return "\n".join([head, "", "| What | Tokens |", "|---|---:|", *rows])
