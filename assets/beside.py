@@ -1,4 +1,4 @@
-"""What stands beside the invented conversation of the pictures: other sessions, files, a board, transcripts."""
+"""What stands beside the conversation of the pictures: other sessions, files, a board, transcripts."""
 
 import json
 import os
@@ -41,7 +41,7 @@ _TOLD = (
     ("Which harbours have no night boat?", 5, 9),
     ("Move the tide table into a file of its own", 23, 117),
 )
-"""Prompts of conversations with other programs, how many days ago they were, and how many answers they had."""
+"""Prompts of conversations with other programs, how many days ago they were, and their answers."""
 
 
 def write_others(clock: Clock) -> None:
@@ -116,7 +116,9 @@ def _codex(prompt: str, answers: int) -> list[dict[str, object]]:
         return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
     meta = {"id": "5a12", "cwd": "/home/rowan/harbours", "cli_version": "0.40.0"}
-    told = [message("assistant", "output_text", f"Harbour {number + 1} has one.") for number in range(answers)]
+    told = [
+        message("assistant", "output_text", f"Harbour {number + 1} has one.") for number in range(answers)
+    ]
     return [
         line("session_meta", {**meta}),
         line("response_item", message("user", "input_text", prompt)),
