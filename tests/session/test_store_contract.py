@@ -32,6 +32,7 @@ from tui_app.session.places import Database, Server, follow, has_begun, open_sto
 from tui_app.session.ports import SessionStore
 from tui_app.session.preview import load_preview
 from tui_app.session.removal import delete_session
+from tui_app.session.search import search_sessions
 from tui_app.session.stats_reader import StatsReader
 from tui_app.session.store import SessionDeleted, SessionNotFound
 from tui_app.session.user_view import fold_user_view
@@ -390,3 +391,33 @@ def test_a_fork_has_the_same_events(store: SessionStore, tmp_path: Path) -> None
         (r.seq, r.time, r.data, m) for r, m in theirs[1:]
     ]
     assert ours[0][0].data.forked_from == session
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("ferry", [1, 2]),
+        ("FERRY sunday", [1]),
+        ('"leaves on sunday"', [1]),
+        ('"sunday leaves"', []),
+        ("harb*", [2]),
+        ("harb", []),
+        ("grosse", []),
+        ("\"; DROP TABLE '", []),
+        ("", []),
+    ],
+)
+def test_words_are_found_in_all_sessions(
+    opened: OPEN, database: Database, query: str, expected: list[int]
+) -> None:
+    store = opened()
+    first = store.create(replace(START, title="One"), time=1.0)
+    store.append(first, UserMessage(text="The ferry leaves on Sunday."), None, time=2.0)
+    second = store.create(replace(START, title="Two"), time=3.0)
+    store.append(second, AssistantMessage(text="No ferry in this harbour."), None, time=4.0)
+    found = search_sessions(database, query)
+    assert sorted({first: 1, second: 2}[each.session] for each in found) == expected
+    for each in found:
+        assert (each.seq, each.cwd) == (2, "/tmp")
+        assert all(each.snippet[start:end] for start, end in each.hits)
+        assert each.hits

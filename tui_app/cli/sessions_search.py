@@ -25,7 +25,7 @@ def search(program: Program, words: str, *, json: bool) -> int:
     """
     if not any(character.isalnum() for character in words):
         raise WrongUsage('Search for what? plimsoll sessions search harbour, or "two words", or harb*')
-    found = search_sessions(program.sessions_file, words, limit=MOST) if program.has_sessions else []
+    found = search_sessions(program.database, words, limit=MOST) if program.has_sessions else []
     if json:
         print_json({"query": words, "results": [as_json(each) for each in found]})
     elif found:

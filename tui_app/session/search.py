@@ -11,6 +11,7 @@ from time import monotonic
 from types import MappingProxyType
 
 from tui_app.session.database import connect
+from tui_app.session.places import Database, Server
 
 MOST_WORDS = 16
 """Words and phrases of a query that count; nobody means more of them."""
@@ -99,21 +100,26 @@ def _wanted(term: Term, longer: Mapping[str, Sequence[str]]) -> str:
     return "({})".format(" OR ".join(f'"{" ".join([*first, word])}"' for word in longer[last]))
 
 
-def search_sessions(database: Path, query: str, *, limit: int = 50, typing: bool = False) -> list[Found]:
+def search_sessions(database: Database, query: str, *, limit: int = 50, typing: bool = False) -> list[Found]:
     """Messages of all sessions that hold everything a query asks for, the best fits first; blocks.
 
     Args:
-        database: The file with the log of every session; it need not exist.
+        database: Where the sessions are; a file need not exist.
         query: Words, phrases in quotation marks, and beginnings of words with a star behind them. A beginning
             that thousands of words have stands for the commonest of them.
         limit: How many to return at most.
         typing: Whether the last word is still being typed.
 
     Raises:
-        sqlite3.Error: if the file cannot be read.
+        sqlite3.Error: if the file or the server cannot be read.
     """
     terms = read_query(query, typing=typing)
-    if not terms or not database.exists():
+    if terms and isinstance(database, Server):
+        from tui_app.session.postgres.search import search
+
+        wanted = [(term.words, term.begins) for term in terms]
+        return [_found(row, terms) for row in search(database, wanted, limit)]
+    if not terms or not isinstance(database, Path) or not database.exists():
         return []
     with closing(_with_index(database)) as db:
         try:

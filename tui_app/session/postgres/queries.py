@@ -88,6 +88,23 @@ def last_of(db: Connection, session: str, kind: str) -> Record | None:
     return record_of(session, row) if row else None
 
 
+def found(db: Connection, wanted: str, limit: int) -> list[tuple[str, int, str, float, str, str, Payload]]:
+    """Messages and summaries of any session that a ``tsquery`` fits, the best first.
+
+    Each with its session, number, type, time, and the title and folder of the session.
+    """
+    query = (
+        "SELECT session, seq, type, time, title, cwd, data FROM plimsoll.events"
+        " JOIN plimsoll.sessions ON plimsoll.sessions.id = session, CAST(%s AS tsquery) AS wanted"
+        " WHERE words @@ wanted ORDER BY ts_rank(words, wanted, 1) DESC, time DESC, seq DESC LIMIT %s"
+    )
+    return [
+        (str(session), int(str(seq)), str(kind), float(str(time)), str(title), str(cwd),
+         payload_from_json(str(kind), json.loads(str(data))))
+        for session, seq, kind, time, title, cwd, data in db.execute(query, (wanted, limit))
+    ]  # fmt: skip
+
+
 def matching(db: Connection, session: str, words: Iterable[str], limit: int) -> list[tuple[int, Payload]]:
     """Messages and summaries that hold a word; long ones must hold it more often to rank as high."""
     wanted = words_query(words)

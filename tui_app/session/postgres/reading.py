@@ -73,6 +73,10 @@ class PostgresReader:
         wanted = list(words)
         return self._wire.ask(lambda db: queries.matching(db, session, wanted, limit))
 
+    def found(self, wanted: str, limit: int) -> list[tuple[str, int, str, float, str, str, Payload]]:
+        """Messages and summaries of any session that a ``tsquery`` fits, the best first; see ``queries``."""
+        return self._wire.ask(lambda db: queries.found(db, wanted, limit))
+
     def last_of(self, session: str, kind: str) -> Record | None:
         """See ``SessionStore``."""
         return self._wire.ask(lambda db: queries.last_of(db, session, kind))

@@ -6,7 +6,7 @@ digits without accents and case, in any language, also inside of paths and names
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tui_app.context.events import AssistantMessage, CompactionComplete, Payload, ToolResult, UserMessage
 
@@ -55,6 +55,21 @@ def query(words: Iterable[str]) -> str:
         if last:
             wanted.append(" & ".join([*(f"'{each}'" for each in whole), f"'{last}':*"]))
     return " | ".join(f"({each})" for each in wanted)
+
+
+def phrases(terms: Iterable[tuple[Sequence[str], bool]]) -> str:
+    """All of these, each its words side by side, as a ``tsquery``; empty for none.
+
+    Args:
+        terms: Words, and whether the last one may go on.
+    """
+    wanted = []
+    for words, begins in terms:
+        cut = [each for word in words for each in _words(word)]
+        if cut:
+            cut[-1:] = [f"'{cut[-1]}':*" if begins else f"'{cut[-1]}'"]
+            wanted.append(" <-> ".join([*(f"'{each}'" for each in cut[:-1]), cut[-1]]))
+    return " & ".join(f"({each})" for each in wanted)
 
 
 def _words(text: str) -> Iterator[str]:
