@@ -13,8 +13,9 @@ from unittest import mock
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+from beside import RULES, WHO, write_board, write_others, write_transcripts  # noqa: E402
+from ferry import TURNS  # noqa: E402
 from make_screenshots import (  # noqa: E402
-    PATHS,
     PROJECT,
     Author,
     Clock,
@@ -31,16 +32,18 @@ from make_screenshots import (  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
 from textual.widgets import OptionList, TextArea  # noqa: E402
 
-from tui_app.context.events import AssistantMessage, SessionStart, Trigger, UserMessage  # noqa: E402
+from tui_app.context.events import Trigger  # noqa: E402
 from tui_app.conversation.writers import SummaryWriters  # noqa: E402
-from tui_app.session.store import Store  # noqa: E402
+from tui_app.settings import OFFLINE_MODEL  # noqa: E402
+from tui_app.ui.screens.message import MessageScreen  # noqa: E402
+from tui_app.ui.screens.rewind_files import RewindFiles  # noqa: E402
+from tui_app.ui.screens.search import SearchScreen  # noqa: E402
+from tui_app.ui.screens.summary_editor import SummaryEditor  # noqa: E402
+from tui_app.ui.widgets.approval_box import ApprovalBox  # noqa: E402
+from tui_app.ui.widgets.long_text import LongText  # noqa: E402
 from tui_app.ui.widgets.offer_list import OfferList  # noqa: E402
 
 TARGET = HERE.parent / "docs" / "screens"
-OTHERS = ("Tide notes for March", "Fares of the night boats", "Harbour plan, first draft")
-"""Titles of other sessions."""
-FILES = ("board.py", "harbours.csv", "notes on holidays.md")
-DAY = 86_400
 Drive = Callable[[Pilot[int]], Awaitable[None]]
 
 
@@ -53,19 +56,34 @@ class Picture:
     says: str
     """Words that must stand in it."""
     compacted: bool = False
+    remembered: bool = False
+    """Whether something stands on the board of the folder."""
+    model: str = ""
+    """Who answers; empty is the model of the conversation."""
 
 
 def command(line: str, *keys: str, over: bool = True) -> Drive:
     """Type a slash command, then press keys."""
 
     async def drive(pilot: Pilot[int]) -> None:
-        await pilot.press(*("space" if letter == " " else letter for letter in line), "enter")
+        await typed(pilot, line)
         if over:
             await shown(pilot)
         await listed(pilot)
         await pilot.press(*keys)
 
     return drive
+
+
+async def typed(pilot: Pilot[int], line: str) -> None:
+    """Type a prompt or command, and send it."""
+    await pilot.press(*("space" if letter == " " else letter for letter in line), "enter")
+
+
+async def until(pilot: Pilot[int], condition: Callable[[], object]) -> None:
+    """Wait for something."""
+    while not condition():
+        await pilot.pause(0.05)
 
 
 async def listed(pilot: Pilot[int]) -> None:
@@ -95,6 +113,82 @@ async def in_timeline(pilot: Pilot[int]) -> None:
     await pilot.press("shift+tab", "end", "up", "up")
 
 
+async def in_question(pilot: Pilot[int]) -> None:
+    """A tool asks before it changes a file."""
+    await typed(pilot, "write board.py: print(sailings(today))")
+    box = pilot.app.screen.query_one(ApprovalBox)
+    await until(pilot, lambda: box.question and box.has_focus)
+
+
+async def in_approvals(pilot: Pilot[int]) -> None:
+    """The rules, and what was decided by a rule and by the person."""
+    await typed(pilot, "write drafts/sundays.md: Sunday is weekday 0.")
+    await answered(pilot, 1)
+    await in_question(pilot)
+    await pilot.press("n", *"keep it", "enter")
+    await answered(pilot, 2)
+    await command("/approvals")(pilot)
+
+
+async def in_rewind_files(pilot: Pilot[int]) -> None:
+    """Going back to before two files were written, one of which has changed since."""
+    for number, name in enumerate(("board", "sundays", "tides")):
+        await typed(pilot, f"write drafts/{name}.md: From the harbour office.")
+        await answered(pilot, number + 1)
+    (PROJECT / "drafts" / "tides.md").write_text("Asked again.\n", encoding="utf-8")
+    await command("/rewind", "down", "down", "enter")(pilot)
+    await until(pilot, lambda: isinstance(pilot.app.screen, RewindFiles))
+
+
+async def answered(pilot: Pilot[int], count: int) -> None:
+    """Wait until so many answers were given here, and nothing runs."""
+    session = pilot.app.chat.session
+
+    def answers() -> int:
+        return sum(entry.kind == "assistant" for entry in session.presenter.view.entries)
+
+    await until(pilot, lambda: answers() >= count + len(TURNS) and not session.state.busy)
+
+
+async def in_search(pilot: Pilot[int]) -> None:
+    """What was said in all sessions."""
+    await command("/sessions", "f7")(pilot)
+    await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
+    await steady(pilot)
+    await pilot.press(*"sunday")
+    await until(pilot, lambda: pilot.app.screen.query_one(OptionList).option_count)
+
+
+async def in_summary(pilot: Pilot[int]) -> None:
+    """The summary of a compaction, to be edited."""
+    await in_detail(pilot)
+    await pilot.press("e")
+    await until(pilot, lambda: isinstance(pilot.app.screen, SummaryEditor))
+    await steady(pilot)
+
+
+async def in_message(pilot: Pilot[int]) -> None:
+    """One message in full."""
+    await pilot.press("shift+tab", "shift+tab", "end", "up", "ctrl+o")
+    await until(pilot, lambda: isinstance(pilot.app.screen, MessageScreen))
+    await until(pilot, lambda: pilot.app.screen.query_one(LongText).virtual_size.height > 1)
+
+
+async def in_pins(pilot: Pilot[int]) -> None:
+    """Two messages that stay word for word."""
+    pins = pilot.app.chat.session.presenter.agent_view.pins
+    for number, which in enumerate(("#2", "last")):
+        await typed(pilot, f"/pin {which}")
+        await until(pilot, lambda number=number: len(pins) > number)
+    await command("/pin")(pilot)
+
+
+async def steady(pilot: Pilot[int]) -> None:
+    """No cursor blinks into the picture."""
+    for field in pilot.app.screen.query("Input, TextArea"):
+        field.cursor_blink = False
+
+
 PICTURES: Sequence[Picture] = (
     Picture("chat", in_chat, "timetable/board.py:52"),
     Picture("timeline", in_timeline, "checkpoint 001", compacted=True),
@@ -102,6 +196,16 @@ PICTURES: Sequence[Picture] = (
     Picture("context", in_context, "tool definitions"),
     Picture("review", in_review, "Review the summary before it is applied"),
     Picture("models", in_models, "harbour:deck-4b"),
+    Picture("approvals", in_approvals, "keep for later", model=OFFLINE_MODEL),
+    Picture("question", in_question, "from now on", model=OFFLINE_MODEL),
+    Picture("checkpoints", command("/session checkpoints"), "Checkpoints · 1", compacted=True),
+    Picture("summary", in_summary, "Edit the summary", compacted=True),
+    Picture("message", in_message, "copy all"),
+    Picture("pins", in_pins, "tokens of the next request"),
+    Picture("memory", command("/memory"), "Sunday is zero", remembered=True),
+    Picture("import", command("/import"), "Which harbours have no night boat?"),
+    Picture("search", in_search, "Search all sessions"),
+    Picture("files", in_rewind_files, "Conversation and files", model=OFFLINE_MODEL),
     Picture("sessions", command("/sessions"), "Fares of the night boats"),
     Picture("rewind", command("/rewind"), "leave the model's view"),
     Picture("settings", command("/settings"), "background_threshold"),
@@ -110,22 +214,6 @@ PICTURES: Sequence[Picture] = (
     Picture("help", command("/help"), "Compact the conversation"),
     Picture("stats", command("/stats"), "Tokens saved by stage", compacted=True),
 )
-
-
-def write_others(clock: Clock) -> None:
-    """Sessions and files beside the conversation."""
-    for name in FILES:
-        (PROJECT / name).write_text("day,time\n", encoding="utf-8")
-    store = Store(PATHS.database)
-    for number, title in enumerate(OTHERS):
-        clock.now -= DAY
-        with mock.patch("secrets.token_hex", return_value=f"0b5e55{number:02x}"):
-            session = store.create(
-                SessionStart(cwd=str(PROJECT), model="harbour:deck-14b", title=title), time=clock()
-            )
-        store.append(session, UserMessage(text=title), None, time=clock())
-        store.append(session, AssistantMessage(text="Noted."), None, time=clock())
-    store.close()
 
 
 def author(_writers: SummaryWriters, _trigger: Trigger) -> tuple[Author, ...]:
@@ -141,12 +229,20 @@ def drawn(picture: Picture) -> str:
         no_servers(),
         mock.patch("time.time", clock),
         mock.patch.object(SummaryWriters, "choose", author),
+        # Nobody is still writing when a question comes up.
+        mock.patch("tui_app.ui.widgets.approval_box.QUIET_S", 0.0),
+        mock.patch("tui_app.ui.widgets.chat_pane.QUIET_S", 0.01),
     ):
         session = write_session(clock, compacted=picture.compacted)
         now = clock.now
         write_others(clock)
         clock.now = now
-        return asyncio.run(draw(session, picture.drive))
+        if picture.remembered:
+            write_board(clock)
+        write_transcripts(clock)
+        return asyncio.run(
+            draw(session, picture.drive, model=picture.model, approvals=RULES, env={"HOME": str(WHO)})
+        )
 
 
 def main(target: Path) -> None:

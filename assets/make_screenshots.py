@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
@@ -163,11 +163,22 @@ async def listing(base_url: str, **_options: object) -> list[LocalModel] | None:
     return LISTED.get(base_url.rstrip("/"))
 
 
-async def draw(session: str, drive: Callable[[Pilot[int]], Awaitable[None]]) -> str:
+async def draw(
+    session: str,
+    drive: Callable[[Pilot[int]], Awaitable[None]],
+    *,
+    model: str = "",
+    approvals: Mapping[str, tuple[str, ...]] | None = None,
+    env: Mapping[str, str] | None = None,
+) -> str:
     """Start the application on a session, press keys, and return what it shows as SVG."""
-    settings = Settings(endpoints={ENDPOINT.name: ENDPOINT}, animations=False)
-    env = {"OPENAI_API_KEY": "only-its-name-counts"}
-    app = PlimsollApp(Launch(settings=settings, paths=PATHS, env=env, cwd=PROJECT, session=session))
+    settings = Settings(
+        endpoints={ENDPOINT.name: ENDPOINT}, animations=False, approvals=dict(approvals or {})
+    )
+    variables = {"OPENAI_API_KEY": "only-its-name-counts", **(env or {})}
+    app = PlimsollApp(
+        Launch(settings=settings, paths=PATHS, env=variables, cwd=PROJECT, session=session, model=model)
+    )
     async with app.run_test(size=SIZE) as pilot:
 
         async def prepared(opened: OpenSession) -> None:

@@ -17,18 +17,28 @@ from tests.docs.pages import DOCS, LINK, ROOT, load_script, read
 
 SCREENS = DOCS / "screens"
 PAGES = {
+    "ApprovalsScreen": "approvals",
     "ChatScreen": "chat",
+    "CheckpointsScreen": "timeline",
     "CompactionDetail": "timeline",
     "ContextScreen": "context",
     "HelpScreen": "help",
+    "ImportProgressDialog": "import",
+    "ImportScreen": "import",
+    "MemoryScreen": "memory",
+    "MessageScreen": "message",
     "ModelPicker": "models",
+    "PinsScreen": "message",
     "PromptPicker": "rewind",
     "PromptsScreen": "editor",
     "QueueScreen": "editor",
     "ReviewScreen": "review",
+    "RewindFiles": "rewind",
+    "SearchScreen": "sessions",
     "SessionsScreen": "sessions",
     "SettingsScreen": "settings",
     "StatsScreen": "stats",
+    "SummaryEditor": "timeline",
     "SwitchDialog": "models",
     "ThemePicker": "settings",
 }

@@ -36,7 +36,7 @@ def gguf_model(path: Path) -> Model[Any]:
         UnusableFile: if there is no such file, or llama.cpp cannot run it.
     """
     if find_spec("xllamacpp") is None:
-        raise NoLlama("Model files need llama.cpp: pip install 'plimsoll-tui[local]'")
+        raise NoLlama("Model files need llama.cpp. To install it: pip install 'plimsoll-tui[local]'.")
     _look_at(path)
     key = secrets.token_urlsafe(24)
     server = _start(path, key)

@@ -125,7 +125,7 @@ def _written(value: object) -> str:
 
 COMMAND = Command(
     name="config",
-    usage="[path | show | set KEY VALUE | unset KEY]",
+    usage="[ACTION]",
     summary="Show where the settings are and what is in force, or change it.",
     configure=configure,
     execute=execute,

@@ -41,7 +41,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 COMMAND = Command(
     name="doctor",
     usage="",
-    summary="Check that everything is here that Plimsoll needs, or mend what sessions are in.",
+    summary="Check that everything is here that Plimsoll needs, or mend the sessions file.",
     configure=configure,
     execute=execute,
 )

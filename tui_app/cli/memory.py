@@ -184,7 +184,7 @@ def _run(program: Program, args: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="memory",
-    usage="[list | add TEXT | edit N TEXT | forget N | run [ID]]",
+    usage="[ACTION]",
     summary="See and change what is remembered of a repository.",
     configure=configure,
     execute=execute,

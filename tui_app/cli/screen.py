@@ -26,7 +26,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_read_only(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "--continue", dest="latest", action="store_true", help="go on with the last session of this folder"
+        "--continue",
+        dest="latest",
+        action="store_true",
+        help="go on with the last session of this folder, else with the last one anywhere",
     )
     which.add_argument(
         "--resume",

@@ -19,7 +19,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_policy(parser)
     parser.add_argument(
-        "--continue", dest="latest", action="store_true", help="go on with the last session of this folder"
+        "--continue",
+        dest="latest",
+        action="store_true",
+        help="go on with the last session of this folder, else with the last one anywhere",
     )
     parser.add_argument("--host", default=HOST, help=f"address to listen on (default: {HOST})")
     parser.add_argument("--port", type=_port, default=PORT, help=f"port to listen on (default: {PORT})")

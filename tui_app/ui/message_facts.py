@@ -34,6 +34,9 @@ KINDS: Mapping[EntryKind, str] = {
     "error": "error",
     "notice": "notice",
     "hook": "hook",
+    "memory": "memory",
+    "approval": "approval",
+    "files": "files that went back",
 }
 _FORMS: Mapping[str, str] = {
     ToolNormalised.TYPE: "cut to size",

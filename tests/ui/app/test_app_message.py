@@ -1,5 +1,7 @@
 """One message on a screen of its own: its text, its events, who sees it, what can be done with it."""
 
+from typing import get_args
+
 import pytest
 from textual.pilot import Pilot
 
@@ -7,6 +9,8 @@ from tests.ui.app.story import Story
 from tests.ui.app.test_app_snapshots import DONE
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.context.events import SessionRewind
+from tui_app.session.entries import EntryKind
+from tui_app.ui.message_facts import KINDS
 from tui_app.ui.screens.chat import ChatScreen
 from tui_app.ui.screens.message import MessageScreen
 from tui_app.ui.widgets.long_text import LongText, wrapped
@@ -45,6 +49,10 @@ async def test_every_row_opens(served: Desk, seq: int, key: str) -> None:
         assert "Seen by you and by the model, as it was said." in deck.text
         await deck.press("ctrl+o")
         await deck.until(lambda: isinstance(deck.app.screen, ChatScreen), "the chat")
+
+
+def test_every_kind_of_row_has_a_name() -> None:
+    assert set(KINDS) == set(get_args(EntryKind))
 
 
 async def test_the_events_stand_as_json(served: Desk) -> None:

@@ -82,7 +82,13 @@ def ways(files: "Sequence[FileOutlook]") -> list[tuple[Way, str, str]]:
     changed = sum(file.fate == "changed" for file in files)
     found: list[tuple[Way, str, str]] = [("keep", "Conversation only", "files stay as they are")]
     if clean:
-        found.append(("restore", "Conversation and files", f"{count(clean, 'file')} go back"))
+        found.append(
+            (
+                "restore",
+                "Conversation and files",
+                f"{count(clean, 'file')} {'goes' if clean == 1 else 'go'} back",
+            )
+        )
     if changed:
         what = f"also {count(changed, 'file')} that others changed since"
         found.append(("overwrite", "Conversation and all files", what))
