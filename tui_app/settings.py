@@ -3,7 +3,7 @@
 Only the standard library is used, so reading them costs next to nothing before the first paint.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -151,12 +151,18 @@ def build_settings(sources: Sequence[Source], path: Path) -> Settings:
     return settings
 
 
-def resolve_model(settings: Settings, env: Mapping[str, str]) -> str:
-    """Name the model a new session starts with; never fails, because one model needs no key."""
+def resolve_model(settings: Settings, env: Mapping[str, str], held: Collection[str] = ()) -> str:
+    """Name the model a new session starts with; never fails, because one model needs no key.
+
+    Args:
+        settings: What a person has set.
+        env: Where keys are looked for.
+        held: Names of keys that are kept elsewhere, such as in the system keyring.
+    """
     if settings.model:
         return settings.model
     for key, model in MODELS_BY_KEY:
-        if env.get(key, "").strip():
+        if env.get(key, "").strip() or key in held:
             return model
     return OFFLINE_MODEL
 

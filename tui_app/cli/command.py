@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from tui_app.api_keys import ApiKeys
 from tui_app.cli.exits import USAGE, WrongUsage
 from tui_app.cli.output import tell
 from tui_app.paths import Paths
@@ -38,6 +39,11 @@ class Program:
             return load_settings(self.paths, self.env, overrides)
         except WrongFlag as wrong:
             raise WrongUsage(str(wrong)) from None
+
+    @property
+    def keys(self) -> ApiKeys:
+        """Where API keys are looked up."""
+        return ApiKeys(self.env, self.paths)
 
     @property
     def has_sessions(self) -> bool:

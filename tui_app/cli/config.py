@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from tui_app.api_keys import held_names
 from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import OK, WrongUsage
 from tui_app.cli.output import print_json, say, say_table, tell
@@ -96,11 +97,15 @@ def show_settings(program: Program, as_json: bool) -> int:
     settings = program.settings()
     values = settings_json(settings)
     if as_json:
-        print_json({**values, "model_in_use": resolve_model(settings, program.env)})
+        print_json(
+            {**values, "model_in_use": resolve_model(settings, program.env, held_names(program.paths))}
+        )
         return OK
     say_table([(name, "=", _written(value)) for name, value in values.items()])
     if not settings.model:
-        say(f"# no model is set; new sessions use {resolve_model(settings, program.env)}")
+        say(
+            f"# no model is set; new sessions use {resolve_model(settings, program.env, held_names(program.paths))}"
+        )
     return OK
 
 

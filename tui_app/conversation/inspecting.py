@@ -76,7 +76,11 @@ async def inspect_session(opening: Opening) -> Inspection:
     store = Store(opening.paths.database, read_only=True)
     try:
         info = store.info(opening.session)
-        model = opening.model or info.model or resolve_model(opening.settings, opening.env)
+        model = (
+            opening.model
+            or info.model
+            or resolve_model(opening.settings, opening.env, opening.known_keys.names)
+        )
         text = TextCounter(encoding_name(model))
         await asyncio.to_thread(text.load)
         history = SessionHistory(
@@ -103,7 +107,7 @@ async def _fix(opening: Opening, history: SessionHistory) -> str:
     carried = history.counter.carried(system_instructions(opening.cwd, *own), definitions)
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     try:
-        model = await ModelShelf(opening.env, opening.settings.endpoints, limits).get(history.model)
+        model = await ModelShelf(opening.known_keys, opening.settings.endpoints, limits).get(history.model)
     except ModelNotReady as error:
         listed = await _listed_window(opening, history.model)
         history.fix(resolve_window(setting=limits.setting, model=listed), carried, history.model)

@@ -27,7 +27,7 @@ from tui_app.conversation.bus import EventBus
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.hooks.environment import keys_in, without_keys
+from tui_app.conversation.hooks.environment import Secrets, keys_in, without_keys
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.hooks.process import Runner
 from tui_app.conversation.hooks.tools import ToolHooks
@@ -140,7 +140,7 @@ def _open(opening: Opening) -> OpenSession:
         store = Store(paths.database)
         undo.callback(store.close)
         asked = opening.model or (own.model_name if own else "")
-        model = asked or resolve_model(settings, opening.env)
+        model = asked or resolve_model(settings, opening.env, opening.known_keys.names)
         if opening.session:
             info = store.info(opening.session)
             session = info.id
@@ -179,7 +179,7 @@ class _Place:
 def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     bus, text = EventBus(), TextCounter(encoding_name(place.model))
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
-    shelf = ModelShelf(opening.env, opening.settings.endpoints, limits, _ready(place.own))
+    shelf = ModelShelf(opening.known_keys, opening.settings.endpoints, limits, _ready(place.own))
     history = _history(place, text, bus)
     telemetry = start_telemetry(opening.settings.telemetry.get("otlp_endpoint", "off"), opening.env)
     writers = _writers(opening, history, shelf, text, telemetry)
@@ -273,7 +273,7 @@ def _hooks(opening: Opening, history: SessionHistory) -> Hooks:
     return Hooks(
         defined=opening.settings.hooks,
         runner=Runner(opening.cwd, without_keys(opening.env, named)),
-        keys=keys_in(opening.env, named),
+        keys=Secrets(keys_in(opening.env, named), opening.known_keys),
         session=history.session,
         resumed=bool(opening.session),
         report=history.report,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_app.api_keys import ApiKeys
 from tui_app.conversation.request import Opening
 from tui_app.paths import Paths
 from tui_app.settings import OFFLINE_MODEL, Settings, resolve_model
@@ -39,11 +40,23 @@ class Launch:
     """Settings given on the command line, None for one that was not: they rank above the file."""
     pick_session: bool = False
     """Open the list of sessions first."""
+    keys: ApiKeys | None = field(default=None, repr=False)
+    """Where keys are looked up, those typed in here included; None makes it from ``env``."""
+
+    def __post_init__(self) -> None:
+        """Keep one place for keys however often the launch is copied."""
+        if self.keys is None:
+            object.__setattr__(self, "keys", ApiKeys(self.env, self.paths))
+
+    @property
+    def api_keys(self) -> ApiKeys:
+        """Where keys are looked up."""
+        return self.keys or ApiKeys(self.env, self.paths)
 
     @property
     def first_model(self) -> str:
         """Name of the model that a new session begins with."""
-        return self.model or resolve_model(self.settings, self.env)
+        return self.model or resolve_model(self.settings, self.env, self.api_keys.names)
 
     @property
     def is_first_run(self) -> bool:
@@ -65,6 +78,7 @@ class Launch:
             model=self.model if asked_here else "",
             policy=self.policy if asked_here else "",
             agent=self.agent,
+            keys=self.keys,
         )
 
 
