@@ -29,6 +29,7 @@ PAGES = {
     "SessionsScreen": "sessions",
     "SettingsScreen": "settings",
     "StatsScreen": "stats",
+    "KeyDialog": "models",
     "SwitchDialog": "models",
     "ThemePicker": "settings",
 }

@@ -10,6 +10,7 @@ from pydantic_ai.models import known_model_names
 
 from tui_app.agent import discovery
 from tui_app.agent.discovery import LocalModel, LocalServer
+from tui_app.agent.key_check import missing_key
 from tui_app.agent.models import OFFLINE
 from tui_app.agent.offline.model import CONTEXT_WINDOW
 from tui_app.agent.providers import NO_KEY, OPENAI_URL, why_not
@@ -45,6 +46,8 @@ class ModelChoice:
     """What is missing, such as ``needs OPENAI_API_KEY``; empty when it can be used."""
     local: bool = False
     """Whether it runs on this machine."""
+    needs_key: str = ""
+    """Variable of the key that is all it lacks; empty when it can be used, or lacks something else."""
     price: str = ""
     """Dollars for a million tokens in and out; empty when unknown."""
 
@@ -119,7 +122,7 @@ async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[
     """The models an endpoint lists; one row that says why when there are none."""
     key = env.get(endpoint.key_env, "") if endpoint.key_env else NO_KEY
     if not key:
-        return [_closed(endpoint, f"needs {endpoint.key_env}")]
+        return [_closed(endpoint, f"needs {endpoint.key_env}", needs_key=endpoint.key_env)]
     headers = {"Authorization": f"Bearer {key}", "x-api-key": key}
     models = await discovery.listing(endpoint.base_url, headers=headers, timeout_s=_ENDPOINT_S)
     if not models:
@@ -138,7 +141,7 @@ def _endpoint_choice(endpoint: Endpoint, model: LocalModel) -> ModelChoice:
     )
 
 
-def _closed(endpoint: Endpoint, reason: str) -> ModelChoice:
+def _closed(endpoint: Endpoint, reason: str, *, needs_key: str = "") -> ModelChoice:
     return ModelChoice(
         name=f"{endpoint.name}:",
         label=endpoint.name,
@@ -146,6 +149,7 @@ def _closed(endpoint: Endpoint, reason: str) -> ModelChoice:
         window_source=_source(endpoint.window, "setting"),
         available=False,
         why_not=reason,
+        needs_key=needs_key,
         local=discovery.is_loopback(endpoint.base_url),
     )
 
@@ -173,6 +177,7 @@ def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:
         window_source=_source(window, "model"),
         available=not reason,
         why_not=reason,
+        needs_key=missing_key(name, env, {}),
         price=price,
     )
 

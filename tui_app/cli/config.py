@@ -96,16 +96,13 @@ def show_settings(program: Program, as_json: bool) -> int:
     """Print every setting as it is in force: file, then environment, then what is built in."""
     settings = program.settings()
     values = settings_json(settings)
+    in_use = resolve_model(settings, program.env, held_names(program.paths))
     if as_json:
-        print_json(
-            {**values, "model_in_use": resolve_model(settings, program.env, held_names(program.paths))}
-        )
+        print_json({**values, "model_in_use": in_use})
         return OK
     say_table([(name, "=", _written(value)) for name, value in values.items()])
     if not settings.model:
-        say(
-            f"# no model is set; new sessions use {resolve_model(settings, program.env, held_names(program.paths))}"
-        )
+        say(f"# no model is set; new sessions use {in_use}")
     return OK
 
 

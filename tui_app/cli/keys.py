@@ -45,8 +45,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     if named and args.name not in known | program.keys.held:
         # What was typed is not repeated: it may be a key.
         raise WrongUsage(
-            "No provider's key has that name. `plimsoll keys --help` shows how, docs/api-keys.md lists the names; "
-            "a server of your own names its key in key_env."
+            "No provider's key has that name; docs/api-keys.md lists the names. "
+            "A server of your own names its key in key_env."
         )
     match args.action:
         case "set":

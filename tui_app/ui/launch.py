@@ -51,7 +51,7 @@ class Launch:
     @property
     def api_keys(self) -> ApiKeys:
         """Where keys are looked up."""
-        return self.keys or ApiKeys(self.env, self.paths)
+        return self.keys if self.keys is not None else ApiKeys(self.env, self.paths)
 
     @property
     def first_model(self) -> str:

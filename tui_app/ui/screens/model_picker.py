@@ -37,6 +37,8 @@ class ModelRow:
     """Whether it could answer now (key set, server up)."""
     why_not: str = ""
     """What is missing, for example ``set OPENAI_API_KEY``."""
+    needs_key: str = ""
+    """Variable of the key that is all it lacks: it is asked for when the model is chosen."""
     fits: bool = True
     """Whether the present conversation fits its window."""
     price: str = ""
@@ -150,7 +152,7 @@ class ModelPicker(FilterDialog[str]):
         row = self._shown[index]
         if isinstance(row, str):
             self.dismiss(row)
-        elif row.available:
+        elif row.available or row.needs_key:
             self.dismiss(row.name)
         else:
             why = one_line(row.why_not, 80) or "not available"
