@@ -51,6 +51,10 @@ class Endpoint:
     """Environment variable that holds the key; empty when the server wants none."""
     window: int | None = None
     """Context window of its models in tokens; None asks the server."""
+    price_in: float | None = None
+    """US dollars for a million tokens sent; counts together with ``price_out``."""
+    price_out: float | None = None
+    """US dollars for a million tokens written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +115,8 @@ class Settings:
     """Megabytes the process may hold before caches are dropped, then the history compacted; 0 is no limit."""
     provider_compaction: bool = False
     """Whether providers that can compact a conversation by themselves are asked to."""
+    budget: Mapping[str, float] = field(default_factory=dict)
+    """``session_usd``: US dollars after which a session asks before each prompt; 0 is no limit."""
     memory: Mapping[str, object] = field(default_factory=dict)
     """What is remembered of repositories; see ``settings_memory``."""
     telemetry: Mapping[str, str] = field(default_factory=dict)

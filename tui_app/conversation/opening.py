@@ -23,6 +23,7 @@ from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.tokens import TokenCounter
 from tui_app.conversation.agents import Governed, build_runner
 from tui_app.conversation.attempts import attempts
+from tui_app.conversation.budget import budget_of
 from tui_app.conversation.bus import EventBus
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.compactions import Compactions
@@ -199,7 +200,8 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     models = ModelSwitch(history, shelf, text, compactions, carried, place.recorded)
     remembering = remembering_of(opening, history, writers, bus)
     tries = attempts(opening.settings, runner, models)
-    turns = Turns(history, tries, Workspace(opening.cwd), remembering.inbox.deliver)
+    budget = budget_of(opening.settings.budget, opening.paths.database, place.session)
+    turns = Turns(history, tries, Workspace(opening.cwd), budget, remembering.inbox.deliver)
     conversation = Conversation(
         history=history,
         turns=turns,

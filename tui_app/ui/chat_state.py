@@ -33,9 +33,11 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.usage import ContextUsage
+from tui_app.session.costs import Costs
 from tui_app.session.head_titles import hook_title, pressure_text
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
+from tui_app.ui.turn_text import turn_text
 from tui_app.ui.widgets.status import Status
 
 _REASON_CELLS = 40
@@ -58,6 +60,10 @@ class ChatState:
     policy: str = ""
     spent: float | None = None
     """US dollars so far; None while no price is known."""
+    unpriced: int = 0
+    """Requests so far whose price is not known."""
+    turn_costs: Costs = field(default_factory=Costs)
+    """What the present turn, or the last one, has cost."""
     usage: ContextUsage | None = None
     status: Status = field(default_factory=Status)
     queue: tuple[str, ...] = ()
@@ -93,6 +99,7 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         payload: What happened.
         now: Monotonic seconds, the clock of the status row.
     """
+    state = _spending(state, payload)
     return (
         _turn(state, payload, now)
         or _compaction(state, payload, now)
@@ -102,6 +109,16 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         or _told(state, payload)
         or state
     )
+
+
+def _spending(state: ChatState, payload: Payload) -> ChatState:
+    """Add up what an event has cost."""
+    if isinstance(payload, TurnStart):
+        return replace(state, turn_costs=Costs())
+    if isinstance(payload, AssistantMessage):
+        state = replace(state, turn_costs=state.turn_costs.after(payload))
+    session = Costs(usd=state.spent, unpriced=state.unpriced).after(payload)
+    return replace(state, spent=session.usd, unpriced=session.unpriced)
 
 
 def saying(state: ChatState, text: str) -> ChatState:
@@ -136,17 +153,14 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return replace(state, status=_unless_compacting(state, status))
         case ToolResult() if state.turn:
             return replace(state, status=_unless_compacting(state, _waiting(state)))
-        case AssistantMessage(cost_usd=cost):
-            return replace(state, spent=_added(state.spent, cost), unlogged=0)
+        case AssistantMessage():
+            return replace(state, unlogged=0)
         case TurnEnd(outcome=outcome):
-            status = (state.stopped or STOPPED) if outcome == "cancelled" else Status()
+            done = Status(kind="message" if (told := turn_text(state.turn_costs)) else "idle", text=told)
+            status = {"cancelled": state.stopped or STOPPED, "done": done}.get(outcome, Status())
             return replace(state, turn=False, unlogged=0, status=_unless_compacting(state, status))
         case _:
             return None
-
-
-def _added(spent: float | None, cost: float | None) -> float | None:
-    return spent if cost is None else (spent or 0.0) + cost
 
 
 def _waiting(state: ChatState) -> Status:
@@ -196,7 +210,6 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
 
 
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
-    state = replace(state, spent=_added(state.spent, done.cost_usd or None))
     text, notes = _outcome(done)
     outcome = Status(kind="message", text=text, notes=notes)
     if done.outcome in ("failed", "discarded", "vetoed"):

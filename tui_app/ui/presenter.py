@@ -21,6 +21,7 @@ from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
 from tui_app.session.heads import Head, head_of
 from tui_app.session.preview import Preview
+from tui_app.session.stats import SessionStats
 from tui_app.session.user_view import Change, UserView
 from tui_app.ui.chat_state import ChatState, advance
 from tui_app.ui.outside import Outside
@@ -77,6 +78,12 @@ class Presenter:
     def remeasure(self, preview: Preview) -> None:
         """Take title and gauge from the log once more, where another window has written it meanwhile."""
         self.update(replace(self.state, title=preview.info.title, usage=preview.usage))
+
+    def account(self, stats: SessionStats) -> None:
+        """Go on from what the session has cost by its log; call it before anything is presented."""
+        known = stats.cost_usd if stats.cost_usd or stats.models else None
+        all_unknown = not stats.cost_usd and stats.unpriced
+        self.update(replace(self.state, spent=None if all_unknown else known, unpriced=stats.unpriced))
 
     def on_typing(self, look: Callable[[], None]) -> None:
         """Have something looked at with every key in the prompt; it must cost next to nothing."""
