@@ -87,14 +87,19 @@ class SessionStats:
     """How many ran, by name and outcome."""
 
     @property
+    def _paid(self) -> list[ModelRow | CompactionRow | SideRow]:
+        """All rows that something was paid for."""
+        return [*self.models, *self.compactions, *self.sides]
+
+    @property
     def cost_usd(self) -> float:
         """What is known to have been paid, for answers, summaries, digests and memory."""
-        return sum(row.cost_usd for row in (*self.models, *self.compactions, *self.sides))
+        return sum(row.cost_usd for row in self._paid)
 
     @property
     def unpriced(self) -> int:
         """Answers, summaries, digests and readings for memory whose price is not known."""
-        return sum(row.unpriced for row in (*self.models, *self.compactions, *self.sides))
+        return sum(row.unpriced for row in self._paid)
 
     @property
     def cache_share(self) -> float | None:

@@ -10,10 +10,10 @@ from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.widgets.chat_pane import ChatPane
 
 if TYPE_CHECKING:
-    from textual.app import App
+    from tui_app.ui.app import PlimsollApp
 
 
-async def send_above(app: "App[object]", session: ChatSession, prompt: Prompt, pane: ChatPane) -> None:
+async def send_above(app: "PlimsollApp", session: ChatSession, prompt: Prompt, pane: ChatPane) -> None:
     """Ask, then send; otherwise the prompt goes back to the editor."""
     spent, limit = session.state.spent or 0.0, session.launch.settings.budget["session_usd"]
     text = f"This session has cost {cost(spent)}; its budget is {cost(limit)}. Send this prompt anyway?"
