@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 import genai_prices
 from pydantic_ai.models import known_model_names
 
 from tui_app.agent import discovery
+from tui_app.agent.capabilities import capabilities
 from tui_app.agent.discovery import LocalModel, LocalServer
 from tui_app.agent.key_check import missing_key
 from tui_app.agent.models import OFFLINE
@@ -49,7 +49,15 @@ class ModelChoice:
     needs_key: str = ""
     """Variable of the key that is all it lacks; empty when it can be used, or lacks something else."""
     price: str = ""
-    """Dollars for a million tokens in and out; empty when unknown."""
+    """Dollars for a million tokens in and out, for a person; empty when unknown."""
+    price_in: float | None = None
+    """US dollars for a million tokens sent; None when unknown."""
+    price_out: float | None = None
+    """US dollars for a million tokens written; None when unknown."""
+    tools: bool | None = None
+    """Whether it calls tools; None when nobody says."""
+    thinking: bool | None = None
+    images: bool | None = None
 
 
 async def list_models(
@@ -115,6 +123,11 @@ _OFFLINE_CHOICE = ModelChoice(
     available=True,
     local=True,
     price="free",
+    price_in=0.0,
+    price_out=0.0,
+    tools=True,
+    thinking=False,
+    images=False,
 )
 
 
@@ -138,6 +151,9 @@ def _endpoint_choice(endpoint: Endpoint, model: LocalModel) -> ModelChoice:
         window_source="setting" if endpoint.window else _source(model.window, "server"),
         available=True,
         local=discovery.is_loopback(endpoint.base_url),
+        price=price_words(endpoint.price_in, endpoint.price_out),
+        price_in=endpoint.price_in,
+        price_out=endpoint.price_out,
     )
 
 
@@ -163,13 +179,16 @@ def _local_choice(server: LocalServer, model: LocalModel) -> ModelChoice:
         available=True,
         local=True,
         price="free",
+        price_in=0.0,
+        price_out=0.0,
     )
 
 
 def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:
     prefix, _, model = name.partition(":")
     reason = why_not(prefix, env)
-    window, price = _facts(prefix, model)
+    window, price_in, price_out = _facts(prefix, model)
+    can = capabilities(prefix, model)
     return ModelChoice(
         name=name,
         label=f"{model} · {prefix}",
@@ -178,24 +197,36 @@ def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:
         available=not reason,
         why_not=reason,
         needs_key=missing_key(name, env, {}),
-        price=price,
+        price=price_words(price_in, price_out),
+        price_in=price_in,
+        price_out=price_out,
+        tools=can.tools,
+        thinking=can.thinking,
+        images=can.images,
     )
 
 
-def _facts(prefix: str, model: str) -> tuple[int | None, str]:
-    """Window and price as the price data that pydantic-ai ships know them."""
+def _facts(prefix: str, model: str) -> tuple[int | None, float | None, float | None]:
+    """Window, and prices for a million tokens in and out, as pydantic-ai's price data know them."""
     usage = genai_prices.Usage(input_tokens=1_000, output_tokens=1_000)
     for provider in priced_as(prefix):
         try:
             found = genai_prices.calc_price(usage, model, provider_id=provider)
         except LookupError:
             continue
-        price = f"${_dollars(found.input_price * 1_000)} in, ${_dollars(found.output_price * 1_000)} out"
-        return found.model.context_window, price
-    return None, ""
+        prices = float(found.input_price * 1_000), float(found.output_price * 1_000)
+        return found.model.context_window, *prices
+    return None, None, None
 
 
-def _dollars(amount: Decimal) -> str:
+def price_words(price_in: float | None, price_out: float | None) -> str:
+    """``$1.25 in, $10 out``; empty where not both are known."""
+    if price_in is None or price_out is None:
+        return ""
+    return f"${_dollars(price_in)} in, ${_dollars(price_out)} out"
+
+
+def _dollars(amount: float) -> str:
     return f"{amount:.2f}".removesuffix(".00")
 
 

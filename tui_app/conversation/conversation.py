@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.shelf import why_unavailable
@@ -17,7 +17,7 @@ from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.outlook import Outlook
 from tui_app.conversation.policy_change import PolicySwitch
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.switching import LoadingCancelled, ModelSwitch, SwitchForecast
+from tui_app.conversation.switching import Fit, LoadingCancelled, ModelSwitch, SwitchForecast
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import ChangePolicy, Compact, Prompt, Switch, Work, WorkQueue
 from tui_app.settings import ReviewMode
@@ -189,6 +189,10 @@ class Conversation:
             Exception: if the model is unknown or its key is missing.
         """
         return await self._models.forecast(model)
+
+    def fit_of(self, limits: Iterable[int]) -> dict[int, Fit]:
+        """Whether the present conversation fits windows of so many tokens."""
+        return self._models.fit_of(limits)
 
     def outlook(self, *seqs: int) -> Outlook:
         """What may be done with one message of the next request, or some; nothing is changed."""

@@ -15,7 +15,7 @@ from tui_app.ui.screens.switch_dialog import SwitchDialog, SwitchPlan
 if TYPE_CHECKING:
     from tui_app.agent.catalogue import ModelChoice
     from tui_app.conversation.opening import OpenSession
-    from tui_app.conversation.switching import SwitchForecast
+    from tui_app.conversation.switching import Fit, SwitchForecast
     from tui_app.ui.app import PlimsollApp
 
 
@@ -23,18 +23,19 @@ async def choose_model(app: "PlimsollApp", session: ChatSession) -> None:
     """Let the person pick a model and change to it; a key that it lacks is asked for."""
     settings, keys = session.launch.settings, session.launch.api_keys
 
-    async def look(_opened: "OpenSession") -> "list[ModelChoice]":
+    async def look(opened: "OpenSession") -> "tuple[list[ModelChoice], dict[int, Fit]]":
         from tui_app.agent.catalogue import list_models
 
-        return await list_models(env=await asyncio.to_thread(keys.readable), endpoints=settings.endpoints)
+        listed = await list_models(env=await asyncio.to_thread(keys.readable), endpoints=settings.endpoints)
+        return listed, opened.conversation.fit_of(choice.window for choice in listed if choice.window)
 
     try:
-        choices = await look_up(app, session, "Looking for models", look)
+        choices, fit = await look_up(app, session, "Looking for models", look)
     except LookupCancelled:
         _stay(session)
         return
     used = session.state.usage.total if session.state.usage else 0
-    rows = [_row(choice, used, session.state.model) for choice in choices]
+    rows = [_row(choice, fit, session.state.model) for choice in choices]
     name = await app.push_screen_wait(ModelPicker(rows, used))
     chosen = next((choice for choice in choices if choice.name == name), None)
     if name and chosen is not None and chosen.needs_key:
@@ -97,7 +98,9 @@ def _stay(session: ChatSession) -> None:
     session.say(f"Stayed on {session.state.model}.")
 
 
-def _row(choice: "ModelChoice", used: int, current: str) -> ModelRow:
+def _row(choice: "ModelChoice", fit: "dict[int, Fit]", current: str) -> ModelRow:
+    can = (("tools", choice.tools), ("thinking", choice.thinking), ("images", choice.images))
+    known = choice.price_in is not None and choice.price_out is not None
     return ModelRow(
         name=choice.name,
         window=choice.window or 0,
@@ -105,7 +108,10 @@ def _row(choice: "ModelChoice", used: int, current: str) -> ModelRow:
         available=choice.available,
         why_not=choice.why_not,
         needs_key=choice.needs_key,
-        fits=not choice.window or used <= choice.window,
+        fits=fit.get(choice.window or 0, "fits") == "fits",
+        too_small=fit.get(choice.window or 0) == "too small",
+        rates=f"{choice.price_in:.2f}/{choice.price_out:.2f}" if known else "",
+        can=tuple(word for word, able in can if able),
         price=choice.price,
         current=choice.name == current,
     )
