@@ -39,7 +39,7 @@ async def test_an_unknown_price_is_said_as_unknown(served: Desk, fake_openai: Fa
         await deck.ready()
         await deck.send("hello")
         await deck.says("1.0k in · 0.2k out · price unknown")
-        assert "price unknown" in deck.widget(ChatHeader)
+        assert "$" not in deck.widget(ChatHeader)
         assert "$0.00" not in deck.text
 
 

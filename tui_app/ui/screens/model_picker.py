@@ -61,7 +61,7 @@ def model_state(row: ModelRow, conversation_tokens: int) -> str:
     if not row.available:
         return one_line(row.why_not, 40) or "not available"
     if not row.fits:
-        even = "too small even after a compaction" if row.too_small else "will not fit: compact first"
+        even = "too large even compacted" if row.too_small else "will not fit: compact first"
         return f"{tokens(conversation_tokens)} {even}"
     return "current" if row.current else "fits"
 

@@ -36,7 +36,7 @@ class ChatHeader(Widget):
         pieces = [(0, one_line(self.model, max(1, width // 2)))]
         if self.policy:
             pieces.append((1, f"policy {self.policy}"))
-        if self.spent is not None or self.unpriced:
+        if self.spent is not None:
             pieces.append((2, price_text(self.spent, self.unpriced)))
         right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3), separator) if self.model else ""
         room = width - len(right) - 3
