@@ -62,7 +62,7 @@ class ChatState:
     """US dollars so far; None while no price is known."""
     unpriced: int = 0
     """Requests so far whose price is not known."""
-    turn_costs: Costs = Costs()
+    turn_costs: Costs = field(default_factory=Costs)
     usage: ContextUsage | None = None
     status: Status = field(default_factory=Status)
     queue: tuple[str, ...] = ()
