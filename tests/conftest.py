@@ -43,6 +43,8 @@ def plimsoll_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
             monkeypatch.delenv(name)
     home = tmp_path_factory.mktemp("plimsoll-home")
     monkeypatch.setenv("PLIMSOLL_HOME", str(home))
+    # Nobody's own keyring is touched; tests that need one bring it.
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     return home

@@ -46,6 +46,11 @@ class Paths:
         return self.config / "config.toml"
 
     @property
+    def keyring_names(self) -> Path:
+        """Names of the API keys that the system keyring holds; no key stands in it."""
+        return self.config / "keyring-names.json"
+
+    @property
     def database(self) -> Path:
         """The SQLite file with the log of every session."""
         return self.data / "sessions.db"

@@ -3,7 +3,7 @@
 Only the standard library is used, so reading them costs next to nothing before the first paint.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -51,6 +51,10 @@ class Endpoint:
     """Environment variable that holds the key; empty when the server wants none."""
     window: int | None = None
     """Context window of its models in tokens; None asks the server."""
+    price_in: float | None = None
+    """US dollars for a million tokens sent; counts together with ``price_out``."""
+    price_out: float | None = None
+    """US dollars for a million tokens written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +123,8 @@ class Settings:
     """Megabytes the process may hold before caches are dropped, then the history compacted; 0 is no limit."""
     provider_compaction: bool = False
     """Whether providers that can compact a conversation by themselves are asked to."""
+    budget: Mapping[str, float] = field(default_factory=dict)
+    """``session_usd``: US dollars after which a session asks before each prompt; 0 is no limit."""
     memory: Mapping[str, object] = field(default_factory=dict)
     """What is remembered of repositories; see ``settings_memory``."""
     store: str = field(default="", repr=False)
@@ -167,12 +173,18 @@ def build_settings(sources: Sequence[Source], path: Path) -> Settings:
     return settings
 
 
-def resolve_model(settings: Settings, env: Mapping[str, str]) -> str:
-    """Name the model a new session starts with; never fails, because one model needs no key."""
+def resolve_model(settings: Settings, env: Mapping[str, str], held: Collection[str] = ()) -> str:
+    """Name the model a new session starts with; never fails, because one model needs no key.
+
+    Args:
+        settings: What a person has set.
+        env: Where keys are looked for.
+        held: Names of keys that are kept elsewhere, such as in the system keyring.
+    """
     if settings.model:
         return settings.model
     for key, model in MODELS_BY_KEY:
-        if env.get(key, "").strip():
+        if env.get(key, "").strip() or key in held:
             return model
     return OFFLINE_MODEL
 

@@ -68,6 +68,7 @@ ABOUT: Mapping[str, About] = {
     "summary_timeout_s": About("Seconds a model may take for each part of a summary it writes."),
     "memory_limit_mb": About("Megabytes the process may hold before memory is made; 0 is no limit."),
     "provider_compaction": About("Whether a provider that can compacts conversations instead of Plimsoll."),
+    "budget": About("What a session may cost before it asks ahead of each prompt.", allowed=_TABLE),
     "memory": About("What is remembered of repositories, and given to new sessions.", allowed=_TABLE),
     "store": About("PostgreSQL database that keeps the sessions. Not set: a file of this machine.", _START),
     "retention": About(

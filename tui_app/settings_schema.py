@@ -23,6 +23,7 @@ TAKEN_NAMES = (
 
 _MODEL = Text(r"([\w.-]+:\S.*)?", "provider:name, such as openai:gpt-5-mini or offline:extractive")
 _WINDOW = Number(256, 100_000_000, "a whole number of tokens, at least 256", whole=True)
+_PRICE = Number(0.0, 1_000_000.0, "US dollars for a million tokens")
 _KEY = key_pattern()
 _KEYS = Text(rf"{_KEY}(,{_KEY})*", "keys such as ctrl+k, or several as ctrl+k,f5")
 _ENDPOINT = Group(
@@ -35,6 +36,8 @@ _ENDPOINT = Group(
             secret_prone=True,
         ),
         "window": _WINDOW,
+        "price_in": _PRICE,
+        "price_out": _PRICE,
     },
     required=("base_url",),
 )
@@ -81,6 +84,7 @@ RULES: Mapping[str, Rule] = {
     "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
     "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "provider_compaction": Flag(),
+    "budget": Group({"session_usd": Number(0.0, 1_000_000.0, "US dollars; 0 for no limit")}),
     "memory": MEMORY,
     "store": STORE,
     "retention": Group(

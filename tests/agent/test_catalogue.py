@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from pydantic_ai.models import known_model_names
 
+from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import SHORTLIST, ModelChoice, list_models
 from tui_app.settings import Endpoint
@@ -159,3 +160,22 @@ async def test_nothing_is_asked_when_discovery_is_off(monkeypatch: pytest.Monkey
     mine = Endpoint(name="mine", base_url="http://127.0.0.1:9/v1")
     env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
     assert await list_models(env=env, endpoints={"mine": mine}, discover=False)
+
+
+async def test_prices_and_what_a_model_can_do_are_told_as_numbers_and_words() -> None:
+    rows = await list_models(env={}, endpoints={}, discover=False, everything=True)
+    found = {row.name: row for row in rows}
+    gpt, offline = found["openai:gpt-5"], found["offline:extractive"]
+    assert (gpt.price_in, gpt.price_out) == (1.25, 10.0)
+    assert (gpt.tools, gpt.thinking, gpt.images) == (True, True, True)
+    assert (offline.price_in, offline.tools, offline.thinking, offline.images) == (0.0, True, False, False)
+    assert found["openai:gpt-3.5-turbo"].images is None
+    assert gpt.needs_key == "OPENAI_API_KEY"
+
+
+async def test_prices_of_ones_own_server_are_listed() -> None:
+    with FakeOpenAI() as server:
+        own = Endpoint(name="own", base_url=server.base_url, price_in=0.5, price_out=2.0)
+        rows = await list_models(env={}, endpoints={"own": own}, ports={})
+    (row,) = [row for row in rows if row.name == "own:scripted"]
+    assert (row.price, row.price_in, row.price_out) == ("$0.50 in, $2 out", 0.5, 2.0)

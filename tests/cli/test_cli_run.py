@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
+from tests.servers.behaviours import Text
+from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.events import SessionStart
 from tui_app.conversation.telemetry import NO_ADDRESS
 from tui_app.paths import Paths
@@ -66,3 +68,23 @@ def test_short_memory_is_said(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatc
     result = plimsoll(*QUESTION)
     assert result.code == 0
     assert re.search(r"^Memory is short \([\d,]+ of 1 MB\): caches were dropped\.$", result.err, re.MULTILINE)
+
+
+def test_a_prompt_above_the_budget_is_refused(
+    plimsoll: Plimsoll, fake_openai: FakeOpenAI, plimsoll_home: Path
+) -> None:
+    fake_openai.add(Text("Fine.", usage=(100_000, 10_000)))
+    config = plimsoll_home / "config" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(
+        f'[endpoints.own]\nbase_url = "{fake_openai.base_url}"\n'
+        "price_in = 2.0\nprice_out = 10.0\nwindow = 128000\n"
+        "[budget]\nsession_usd = 0.3\n"
+    )
+    first = plimsoll("run", "hello", "--model", "own:scripted", "--json")
+    assert first.code == 0, first.err
+    session = first.lines[0]["session"]
+    again = plimsoll("run", "more", "--session", session)
+    assert again.code == 1
+    assert "$0.30 of its budget of $0.30. The prompt was not sent." in again.err
+    assert len(fake_openai.journal) == 1

@@ -39,6 +39,7 @@ PAGES = {
     "SettingsScreen": "settings",
     "StatsScreen": "stats",
     "SummaryEditor": "timeline",
+    "KeyDialog": "models",
     "SwitchDialog": "models",
     "ThemePicker": "settings",
 }

@@ -42,6 +42,8 @@ class FakeOpenAI:
         self.fallback = fallback
         self.max_model_len = max_model_len
         self.model = "scripted"
+        self.key = ""
+        """The only key that ``/v1/models`` takes; empty takes any, and none."""
         self.exchanges: list[Exchange] = []
         """Every chat request in the order it came; read it only after it was awaited."""
         self._queues: dict[str, deque[Behaviour]] = {"": deque(behaviours)}
@@ -131,7 +133,8 @@ class FakeOpenAI:
             if exchange.path in ("/v1/chat/completions", PATH):
                 await self._play(exchange, reader)
             elif exchange.path == "/v1/models":
-                await exchange.answer(200, self._models(), {})
+                refused = self.key and exchange.headers.get("authorization") != f"Bearer {self.key}"
+                await exchange.answer(401 if refused else 200, {} if refused else self._models(), {})
             else:
                 await exchange.answer(404, {"error": {"message": f"no such path: {exchange.path}"}}, {})
         except (ConnectionError, asyncio.IncompleteReadError):

@@ -17,6 +17,7 @@ from tui_app.context.events import (
     CompactionUndone,
     Error,
     HookRan,
+    MemoryConsolidated,
     Payload,
     RewriteUndone,
     SessionRewind,
@@ -207,3 +208,20 @@ def test_reading_in_two_goes_is_reading_at_once(events: Sequence[Payload], first
 def test_a_log_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.Error):
         StatsReader(tmp_path / "none.db", "x").read()
+
+
+def test_digests_and_memory_are_told_apart_and_counted() -> None:
+    paid = {"input_tokens": 900, "output_tokens": 40}
+    stats = folded(
+        ToolArchived(changes=(), performed_by="llm", cost_usd=0.02, **paid),
+        ToolArchived(changes=()),
+        MemoryConsolidated(outcome="success", performed_by="model", **paid),
+        MemoryConsolidated(outcome="success", performed_by="extraction"),
+        compaction(cost_usd=None, **paid),
+    )
+    assert [(row.purpose, row.count, row.cost_usd, row.unpriced) for row in stats.sides] == [
+        ("digests", 1, 0.02, 0),
+        ("memory", 1, 0.0, 1),
+    ]
+    assert (stats.cost_usd, stats.unpriced) == (0.02, 2)
+    assert stats.to_json()["unpriced"] == 2

@@ -19,7 +19,8 @@ from tui_app.context.events import (
     TurnEnd,
     TurnStart,
 )
-from tui_app.ui.chat_state import NOTICES, ChatState, advance
+from tui_app.ui.chat_events import advance
+from tui_app.ui.chat_state import NOTICES, ChatState
 from tui_app.ui.compaction_outcome import CANCELLED
 
 FAILED = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="the model answered nothing")

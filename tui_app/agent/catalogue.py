@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 import genai_prices
 from pydantic_ai.models import known_model_names
 
 from tui_app.agent import discovery
+from tui_app.agent.capabilities import capabilities
 from tui_app.agent.discovery import LocalModel, LocalServer
+from tui_app.agent.key_check import missing_key
 from tui_app.agent.models import OFFLINE
 from tui_app.agent.offline.model import CONTEXT_WINDOW
 from tui_app.agent.providers import NO_KEY, OPENAI_URL, why_not
@@ -45,8 +46,18 @@ class ModelChoice:
     """What is missing, such as ``needs OPENAI_API_KEY``; empty when it can be used."""
     local: bool = False
     """Whether it runs on this machine."""
+    needs_key: str = ""
+    """Variable of the key that is all it lacks; empty when it can be used, or lacks something else."""
     price: str = ""
-    """Dollars for a million tokens in and out; empty when unknown."""
+    """Dollars for a million tokens in and out, for a person; empty when unknown."""
+    price_in: float | None = None
+    """US dollars for a million tokens sent; None when unknown."""
+    price_out: float | None = None
+    """US dollars for a million tokens written; None when unknown."""
+    tools: bool | None = None
+    """Whether it calls tools; None when nobody says."""
+    thinking: bool | None = None
+    images: bool | None = None
 
 
 async def list_models(
@@ -112,6 +123,11 @@ _OFFLINE_CHOICE = ModelChoice(
     available=True,
     local=True,
     price="free",
+    price_in=0.0,
+    price_out=0.0,
+    tools=True,
+    thinking=False,
+    images=False,
 )
 
 
@@ -119,7 +135,7 @@ async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[
     """The models an endpoint lists; one row that says why when there are none."""
     key = env.get(endpoint.key_env, "") if endpoint.key_env else NO_KEY
     if not key:
-        return [_closed(endpoint, f"needs {endpoint.key_env}")]
+        return [_closed(endpoint, f"needs {endpoint.key_env}", needs_key=endpoint.key_env)]
     headers = {"Authorization": f"Bearer {key}", "x-api-key": key}
     models = await discovery.listing(endpoint.base_url, headers=headers, timeout_s=_ENDPOINT_S)
     if not models:
@@ -135,10 +151,13 @@ def _endpoint_choice(endpoint: Endpoint, model: LocalModel) -> ModelChoice:
         window_source="setting" if endpoint.window else _source(model.window, "server"),
         available=True,
         local=discovery.is_loopback(endpoint.base_url),
+        price=price_words(endpoint.price_in, endpoint.price_out),
+        price_in=endpoint.price_in,
+        price_out=endpoint.price_out,
     )
 
 
-def _closed(endpoint: Endpoint, reason: str) -> ModelChoice:
+def _closed(endpoint: Endpoint, reason: str, *, needs_key: str = "") -> ModelChoice:
     return ModelChoice(
         name=f"{endpoint.name}:",
         label=endpoint.name,
@@ -146,6 +165,7 @@ def _closed(endpoint: Endpoint, reason: str) -> ModelChoice:
         window_source=_source(endpoint.window, "setting"),
         available=False,
         why_not=reason,
+        needs_key=needs_key,
         local=discovery.is_loopback(endpoint.base_url),
     )
 
@@ -159,13 +179,16 @@ def _local_choice(server: LocalServer, model: LocalModel) -> ModelChoice:
         available=True,
         local=True,
         price="free",
+        price_in=0.0,
+        price_out=0.0,
     )
 
 
 def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:
     prefix, _, model = name.partition(":")
     reason = why_not(prefix, env)
-    window, price = _facts(prefix, model)
+    window, price_in, price_out = _facts(prefix, model)
+    can = capabilities(prefix, model)
     return ModelChoice(
         name=name,
         label=f"{model} · {prefix}",
@@ -173,24 +196,37 @@ def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:
         window_source=_source(window, "model"),
         available=not reason,
         why_not=reason,
-        price=price,
+        needs_key=missing_key(name, env, {}),
+        price=price_words(price_in, price_out),
+        price_in=price_in,
+        price_out=price_out,
+        tools=can.tools,
+        thinking=can.thinking,
+        images=can.images,
     )
 
 
-def _facts(prefix: str, model: str) -> tuple[int | None, str]:
-    """Window and price as the price data that pydantic-ai ships know them."""
+def _facts(prefix: str, model: str) -> tuple[int | None, float | None, float | None]:
+    """Window, and prices for a million tokens in and out, as pydantic-ai's price data know them."""
     usage = genai_prices.Usage(input_tokens=1_000, output_tokens=1_000)
     for provider in priced_as(prefix):
         try:
             found = genai_prices.calc_price(usage, model, provider_id=provider)
         except LookupError:
             continue
-        price = f"${_dollars(found.input_price * 1_000)} in, ${_dollars(found.output_price * 1_000)} out"
-        return found.model.context_window, price
-    return None, ""
+        prices = float(found.input_price * 1_000), float(found.output_price * 1_000)
+        return found.model.context_window, *prices
+    return None, None, None
 
 
-def _dollars(amount: Decimal) -> str:
+def price_words(price_in: float | None, price_out: float | None) -> str:
+    """``$1.25 in, $10 out``; empty where not both are known."""
+    if price_in is None or price_out is None:
+        return ""
+    return f"${_dollars(price_in)} in, ${_dollars(price_out)} out"
+
+
+def _dollars(amount: float) -> str:
     return f"{amount:.2f}".removesuffix(".00")
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
@@ -40,10 +41,22 @@ def plain(text: str, limit: int = _SENTENCE) -> str:
 
 def raw_detail(error: BaseException) -> str:
     """What the exception and its causes say, for whoever asks for details; masked and bounded."""
-    lines = dict.fromkeys(f"{type(one).__name__}: {one}" for one in chain(error))
-    text = masked("\n".join(lines))
+    causes = list(chain(error))
+    lines = dict.fromkeys(f"{type(one).__name__}: {one}" for one in causes)
+    text = masked("\n".join([*lines, *_limits(causes)]))
     text = "".join(char for char in text if char in "\n\t" or unicodedata.category(char)[0] != "C")
     return text if len(text) <= _DETAIL else text[:_DETAIL] + "…"
+
+
+def _limits(causes: Sequence[BaseException]) -> list[str]:
+    """What a provider said in its headers about its limits: how many requests and tokens, and until when."""
+    found: dict[str, str] = {}
+    for one in causes:
+        if isinstance(one, ModelHTTPError):
+            found.update({name.lower(): value for name, value in (one.headers or {}).items()})
+    return [
+        f"{name}: {value}" for name, value in found.items() if "ratelimit" in name or name == "retry-after"
+    ]
 
 
 def too_long(model: str, limit: int | None, requested: int | None) -> Error:

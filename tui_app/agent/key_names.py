@@ -26,6 +26,15 @@ _VARIABLES = {
     "xai": "XAI_API_KEY",
     "zai": "ZAI_API_KEY",
 }
+_ALSO = {
+    "CRUSOE_API_KEY": "crusoe",
+    "GEMINI_API_KEY": "google",
+    "HEROKU_INFERENCE_KEY": "heroku",
+    "META_API_KEY": "meta",
+    "PAIG_API_KEY": "gateway",
+    "PYDANTIC_AI_GATEWAY_API_KEY": "gateway",
+}
+"""Further variables, with whose key they hold."""
 
 
 def key_variable(model: str) -> str | None:
@@ -35,4 +44,10 @@ def key_variable(model: str) -> str | None:
 
 def key_variables() -> frozenset[str]:
     """Names of all variables that hold the key of a provider we know."""
-    return frozenset(_VARIABLES.values())
+    return frozenset((*_VARIABLES.values(), *_ALSO))
+
+
+def providers_of(variable: str) -> tuple[str, ...]:
+    """Names of the providers whose key a variable holds; none for one that is not known."""
+    also = (_ALSO[variable],) if variable in _ALSO else ()
+    return (*(name for name, known in _VARIABLES.items() if known == variable), *also)

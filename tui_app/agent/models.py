@@ -21,6 +21,7 @@ from tui_app.agent.providers import (
     vendor_provider,
     why_not,
 )
+from tui_app.context.prices import PricedProfile
 from tui_app.settings import Endpoint
 
 OFFLINE = "offline:extractive"
@@ -139,7 +140,7 @@ def _endpoint_model(endpoint: Endpoint, model: str, env: Mapping[str, str]) -> M
         raise ModelNotReady(
             f"The endpoint {endpoint.name} needs a key in {endpoint.key_env}, which is not set."
         )
-    profile = _profile(endpoint.window)
+    profile = _profile(endpoint)
     match endpoint.protocol:
         case "anthropic":
             from pydantic_ai.models.anthropic import AnthropicModel
@@ -155,18 +156,24 @@ def _endpoint_model(endpoint: Endpoint, model: str, env: Mapping[str, str]) -> M
             provider = compatible_provider(endpoint.name, endpoint.base_url, key)
             return OpenAIResponsesModel(model, provider=provider, profile=profile)
         case _:
-            return _compatible(endpoint.name, endpoint.base_url, key, model, endpoint.window)
+            return _compatible(endpoint.name, endpoint.base_url, key, model, profile)
 
 
-def _compatible(name: str, base_url: str, key: str, model: str, window: int | None) -> Model[Any]:
+def _compatible(name: str, base_url: str, key: str, model: str, profile: ModelProfile | None) -> Model[Any]:
     from pydantic_ai.models.openai import OpenAIChatModel
 
     provider = compatible_provider(name, base_url, key)
-    return OpenAIChatModel(model, provider=provider, profile=_profile(window))
+    return OpenAIChatModel(model, provider=provider, profile=profile)
 
 
-def _profile(window: int | None) -> ModelProfile | None:
-    return ModelProfile(context_window=window) if window else None
+def _profile(endpoint: Endpoint) -> ModelProfile | None:
+    """What a person has set about the models of a server; None leaves all to what is known."""
+    profile = PricedProfile()
+    if endpoint.window:
+        profile["context_window"] = endpoint.window
+    if endpoint.price_in is not None and endpoint.price_out is not None:
+        profile["price_in"], profile["price_out"] = endpoint.price_in, endpoint.price_out
+    return profile or None
 
 
 def _vendor_model(

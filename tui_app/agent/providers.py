@@ -6,12 +6,13 @@ SDK clients repeat a failed request twice on their own. That is switched off whe
 whoever runs the turn decides about retries and can show them, and the two would multiply.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
-from pydantic_ai.providers import Provider, infer_provider
+from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
 NO_KEY = "not-needed"
 """Sent to a server of the user's own that asks for no key; the SDKs refuse to send none."""
@@ -76,15 +77,24 @@ class _Repeating(Protocol):
 def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
     """Make the provider of a pydantic-ai model name.
 
-    OpenAI and Anthropic take key and address from ``env``; all others read the process environment as
-    pydantic-ai documents it.
+    OpenAI and Anthropic take key and address from ``env``, the others their key; what else they need they
+    read from the process environment as pydantic-ai documents it.
     """
     if prefix in ("openai", "openai-chat", "openai-responses"):
         return openai_provider(env.get("OPENAI_BASE_URL") or OPENAI_URL, env.get("OPENAI_API_KEY", ""))
     if prefix == "anthropic":
         address = env.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL
         return anthropic_provider(address, env.get("ANTHROPIC_API_KEY", ""))
-    return without_retries(infer_provider(prefix))
+    return without_retries(_keyed(prefix, env) or infer_provider(prefix))
+
+
+def _keyed(prefix: str, env: Mapping[str, str]) -> Provider[Any] | None:
+    """A provider whose key stands elsewhere than in the process environment, which has no say then."""
+    key = next((env[name] for name in KEYS.get(prefix, ()) if env.get(name)), "")
+    if not key or any(os.environ.get(name) == key for name in KEYS[prefix]):
+        return None
+    maker: Callable[..., Provider[Any]] = infer_provider_class(prefix)
+    return maker(api_key=key)
 
 
 def openai_provider(base_url: str, key: str) -> Provider[Any]:

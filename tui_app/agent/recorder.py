@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturnPart,
 )
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.models import Model, ModelRequestContext
 
 from tui_app.context.events import AssistantDelta, AssistantMessage, Payload, Record, ToolCall, ToolResult
 from tui_app.context.prices import answer_cost
@@ -61,6 +61,7 @@ class Recorder(AbstractCapability[Any]):
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self._asked = 0.0
+        self._model: Model[Any] | None = None
         self._called: dict[str, float] = {}
         self._text: list[str] = []
         self._thinking: list[str] = []
@@ -69,7 +70,7 @@ class Recorder(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Note when the request was sent."""
-        self._asked = monotonic()
+        self._asked, self._model = monotonic(), request_context.model
         self._forget_streamed()
         return request_context
 
@@ -125,7 +126,7 @@ class Recorder(AbstractCapability[Any]):
             finish_reason=response.finish_reason or "",
             interrupted=interrupted,
             duration_s=round(monotonic() - self._asked, 3),
-            cost_usd=answer_cost(response),
+            cost_usd=answer_cost(response, self._model),
         )
         self.journal.append(message, own)
 

@@ -9,6 +9,7 @@ from pydantic_ai.models import Model
 from tui_app.agent.discovery import NoAnswer
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import ModelNotReady, UnknownModel, ask_window, build_model
+from tui_app.api_keys import KeyringTrouble
 from tui_app.context.events import Error, ErrorKind
 from tui_app.context.limits import Limits
 from tui_app.settings import Endpoint
@@ -88,6 +89,8 @@ def why_unavailable(error: Exception, *, model: str) -> Error:
         error: What building it raised.
         model: Its name.
     """
+    if isinstance(error, KeyringTrouble):
+        return Error(kind="auth", message=str(error), hint="Choose another model with /model.")
     if not isinstance(error, UnknownModel):
         return describe_error(error, model=model)
     kind: ErrorKind = "auth" if isinstance(error, ModelNotReady) else "input"

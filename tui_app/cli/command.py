@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from tui_app.api_keys import ApiKeys
 from tui_app.cli.exits import USAGE, CommandFailed, WrongUsage
 from tui_app.cli.output import tell
 from tui_app.paths import Paths
@@ -63,6 +64,11 @@ class Program:
             "This works on a sessions file of this machine only; yours are kept on a server. "
             "Use the tools of PostgreSQL there."
         )
+
+    @property
+    def keys(self) -> ApiKeys:
+        """Where API keys are looked up."""
+        return ApiKeys(self.env, self.paths)
 
     @property
     def has_sessions(self) -> bool:

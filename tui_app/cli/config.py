@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from tui_app.api_keys import held_names
 from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import OK, WrongUsage
 from tui_app.cli.output import print_json, say, say_table, tell
@@ -97,12 +98,13 @@ def show_settings(program: Program, as_json: bool) -> int:
     """Print every setting as it is in force: file, then environment, then what is built in."""
     settings = program.settings()
     values = settings_json(settings)
+    in_use = resolve_model(settings, program.env, held_names(program.paths))
     if as_json:
-        print_json({**values, "model_in_use": resolve_model(settings, program.env)})
+        print_json({**values, "model_in_use": in_use})
         return OK
     say_table([(name, "=", _written(value)) for name, value in values.items()])
     if not settings.model:
-        say(f"# no model is set; new sessions use {resolve_model(settings, program.env)}")
+        say(f"# no model is set; new sessions use {in_use}")
     return OK
 
 

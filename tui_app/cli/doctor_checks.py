@@ -81,12 +81,12 @@ def check_settings(program: Program, servers: Sequence[LocalServer]) -> list[Che
         settings = program.settings()
     except SettingsError as error:
         return [fail("settings", str(error), f"Correct it; the file is {program.paths.config_file}")]
-    exists = program.paths.config_file.exists()
+    keys, exists = program.keys.readable(), program.paths.config_file.exists()
     where = str(program.paths.config_file) if exists else f"none in {program.paths.config_file}, all built in"
     return [
         ok("settings", where),
-        check_keys(program.env, settings.endpoints, local=bool(servers)),
-        *check_models(settings, program.env),
+        check_keys(keys, settings.endpoints, local=bool(servers)),
+        *check_models(settings, keys),
     ]
 
 

@@ -29,9 +29,11 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     from tui_app.agent.catalogue import list_models
     from tui_app.cli.signals import run_until_signal
 
+    keys = program.keys.readable()
+
     async def show() -> int:
         with ProgressLine("Asking model servers what they serve"):
-            choices = await list_models(env=program.env, endpoints=settings.endpoints, everything=args.all)
+            choices = await list_models(env=keys, endpoints=settings.endpoints, everything=args.all)
         if args.json:
             print_json({"models": [asdict(choice) for choice in choices]})
         else:

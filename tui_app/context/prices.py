@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import genai_prices
 from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import Model
+from pydantic_ai.profiles import ModelProfile
 
 FREE = frozenset({"offline"})
 """Providers whose answers are made in this program."""
@@ -12,12 +15,28 @@ _NEWEST = datetime(2100, 1, 1, 12, tzinfo=UTC)
 """Of a model whose price has changed, the list gives the last one it knows; noon is no discount hour."""
 
 
-def answer_cost(response: ModelResponse) -> float | None:
-    """Price of one answer in US dollars, None where its tokens, its model or the prices are not known."""
+class PricedProfile(ModelProfile, total=False):
+    """Profile of a model whose prices a person has set, in US dollars for a million tokens."""
+
+    price_in: float
+    price_out: float
+
+
+def answer_cost(response: ModelResponse, model: Model[Any] | None = None) -> float | None:
+    """Price of one answer in US dollars, None where its tokens, its model or the prices are not known.
+
+    Args:
+        response: The answer.
+        model: The model that gave it: prices that a person has set for it rank above public lists.
+    """
     if response.provider_name in FREE:
         return 0.0
     if not response.usage.input_tokens or not response.model_name:
         return None
+    own = model.profile if model is not None else {}
+    price_in, price_out = own.get("price_in"), own.get("price_out")
+    if isinstance(price_in, int | float) and isinstance(price_out, int | float):
+        return (response.usage.input_tokens * price_in + response.usage.output_tokens * price_out) / 1e6
     try:
         return float(response.cost().total_price)
     except (LookupError, ValueError):

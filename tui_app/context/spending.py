@@ -72,15 +72,20 @@ class Ledger:
         self._model = None
 
 
-def spent_on(messages: Iterable[ModelMessage]) -> Spent:
-    """What the answers among some messages cost by their own reports, those that were cut off included."""
+def spent_on(messages: Iterable[ModelMessage], model: Model | None = None) -> Spent:
+    """What the answers among some messages cost by their own reports, those that were cut off included.
+
+    Args:
+        messages: Requests and answers.
+        model: The model that gave the answers, for prices that a person has set.
+    """
     total = Spent()
     for answer in messages:
         if isinstance(answer, ModelResponse):
             total += Spent(
                 input_tokens=answer.usage.input_tokens,
                 output_tokens=answer.usage.output_tokens,
-                cost_usd=answer_cost(answer),
+                cost_usd=answer_cost(answer, model),
             )
     return total
 
@@ -89,4 +94,4 @@ def estimated(model: Model, input_tokens: int, output_tokens: int) -> Spent:
     """What a request costs whose provider has reported nothing yet; sizes by our own count."""
     usage = RequestUsage(input_tokens=input_tokens, output_tokens=output_tokens)
     answer = ModelResponse(parts=[], usage=usage, model_name=model.model_name, provider_name=model.system)
-    return spent_on([answer])
+    return spent_on([answer], model)

@@ -105,7 +105,7 @@ class NotesRequest:
                 raise SummaryFailed(_ended(messages) or "the model wrote no text") from error
             finally:
                 answered = stopped or received > 0 or any(map(_says_something, messages))
-                self.ledger.settle(spent_on(messages), answered=answered)
+                self.ledger.settle(spent_on(messages, self.model), answered=answered)
         return _checked(text, messages)
 
     async def _answer(self, prompt: str, max_tokens: int, heard: Callable[[int], None]) -> str:

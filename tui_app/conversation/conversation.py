@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.shelf import why_unavailable
@@ -18,7 +18,7 @@ from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.outlook import Outlook
 from tui_app.conversation.policy_change import PolicySwitch
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.switching import LoadingCancelled, ModelSwitch, SwitchForecast
+from tui_app.conversation.switching import Fit, LoadingCancelled, ModelSwitch, SwitchForecast
 from tui_app.conversation.tooling import Tooling
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import (
@@ -33,8 +33,6 @@ from tui_app.conversation.work import (
 )
 from tui_app.settings import ReviewMode
 
-_log = logging.getLogger(__name__)
-
 
 class Conversation:
     """Drives one session. All methods belong to one event loop.
@@ -43,8 +41,7 @@ class Conversation:
         history: The session's view and log.
         turns: Runs prompts.
         compactions: Runs compactions.
-        models: Loads and changes the model.
-        policies: Changes the policy.
+        models, policies: Load and change the model, change the policy.
         hooks: Runs the person's own commands.
         tooling: The tools that change something, and who is asked before.
         bus: Where events are published.
@@ -205,6 +202,10 @@ class Conversation:
         """
         return await self._models.forecast(model)
 
+    def fit_of(self, limits: Iterable[int]) -> dict[int, Fit]:
+        """Whether the present conversation fits windows of so many tokens."""
+        return self._models.fit_of(limits)
+
     def outlook(self, *seqs: int) -> Outlook:
         """What may be done with one message of the next request, or some; nothing is changed."""
         return self._changes.by_hand.outlook(*seqs)
@@ -240,7 +241,7 @@ class Conversation:
             try:
                 await self._do(work)
             except Exception as error:  # a full disk, a defect: said once, and what waits is kept
-                _log.exception("%s failed", type(work).__name__)
+                logging.getLogger(__name__).exception("%s failed", type(work).__name__)
                 self._queue.pause()
                 self._give_up(work, error)
 

@@ -75,7 +75,11 @@ async def inspect_session(opening: Opening) -> Inspection:
     store = open_store(opening.database, read_only=True)
     try:
         info = store.info(opening.session)
-        model = opening.model or info.model or resolve_model(opening.settings, opening.env)
+        model = (
+            opening.model
+            or info.model
+            or resolve_model(opening.settings, opening.env, opening.known_keys.names)
+        )
         text = TextCounter(encoding_name(model))
         await asyncio.to_thread(text.load)
         history = SessionHistory(
@@ -100,7 +104,7 @@ async def _fix(opening: Opening, history: SessionHistory) -> str:
     carried = workplace.carried.tokens(history.counter)
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     try:
-        model = await ModelShelf(opening.env, opening.settings.endpoints, limits).get(history.model)
+        model = await ModelShelf(opening.known_keys, opening.settings.endpoints, limits).get(history.model)
     except ModelNotReady as error:
         listed = await _listed_window(opening, history.model)
         history.fix(resolve_window(setting=limits.setting, model=listed), carried, history.model)

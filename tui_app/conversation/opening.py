@@ -22,11 +22,12 @@ from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.tokens import TokenCounter
 from tui_app.conversation.agents import Governed, build_runner
 from tui_app.conversation.attempts import attempts
+from tui_app.conversation.budget import budget_of
 from tui_app.conversation.bus import EventBus
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.hooks.environment import keys_in, without_keys
+from tui_app.conversation.hooks.environment import Secrets, keys_in, without_keys
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.hooks.process import Runner
 from tui_app.conversation.hooks.tools import ToolHooks
@@ -143,7 +144,7 @@ def _open(opening: Opening) -> OpenSession:
         store = open_store(opening.database)
         undo.callback(store.close)
         asked = opening.model or (own.model_name if own else "")
-        model = asked or resolve_model(settings, opening.env)
+        model = asked or resolve_model(settings, opening.env, opening.known_keys.names)
         if opening.session:
             info = store.info(opening.session)
             session = info.id
@@ -182,7 +183,7 @@ class _Place:
 def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     bus, text = EventBus(), TextCounter(encoding_name(place.model))
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
-    shelf = ModelShelf(opening.env, opening.settings.endpoints, limits, _ready(place.own))
+    shelf = ModelShelf(opening.known_keys, opening.settings.endpoints, limits, _ready(place.own))
     history = _history(opening, place, text, bus)
     telemetry = start_telemetry(opening.settings.telemetry.get("otlp_endpoint", "off"), opening.env)
     writers = _writers(opening, history, shelf, text, telemetry)
@@ -197,7 +198,8 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     models = ModelSwitch(history, shelf, text, compactions, carried, place.recorded)
     remembering = remembering_of(opening, history, writers, bus)
     tries = attempts(opening.settings, runner, models)
-    turns = Turns(history, tries, Workspace(opening.cwd), remembering.inbox.deliver)
+    budget = budget_of(opening.settings.budget, opening.paths.database, place.session)
+    turns = Turns(history, tries, Workspace(opening.cwd), budget, remembering.inbox.deliver)
     conversation = Conversation(
         history=history,
         turns=turns,
@@ -275,7 +277,7 @@ def _hooks(opening: Opening, history: SessionHistory) -> Hooks:
     return Hooks(
         defined=opening.settings.hooks,
         runner=Runner(opening.cwd, without_keys(opening.env, named)),
-        keys=keys_in(opening.env, named, opening.settings.store),
+        keys=Secrets(keys_in(opening.env, named, opening.settings.store), opening.known_keys),
         session=history.session,
         resumed=bool(opening.session),
         report=history.report,

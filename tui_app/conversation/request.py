@@ -1,9 +1,10 @@
 """What is needed to open a session; light, so that the screen can ask before the agent side is loaded."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from tui_app.api_keys import ApiKeys
 from tui_app.paths import Paths
 from tui_app.session.places import Database, database_of
 from tui_app.settings import Settings
@@ -15,7 +16,7 @@ class Opening:
 
     settings: Settings
     paths: Paths
-    env: Mapping[str, str]
+    env: Mapping[str, str] = field(repr=False)
     cwd: Path
     session: str = ""
     """Id of the session to go on with; empty begins a new one."""
@@ -33,6 +34,13 @@ class Opening:
     """Whether everything that asks goes ahead where nobody can be asked."""
     passing: bool = False
     """The model is for this opening alone: the session goes on with its own afterwards."""
+    keys: ApiKeys | None = field(default=None, repr=False)
+    """Where keys are looked up; None makes it from ``env``."""
+
+    @property
+    def known_keys(self) -> ApiKeys:
+        """The environment together with the keys that do not stand in it."""
+        return self.keys if self.keys is not None else ApiKeys(self.env, self.paths)
 
     @property
     def database(self) -> Database:

@@ -1,7 +1,9 @@
 """Changing the model of a conversation: what a smaller window means, in numbers, and the change itself."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import Model
@@ -14,10 +16,14 @@ from tui_app.context.planner import Plan, irreducible_floor, plan_compaction
 from tui_app.context.policy import Policy
 from tui_app.context.truncator import truncate
 from tui_app.context.usage import ContextUsage, ContextWindow
+from tui_app.context.window import resolve_window
 from tui_app.conversation.carried import Carried
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Switch
+
+Fit = Literal["fits", "compact", "too small"]
+"""Whether a conversation has room in a window: as it is, after a compaction, or not even so."""
 
 
 class LoadingCancelled(Exception):
@@ -112,6 +118,19 @@ class ModelSwitch:
         """
         window = self.shelf.limits.window(await self.shelf.get(model))
         return forecast(self.history, window, self.compactions.compactor.policy, target=model)
+
+    def fit_of(self, limits: Iterable[int]) -> dict[int, Fit]:
+        """Whether the present conversation fits windows of so many tokens, each asked once."""
+        usage, policy = self.history.usage(), self.compactions.compactor.policy
+        found: dict[int, Fit] = {}
+        for limit in set(limits):
+            window = resolve_window(model=limit)
+            if fits(usage, window):
+                found[limit] = "fits"
+            else:
+                left = _after_compaction(self.history, replace(usage, window=window), policy)
+                found[limit] = "compact" if left <= window.effective else "too small"
+        return found
 
     async def switch(self, work: Switch) -> None:
         """Change the model; a compaction that fails or is cancelled leaves the old one."""

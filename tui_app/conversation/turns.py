@@ -18,6 +18,7 @@ from tui_app.context.limits import most
 from tui_app.context.usage import ContextWindow
 from tui_app.conversation.attaching import Attached, Attachment, read_attachments
 from tui_app.conversation.attempts import Attempts
+from tui_app.conversation.budget import Budget
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Prompt
 
@@ -34,6 +35,8 @@ class Turns:
     attempts: Attempts
     workspace: Workspace
     """Where attached files are read."""
+    budget: Budget | None = None
+    """What the session may cost; None for whatever it takes."""
     deliver: Callable[[], Awaitable[None]] = _nothing
     """Puts in front of a first prompt what earlier sessions have left for it."""
 
@@ -46,6 +49,12 @@ class Turns:
         history = self.history
         # What was said of a request that then failed says nothing about the next one.
         history.take_distrust()
+        if self.budget is not None:
+            told = await self.budget.check(agreed=prompt.above_budget)
+            if told is not None:
+                history.append(told)
+            if isinstance(told, Error):
+                return TurnEnd(outcome="failed", prompt=prompt.text)
         files = await self._files(prompt)
         await self.deliver()
         request = _request(prompt.text, files)

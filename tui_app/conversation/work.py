@@ -19,6 +19,8 @@ class Prompt:
     text: str
     files: tuple[str, ...] = ()
     """Paths of files whose content goes along, as the person wrote them."""
+    above_budget: bool = False
+    """Whether the person has said that it may be sent although the session's budget is used up."""
 
     @property
     def label(self) -> str:

@@ -193,7 +193,7 @@ class ConsolidationAgent:
             except UsageLimitExceeded:
                 pass  # a model that does not stop has been stopped; what it added was checked like the rest
             finally:
-                self.spent += spent_on(messages)
+                self.spent += spent_on(messages, self.model)
 
     def _headers(self) -> dict[str, str]:
         own = (self.model.settings or {}).get("extra_headers", {})

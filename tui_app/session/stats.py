@@ -13,6 +13,7 @@ from tui_app.context.events import (
     CompactionUndone,
     Error,
     HookRan,
+    MemoryConsolidated,
     RewriteUndone,
     SessionRewind,
     SubAgentStart,
@@ -28,6 +29,12 @@ from tui_app.context.events import (
     UsageInfo,
     UserMessage,
 )
+from tui_app.session.stats_rows import CompactionRow, ModelRow, SideRow, StageRow
+
+__all__ = [
+    "COUNTED", "FIGURES", "STAGES", "CompactionRow", "ModelRow", "SessionStats", "SideRow", "StageRow",
+    "StatsFold",
+]  # fmt: skip
 
 STAGES: dict[str, str] = {
     ToolNormalised.TYPE: "normalise",
@@ -42,7 +49,7 @@ STAGES: dict[str, str] = {
 COUNTED: tuple[str, ...] = (
     UserMessage.TYPE, AssistantMessage.TYPE, ToolCall.TYPE, ToolResult.TYPE, UsageInfo.TYPE, *STAGES,
     CompactionUndone.TYPE, CompactionRedone.TYPE, RewriteUndone.TYPE, SessionRewind.TYPE, Error.TYPE,
-    HookRan.TYPE, SubAgentStart.TYPE, SubAgentStep.TYPE,
+    HookRan.TYPE, SubAgentStart.TYPE, SubAgentStep.TYPE, MemoryConsolidated.TYPE,
 )  # fmt: skip
 """Types of the events that the fold looks at."""
 FIGURES: tuple[str, ...] = (
@@ -52,48 +59,6 @@ FIGURES: tuple[str, ...] = (
 )  # fmt: skip
 """Their fields that it reads; none of them is long."""
 _REWRITES = frozenset(kind.TYPE for kind in REWRITES)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRow:
-    """What one model was asked in turns, and what it cost. Tokens are those its provider reported."""
-
-    model: str
-    answers: int = 0
-    input_tokens: int = 0
-    """Cached ones included."""
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
-    """Answers whose price is not known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionRow:
-    """Compactions that started and ended in the same way."""
-
-    trigger: str
-    outcome: str
-    count: int = 0
-    tokens_removed: int = 0
-    """Those of compactions that were undone since are not in it."""
-    duration_s: float = 0.0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageRow:
-    """What one stage has saved."""
-
-    stage: str
-    count: int = 0
-    undone: int = 0
-    """How many of them a person has taken back; their tokens are saved no more."""
-    tokens_removed: int = 0
-    """Of truncation: summed over requests, because it cuts each one anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +76,7 @@ class SessionStats:
     """Results that were an error, denied or interrupted."""
     models: tuple[ModelRow, ...] = ()
     compactions: tuple[CompactionRow, ...] = ()
+    sides: tuple[SideRow, ...] = ()
     stages: tuple[StageRow, ...] = ()
     prefix_kept: float | None = None
     """Mean share of a request that the next one began with; None before there are two."""
@@ -126,9 +92,19 @@ class SessionStats:
     """How many ran, by name and outcome."""
 
     @property
+    def _paid(self) -> list[ModelRow | CompactionRow | SideRow]:
+        """All rows that something was paid for."""
+        return [*self.models, *self.compactions, *self.sides]
+
+    @property
     def cost_usd(self) -> float:
-        """What is known to have been paid, for answers and summaries."""
-        return sum(row.cost_usd for row in self.models) + sum(row.cost_usd for row in self.compactions)
+        """What is known to have been paid, for answers, summaries, digests and memory."""
+        return sum(row.cost_usd for row in self._paid)
+
+    @property
+    def unpriced(self) -> int:
+        """Answers, summaries, digests and readings for memory whose price is not known."""
+        return sum(row.unpriced for row in self._paid)
 
     @property
     def cache_share(self) -> float | None:
@@ -139,11 +115,15 @@ class SessionStats:
     def to_json(self) -> dict[str, Any]:
         """The names that scripts rely on."""
         share = self.cache_share
-        own = {"cost_usd": round(self.cost_usd, 6), "cache_share": None if share is None else round(share, 4)}
+        own = {
+            "cost_usd": round(self.cost_usd, 6),
+            "unpriced": self.unpriced,
+            "cache_share": None if share is None else round(share, 4),
+        }
         return {**asdict(self), **own}
 
 
-Row = TypeVar("Row", ModelRow, CompactionRow, StageRow)
+Row = TypeVar("Row", ModelRow, CompactionRow, SideRow, StageRow)
 
 
 @dataclass(slots=True)
@@ -153,6 +133,7 @@ class StatsFold:
     _counts: Counter[str] = field(default_factory=Counter)
     _models: dict[str, ModelRow] = field(default_factory=dict)
     _compactions: dict[tuple[str, str], CompactionRow] = field(default_factory=dict)
+    _sides: dict[str, SideRow] = field(default_factory=dict)
     _stages: dict[str, StageRow] = field(default_factory=dict)
     _kept: list[float] = field(default_factory=list)
     _retained: list[float] = field(default_factory=list)
@@ -183,6 +164,9 @@ class StatsFold:
                 self._restate(_number(data, "rewrite"), -1)
             case _ if kind in _REWRITES:
                 self._save(seq, kind, data)
+                self._side("digests", data)
+            case MemoryConsolidated.TYPE:
+                self._side("memory", data)
             case _:
                 self._others(kind, data)
 
@@ -211,6 +195,7 @@ class StatsFold:
             tool_failures=counts["failed tools"],
             models=tuple(self._models.values()),
             compactions=tuple(self._compactions[key] for key in sorted(self._compactions)),
+            sides=tuple(self._sides[name] for name in sorted(self._sides)),
             stages=tuple(self._stages[name] for name in STAGES.values() if name in self._stages),
             prefix_kept=_mean(kept),
             prefix_kept_min=min(kept, default=None),
@@ -230,11 +215,18 @@ class StatsFold:
         key = (str(data.get("trigger")), str(data.get("outcome")))
         applied = key[1] == "success"
         spent = data if applied else {**data, "tokens_removed": 0}
-        _add(self._compactions, key, CompactionRow(trigger=key[0], outcome=key[1]), spent, count=1)
+        row, unpriced = CompactionRow(trigger=key[0], outcome=key[1]), int(_unpriced(data))
+        _add(self._compactions, key, row, spent, count=1, unpriced=unpriced)
         if applied:
             self._save(seq, CompactionComplete.TYPE, data, key)
             if data.get("retention") is not None:
                 self._retained.append(float(data["retention"]))
+
+    def _side(self, purpose: str, data: Mapping[str, Any]) -> None:
+        """Count what a model was paid for; what code did by itself is none of it."""
+        if _number(data, "input_tokens") or _number(data, "output_tokens") or data.get("cost_usd"):
+            row, unpriced = SideRow(purpose=purpose), int(_unpriced(data))
+            _add(self._sides, purpose, row, data, count=1, unpriced=unpriced)
 
     def _save(self, seq: int, kind: str, data: Mapping[str, Any], row: tuple[str, str] | None = None) -> None:
         stage = STAGES[kind]
@@ -260,6 +252,11 @@ def _add(rows: dict[Any, Row], key: object, new: Row, data: Mapping[str, Any], *
         name: getattr(row, name) + value for name, value in {**numbers, **more}.items() if name in names
     }
     rows[key] = replace(row, **values)
+
+
+def _unpriced(data: Mapping[str, Any]) -> bool:
+    """Whether something was sent or written that has no known price."""
+    return data.get("cost_usd") is None and bool(data.get("input_tokens") or data.get("output_tokens"))
 
 
 def _number(data: Mapping[str, Any], name: str) -> int:

@@ -13,6 +13,7 @@ from tui_app.conversation.work import Compact, Prompt, Restate, Restore, Restore
 from tui_app.session.entries import Entry
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import heads_after, load_preview
+from tui_app.session.stats_reader import StatsReader
 from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
 from tui_app.ui.chat_state import ChatState, noting, saying
@@ -147,6 +148,7 @@ class ChatSession:
                 started()
         database = self.launch.database
         await self.bodies.attach(database, self.id)
+        self.presenter.account(await asyncio.to_thread(StatsReader(database, self.id).read))
         self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
         if taken_over:
             preview = await asyncio.to_thread(load_preview, database, self.id)

@@ -1,54 +1,12 @@
-"""The state of the chat screen as one frozen value, and how each event changes it."""
+"""The state of the chat screen as one frozen value."""
 
 from dataclasses import dataclass, field, replace
 
-from tui_app.context.events import (
-    ApprovalDecided,
-    ApprovalRequested,
-    AssistantDelta,
-    AssistantMessage,
-    CompactionAwaited,
-    CompactionComplete,
-    CompactionEdited,
-    CompactionProgress,
-    CompactionProposed,
-    CompactionRedone,
-    CompactionStart,
-    CompactionUndone,
-    Error,
-    GaugeChanged,
-    HookRan,
-    MemoryPressure,
-    ModelChange,
-    Notice,
-    Payload,
-    PolicyChange,
-    QueueChanged,
-    SessionClear,
-    SessionRewind,
-    SessionStart,
-    SubAgentStep,
-    ToolCall,
-    ToolOutput,
-    ToolResult,
-    TurnEnd,
-    TurnRetry,
-    TurnStart,
-    UserMessage,
-)
+from tui_app.context.events import ApprovalRequested
 from tui_app.context.usage import ContextUsage
-from tui_app.session.head_titles import hook_title, pressure_text
-from tui_app.ui.compaction_outcome import REASON_CELLS, outcome_text
-from tui_app.ui.format import tokens
-from tui_app.ui.safe_text import one_line
+from tui_app.session.costs import Costs
 from tui_app.ui.widgets.status import Status
 
-OTHERWISE = "else compaction is tried again; ctrl+g compacts now."
-"""What a stopped compaction leads to where the row, which says the rest, has no room for it."""
-PROPOSED = "The summary waits for your review. Nothing has changed yet."
-STOPPED = Status(kind="message", text="Stopped. Nothing is lost.")
-ASKING = "A tool waits for your answer."
-_OUTPUT_CHARS = 4_000
 NOTICES = 200
 """So many of the newest notices are kept."""
 
@@ -62,6 +20,9 @@ class ChatState:
     policy: str = ""
     spent: float | None = None
     """US dollars so far; None while no price is known."""
+    unpriced: int = 0
+    """Requests so far whose price is not known."""
+    turn_costs: Costs = field(default_factory=Costs)
     usage: ContextUsage | None = None
     status: Status = field(default_factory=Status)
     queue: tuple[str, ...] = ()
@@ -93,26 +54,6 @@ class ChatState:
         return self.turn or self.compacting or self.reviewing or self.background is not None
 
 
-def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
-    """Fold one event into the state.
-
-    Args:
-        state: Before it.
-        payload: What happened.
-        now: Monotonic seconds, the clock of the status row.
-    """
-    return (
-        _turn(state, payload, now)
-        or _tool(state, payload, now)
-        or _compaction(state, payload, now)
-        or _rewritten(state, payload)
-        or _changed(state, payload)
-        or _session(state, payload)
-        or _told(state, payload)
-        or state
-    )
-
-
 def saying(state: ChatState, text: str) -> ChatState:
     """Put a sentence in the status row: behind what is under way, or alone."""
     if state.status.busy:
@@ -123,178 +64,3 @@ def saying(state: ChatState, text: str) -> ChatState:
 def noting(state: ChatState, text: str) -> ChatState:
     """Add a notice; the oldest ones leave."""
     return replace(state, notices=(*state.notices, text)[-NOTICES:])
-
-
-def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
-    match payload:
-        case TurnStart():
-            status = Status(kind="connecting", started=now, model=state.model)
-            return replace(
-                state, turn=True, turn_started=now, streamed=0, unlogged=0, stopped=None, status=status
-            )
-        case TurnRetry():
-            return replace(state, unlogged=0, status=_unless_compacting(state, _pausing(payload, now)))
-        case AssistantDelta(text=text, thinking=thinking):
-            size = len(text) + len(thinking)
-            streamed, unlogged = state.streamed + size, state.unlogged + size
-            status = Status(kind="answering", started=state.turn_started, tokens=-(-streamed // 4))
-            status = _unless_compacting(state, status)
-            return replace(state, streamed=streamed, unlogged=unlogged, status=status)
-        case ToolCall(name=name):
-            status = Status(kind="tool", text=one_line(name, 40), started=now)
-            return replace(state, status=_unless_compacting(state, status), output="")
-        case ToolResult() if state.turn:
-            return replace(state, status=_unless_compacting(state, _waiting(state)), output="")
-        case AssistantMessage(cost_usd=cost) | SubAgentStep(cost_usd=cost):
-            unlogged = 0 if isinstance(payload, AssistantMessage) else state.unlogged
-            return replace(state, spent=_added(state.spent, cost), unlogged=unlogged)
-        case TurnEnd(outcome=outcome):
-            status = (state.stopped or STOPPED) if outcome == "cancelled" else _after(state, outcome)
-            status = _unless_compacting(state, status)
-            return replace(state, turn=False, unlogged=0, status=status, question=None, output="")
-        case _:
-            return None
-
-
-def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
-    """What a tool asks and prints."""
-    match payload:
-        case ApprovalRequested():
-            return replace(state, question=payload, status=Status(kind="message", text=ASKING))
-        case ApprovalDecided(id=id) if state.question is not None and state.question.id == id:
-            runs = Status(kind="tool", text=one_line(payload.tool, 40), started=now)
-            status = runs if payload.decision == "allowed" else _waiting(state)
-            return replace(state, question=None, status=_unless_compacting(state, status))
-        case ToolOutput(text=text):
-            return replace(state, output=(state.output + text)[-_OUTPUT_CHARS:])
-        case _:
-            return None
-
-
-def _added(spent: float | None, cost: float | None) -> float | None:
-    return spent if cost is None else (spent or 0.0) + cost
-
-
-def _after(state: ChatState, outcome: str) -> Status:
-    """What was said in the row last while a turn failed stays there: it may be why."""
-    said = state.status.notes if outcome == "failed" else ()
-    return Status(kind="message", text=said[0]) if said else Status()
-
-
-def _waiting(state: ChatState) -> Status:
-    return Status(kind="connecting", started=state.turn_started, model=state.model)
-
-
-def _pausing(retry: TurnRetry, now: float) -> Status:
-    nth = f"try {retry.attempt} of {retry.attempts}"
-    return Status(
-        kind="pausing", started=now, wait_s=retry.wait_s, text=one_line(retry.reason, 200), notes=(nth,)
-    )
-
-
-def _unless_compacting(state: ChatState, status: Status) -> Status:
-    return state.status if state.compacting else status
-
-
-def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | None:
-    match payload:
-        case CompactionStart(trigger="background"):
-            return replace(state, background=0.0)
-        case CompactionStart():
-            status = Status(
-                kind="compacting",
-                started=now,
-                trigger=payload.trigger,
-                model=payload.model,
-                size=payload.tokens_before,
-            )
-            return replace(state, compacting=True, status=status)
-        case CompactionAwaited(trigger=trigger, model=model):
-            status = Status(kind="compacting", started=now, trigger=trigger, model=model)
-            return replace(state, compacting=True, background=None, status=status)
-        case CompactionProgress(part=part, parts=parts) if state.compacting:
-            written, model = payload.tokens_written, payload.model
-            status = replace(state.status, part=part, parts=parts, tokens=written, model=model)
-            return replace(state, status=status)
-        case CompactionProgress(part=part, parts=parts):
-            return replace(state, background=(part - 1) / max(1, parts))
-        case CompactionProposed():
-            status = _waiting(state) if state.turn else Status(kind="message", text=PROPOSED)
-            return replace(state, compacting=False, reviewing=True, status=status)
-        case CompactionComplete():
-            return _compacted(state, payload)
-        case _:
-            return None
-
-
-def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
-    state = replace(state, spent=_added(state.spent, done.cost_usd or None))
-    text, notes = outcome_text(done)
-    outcome = Status(kind="message", text=text, notes=notes)
-    if done.outcome in ("failed", "discarded", "vetoed"):
-        state = noting(state, f"{text} {done.reason}." if done.reason else text)
-    elif done.outcome == "cancelled" and done.reason:
-        state = replace(noting(state, f"{text}, {OTHERWISE}"), stopped=outcome)
-    status = state.status if done.trigger == "background" else outcome
-    state = replace(state, compacting=False, reviewing=False, background=None)
-    return replace(state, status=_waiting(state) if state.turn else status)
-
-
-def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
-    """What is said once the view was rewritten by hand."""
-    match payload:
-        case CompactionUndone(tokens_after=after):
-            return saying(state, f"Undone: the history is back, ~{tokens(after)} · /redo applies it again")
-        case CompactionEdited(fact=fact, tokens_after=after):
-            what = f"Brought back: {one_line(fact, REASON_CELLS)}" if fact else "Summary edited"
-            return saying(state, f"{what}, ~{tokens(after)} · u on its row takes it back")
-        case CompactionRedone(tokens_after=after):
-            return saying(state, f"Applied again: ~{tokens(after)} · /undo takes it back")
-        case SessionClear():
-            return saying(state, "Cleared: the model starts afresh, the log keeps everything")
-        case SessionRewind(failed=False):
-            return saying(state, "Rewound: the prompt is in the editor, the log keeps what was left behind")
-        case _:
-            return None
-
-
-def _changed(state: ChatState, payload: Payload) -> ChatState | None:
-    """What a person has chosen for the rest of the session."""
-    match payload:
-        case ModelChange(new=new):
-            return replace(state, model=new, status=Status(kind="message", text=f"Now answering: {new}"))
-        case PolicyChange(new=new):
-            return replace(state, policy=new, status=Status(kind="message", text=f"Policy: {new}"))
-        case _:
-            return None
-
-
-def _session(state: ChatState, payload: Payload) -> ChatState | None:
-    match payload:
-        case SessionStart():
-            return replace(state, title=payload.title, model=payload.model, policy=payload.policy)
-        case UserMessage(text=text) if not state.title:
-            return replace(state, title=one_line(text, 60))
-        case QueueChanged(prompts=prompts, paused=paused):
-            return replace(state, queue=prompts, paused=paused)
-        case GaugeChanged(usage=usage):
-            return replace(state, usage=usage)
-        case _:
-            return None
-
-
-def _told(state: ChatState, payload: Payload) -> ChatState | None:
-    """What must not be missed: it stays among the notices."""
-    match payload:
-        case Notice(text=text):
-            return noting(saying(state, text), text)
-        case HookRan(outcome="failed" | "timeout" | "missing" | "overruled"):
-            text = f"The {one_line(hook_title(payload), 400).rstrip('.')}. It changed nothing."
-            return noting(saying(state, text), text)
-        case MemoryPressure():
-            text = pressure_text(payload)
-            return noting(saying(state, text), text)
-        case Error(message=message, hint=hint):
-            return noting(state, f"{message} {hint}".strip())
-        case _:
-            return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_app.api_keys import ApiKeys
 from tui_app.conversation.request import Opening
 from tui_app.paths import Paths
 from tui_app.session.places import Database, database_of
@@ -40,6 +41,18 @@ class Launch:
     """Settings given on the command line, None for one that was not: they rank above the file."""
     pick_session: bool = False
     """Open the list of sessions first."""
+    keys: ApiKeys | None = field(default=None, repr=False)
+    """Where keys are looked up, those typed in here included; None makes it from ``env``."""
+
+    def __post_init__(self) -> None:
+        """Keep one place for keys however often the launch is copied."""
+        if self.keys is None:
+            object.__setattr__(self, "keys", ApiKeys(self.env, self.paths))
+
+    @property
+    def api_keys(self) -> ApiKeys:
+        """Where keys are looked up."""
+        return self.keys if self.keys is not None else ApiKeys(self.env, self.paths)
 
     @property
     def database(self) -> Database:
@@ -49,7 +62,7 @@ class Launch:
     @property
     def first_model(self) -> str:
         """Name of the model that a new session begins with."""
-        return self.model or resolve_model(self.settings, self.env)
+        return self.model or resolve_model(self.settings, self.env, self.api_keys.names)
 
     @property
     def is_first_run(self) -> bool:
@@ -72,6 +85,7 @@ class Launch:
             policy=self.policy if asked_here else "",
             agent=self.agent,
             attended=True,
+            keys=self.keys,
         )
 
 

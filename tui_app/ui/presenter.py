@@ -22,9 +22,11 @@ from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
 from tui_app.session.heads import Head, head_of
 from tui_app.session.preview import Preview, usage_of
+from tui_app.session.stats import SessionStats
 from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import Change, UserView
-from tui_app.ui.chat_state import ChatState, advance, saying
+from tui_app.ui.chat_events import advance
+from tui_app.ui.chat_state import ChatState, saying
 from tui_app.ui.outside import Outside
 from tui_app.ui.widgets.chat_pane import ChatPane
 
@@ -85,6 +87,12 @@ class Presenter:
         """
         usage = usage_of(self.agent_view, info.model, measured)
         self.update(replace(self.state, title=info.title, model=info.model, usage=usage))
+
+    def account(self, stats: SessionStats) -> None:
+        """Go on from what the session has cost by its log; call it before anything is presented."""
+        known = stats.cost_usd if stats.cost_usd or stats.models else None
+        all_unknown = not stats.cost_usd and stats.unpriced
+        self.update(replace(self.state, spent=None if all_unknown else known, unpriced=stats.unpriced))
 
     def on_typing(self, look: Callable[[], None]) -> None:
         """Have something looked at with every key in the prompt; it must cost next to nothing."""

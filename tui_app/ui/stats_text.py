@@ -26,6 +26,7 @@ def sections(stats: SessionStats) -> list[Section]:
         Section("Models", tuple(_models(stats))),
         Section("Prompt cache", tuple(_cache(stats))),
         Section("Compactions", tuple(_compactions(stats))),
+        Section("Digests and memory", tuple(_sides(stats))),
         Section("Tokens saved by stage", tuple(_stages(stats))),
         Section("Errors", tuple(_counted(stats.errors))),
         Section("Hooks", tuple(_counted(stats.hooks))),
@@ -37,11 +38,14 @@ def _session(stats: SessionStats) -> Iterable[str]:
     failed = f", {stats.tool_failures:,} failed" if stats.tool_failures else ""
     calls = count(stats.tool_calls, "tool call")
     yield f"{count(stats.turns, 'turn')}, {count(stats.requests, 'request')}, {calls}{failed}"
-    unpriced = sum(row.unpriced for row in stats.models)
-    unknown = f", {count(unpriced, 'answer')} of unknown price" if unpriced else ""
+    answers = sum(row.unpriced for row in stats.models)
+    rest = stats.unpriced - answers
+    unknown = f", {count(answers, 'answer')} of unknown price" if answers else ""
+    unknown += f", {count(rest, 'other request')} of unknown price" if rest else ""
     if stats.sub_agents:
         yield count(stats.sub_agents, "sub-agent")
-    yield f"{cost(stats.cost_usd)} with summaries{unknown}"
+    others = " and ".join(("summaries", *(row.purpose for row in stats.sides)))
+    yield f"{cost(stats.cost_usd)} with {others}{unknown}"
 
 
 def _models(stats: SessionStats) -> Iterable[str]:
@@ -88,8 +92,24 @@ def _compaction(row: CompactionRow) -> Sequence[str]:
         f"{row.count:,}",
         tokens(row.tokens_removed),
         duration(row.duration_s),
-        cost(row.cost_usd),
+        cost(row.cost_usd) if row.unpriced < row.count else "?",
     )
+
+
+def _sides(stats: SessionStats) -> Iterable[str]:
+    if not stats.sides:
+        return ()
+    rows = [
+        (
+            row.purpose,
+            f"{row.count:,}",
+            tokens(row.input_tokens),
+            tokens(row.output_tokens),
+            cost(row.cost_usd) if row.unpriced < row.count else "?",
+        )
+        for row in stats.sides
+    ]
+    return _table([("for", "times", "in", "out", "cost"), *rows])
 
 
 def _stages(stats: SessionStats) -> Iterable[str]:

@@ -96,9 +96,10 @@ async def test_the_picker_says_what_fits_and_what_is_missing(both: Desk, session
 
 
 async def test_a_model_that_is_not_ready_explains_itself_and_stays_in_the_list(both: Desk) -> None:
+    both.serve(FakeOpenAI(), name="absent")
     async with shown(both.app()) as deck:
         await deck.ready()
-        await pick(deck, "openai:")
+        await pick(deck, "absent")
         await deck.says("cannot answer yet: ")
         assert isinstance(deck.app.screen, ModelPicker)
 

@@ -1,9 +1,11 @@
 """What a hook's process may see of ours: everything but keys."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from tui_app.agent.key_names import key_variables
+from tui_app.api_keys import ApiKeys
 from tui_app.context.masking import MASK, mask_secrets
 from tui_app.settings_store import STORE_VARIABLE, store_secrets
 
@@ -46,6 +48,31 @@ def keys_in(env: Mapping[str, str], named: Iterable[str] = (), store: str = "") 
     kept = without_keys(env, named)
     found = [*(value for name, value in env.items() if name not in kept), store, *store_secrets(store)]
     return frozenset(value for value in found if len(value) >= _SHORTEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets(Collection[str]):
+    """Every key that is known by now: a model may be given its key while the session runs."""
+
+    fixed: frozenset[str] = field(repr=False)
+    """Those in the environment."""
+    keys: ApiKeys = field(repr=False)
+    """Where the others are looked up."""
+
+    def _all(self) -> frozenset[str]:
+        return self.fixed | {key for key in self.keys.secrets if len(key) >= _SHORTEST}
+
+    def __contains__(self, text: object) -> bool:
+        """Whether a text is one of them."""
+        return text in self._all()
+
+    def __iter__(self) -> Iterator[str]:
+        """Each of them."""
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._all())
 
 
 def masked(text: str, keys: Iterable[str]) -> str:

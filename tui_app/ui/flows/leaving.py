@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tui_app.session.rewinding import rewind_points
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
-from tui_app.ui.flows.models import cancel_lookup
+from tui_app.ui.flows.lookup import cancel_lookup
 
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp

@@ -1,72 +1,83 @@
 """Choosing a model, and what to do when the conversation does not fit it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from textual import events
-from textual.screen import Screen
-from textual.worker import WorkerCancelled, get_current_worker
 
 from tui_app.conversation.work import Switch
 from tui_app.ui.chat_session import ChatSession
-from tui_app.ui.safe_text import one_line
+from tui_app.ui.flows.api_keys import ask_for_key
+from tui_app.ui.flows.lookup import LookupCancelled, look_up
 from tui_app.ui.screens.model_picker import ModelPicker, ModelRow
 from tui_app.ui.screens.switch_dialog import SwitchDialog, SwitchPlan
 
 if TYPE_CHECKING:
     from tui_app.agent.catalogue import ModelChoice
     from tui_app.conversation.opening import OpenSession
-    from tui_app.conversation.switching import SwitchForecast
+    from tui_app.conversation.switching import Fit, SwitchForecast
     from tui_app.ui.app import PlimsollApp
-
-T = TypeVar("T")
-_LOOKUP = "lookup"
-"""Group of the workers that wait for what servers say about their models."""
-
-
-class LookupCancelled(Exception):
-    """The person gave up waiting for what a server says about its models."""
 
 
 async def choose_model(app: "PlimsollApp", session: ChatSession) -> None:
-    """Let the person pick a model and change to it."""
-    settings, env = session.launch.settings, session.launch.env
+    """Let the person pick a model and change to it; a key that it lacks is asked for."""
+    settings, keys = session.launch.settings, session.launch.api_keys
 
-    async def look(_opened: "OpenSession") -> "list[ModelChoice]":
+    async def look(opened: "OpenSession") -> "tuple[list[ModelChoice], dict[int, Fit]]":
         from tui_app.agent.catalogue import list_models
 
-        return await list_models(env=env, endpoints=settings.endpoints)
+        listed = await list_models(env=await asyncio.to_thread(keys.readable), endpoints=settings.endpoints)
+        return listed, opened.conversation.fit_of(choice.window for choice in listed if choice.window)
 
     try:
-        choices = await _look_up(app, session, "Looking for models", look)
+        choices, fit = await look_up(app, session, "Looking for models", look)
     except LookupCancelled:
         _stay(session)
         return
     used = session.state.usage.total if session.state.usage else 0
-    rows = [_row(choice, used, session.state.model) for choice in choices]
+    rows = [_row(choice, fit, session.state.model) for choice in choices]
     name = await app.push_screen_wait(ModelPicker(rows, used))
-    if name:
+    chosen = next((choice for choice in choices if choice.name == name), None)
+    if name and chosen is not None and chosen.needs_key:
+        await _with_key(app, session, name, chosen.needs_key)
+    elif name:
+        await switch_to(app, session, name)
+
+
+async def _with_key(app: "PlimsollApp", session: ChatSession, name: str, variable: str) -> None:
+    """Go on with a model once its key is there; a server without a model goes back to the list."""
+    if not await ask_for_key(app, session, name, variable):
+        _stay(session)
+    elif name.endswith(":"):
+        await choose_model(app, session)
+    else:
         await switch_to(app, session, name)
 
 
 async def switch_to(app: "PlimsollApp", session: ChatSession, name: str) -> None:
-    """Change to a model; asks first when the conversation does not fit it."""
+    """Change to a model; asks first when its key is missing, or the conversation does not fit it."""
     if name == session.state.model:
         session.say(f"{name} answers already.")
         return
+    keys, endpoints = session.launch.api_keys, session.launch.settings.endpoints
 
-    async def look(opened: "OpenSession") -> "SwitchForecast":
-        return await opened.conversation.forecast(name)
+    async def look(opened: "OpenSession") -> "SwitchForecast | str":
+        from tui_app.agent.key_check import missing_key
+
+        missing = missing_key(name, await asyncio.to_thread(keys.readable), endpoints)
+        return missing or await opened.conversation.forecast(name)
 
     try:
-        forecast = await _look_up(app, session, f"Looking up {name}", look)
+        found = await look_up(app, session, f"Looking up {name}", look)
     except LookupCancelled:
         _stay(session)
     except Exception as error:
         session.say(f"{name} cannot be used: {str(error).splitlines()[0] if str(error) else 'not available'}")
     else:
-        await _switch(app, session, forecast)
+        if isinstance(found, str):
+            await _with_key(app, session, name, found)
+        else:
+            await _switch(app, session, found)
 
 
 async def _switch(app: "PlimsollApp", session: ChatSession, forecast: "SwitchForecast") -> None:
@@ -87,50 +98,20 @@ def _stay(session: ChatSession) -> None:
     session.say(f"Stayed on {session.state.model}.")
 
 
-def cancel_lookup(screen: Screen[Any]) -> bool:
-    """Give up what is being looked up from a chat screen; whether anything was."""
-    return bool(screen.app.workers.cancel_group(screen, _LOOKUP))
-
-
-async def _look_up(
-    app: "PlimsollApp",
-    session: ChatSession,
-    what: str,
-    request: "Callable[[OpenSession], Awaitable[T]]",
-) -> T:
-    """Wait for something from the agent side while the status row says for what.
-
-    Raises:
-        LookupCancelled: if the person gave it up.
-        Exception: what the request failed with.
-    """
-    escape = f" {session.glyphs.separator} esc cancels"
-    said = one_line(what, app.size.width - len(escape)) + escape
-    session.say(said)
-    asked = asyncio.ensure_future(session.link.ask(request))
-    # In a worker of its own: the person may give up waiting without ending the flow.
-    waiting = app.chat.run_worker(asyncio.wait([asked]), group=_LOOKUP, exit_on_error=False)
-    try:
-        await waiting.wait()
-    except WorkerCancelled:
-        asked.cancel()
-        if not get_current_worker().is_cancelled:
-            raise LookupCancelled from None
-        raise asyncio.CancelledError from None
-    finally:
-        if session.state.status.text == said or said in session.state.status.notes:
-            session.say("")
-    return asked.result()
-
-
-def _row(choice: "ModelChoice", used: int, current: str) -> ModelRow:
+def _row(choice: "ModelChoice", fit: "dict[int, Fit]", current: str) -> ModelRow:
+    can = (("tools", choice.tools), ("thinking", choice.thinking), ("images", choice.images))
+    known = choice.price_in is not None and choice.price_out is not None
     return ModelRow(
         name=choice.name,
         window=choice.window or 0,
         window_source=choice.window_source,
         available=choice.available,
         why_not=choice.why_not,
-        fits=not choice.window or used <= choice.window,
+        needs_key=choice.needs_key,
+        fits=fit.get(choice.window or 0, "fits") == "fits",
+        too_small=fit.get(choice.window or 0) == "too small",
+        rates=f"{choice.price_in:.2f}/{choice.price_out:.2f}" if known else "",
+        can=tuple(word for word, able in can if able),
         price=choice.price,
         current=choice.name == current,
     )

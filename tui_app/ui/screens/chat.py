@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from tui_app.conversation.work import Prompt
+from tui_app.session.costs import is_over
 from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.late_bodies import LateBodies
@@ -113,6 +114,10 @@ class ChatScreen(Screen[None]):
             self.pane.prompt.editor.give_back(event.text)
         elif is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
             self.run(parsed.id, parsed.argument)
+        elif is_over(self.session.launch.settings.budget, self.session.state.spent):
+            from tui_app.ui.flows.budget import send_above
+
+            self.work(send_above(self.app, self.session, Prompt(event.text, event.files), self.pane))
         else:
             self.session.send(Prompt(event.text, event.files), self.pane)
 

@@ -24,6 +24,10 @@ SOURCES: dict[str, str] = {
 """Where a window size comes from, in words."""
 
 
+_WITH_RATES = 100
+"""Columns of the screen from which on prices stand in the rows as well."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRow:
     """One model of the list."""
@@ -37,10 +41,18 @@ class ModelRow:
     """Whether it could answer now (key set, server up)."""
     why_not: str = ""
     """What is missing, for example ``set OPENAI_API_KEY``."""
+    needs_key: str = ""
+    """Variable of the key that is all it lacks: it is asked for when the model is chosen."""
     fits: bool = True
     """Whether the present conversation fits its window."""
     price: str = ""
     """For a person, for example ``$0.25 in · $2.00 out``; empty when unknown or free."""
+    too_small: bool = False
+    """Whether it would not fit even after a compaction."""
+    rates: str = ""
+    """Price in and out in few cells, ``0.25/2.00``; empty when unknown."""
+    can: tuple[str, ...] = ()
+    """What it is known to do: ``tools``, ``thinking``, ``images``."""
     current: bool = False
 
 
@@ -49,12 +61,18 @@ def model_state(row: ModelRow, conversation_tokens: int) -> str:
     if not row.available:
         return one_line(row.why_not, 40) or "not available"
     if not row.fits:
-        return f"{tokens(conversation_tokens)} will not fit: compact first"
+        even = "too large even compacted" if row.too_small else "will not fit: compact first"
+        return f"{tokens(conversation_tokens)} {even}"
     return "current" if row.current else "fits"
 
 
 def model_line(
-    row: ModelRow, conversation_tokens: int, name_width: int, *, with_state: bool = True
+    row: ModelRow,
+    conversation_tokens: int,
+    name_width: int,
+    *,
+    with_state: bool = True,
+    with_rates: bool = False,
 ) -> Content:
     """One row: name, window, and its state unless it is said elsewhere; columns line up."""
     window = window_text(row.window) if row.window else "?"
@@ -65,6 +83,7 @@ def model_line(
         (name, "bold" if row.current else ""),
         padding,
         f"{window:>7}  ",
+        f"{row.rates:>11}  " if with_rates else "",
         (model_state(row, conversation_tokens) if with_state else "", colour),
     )
     return text if row.available else text.stylize("$text-muted")
@@ -125,7 +144,8 @@ class ModelPicker(FilterDialog[str]):
     def _line(self, row: ModelRow | str, width: int) -> Content:
         if isinstance(row, str):
             return Content(f"use {one_line(row, 60)}   not in the list")
-        return model_line(row, self._tokens, width, with_state=not self._is_narrow)
+        wide = self.size.width >= _WITH_RATES
+        return model_line(row, self._tokens, width, with_state=not self._is_narrow, with_rates=wide)
 
     @property
     def _is_narrow(self) -> bool:
@@ -142,7 +162,9 @@ class ModelPicker(FilterDialog[str]):
         state = "current" if row.current else ""
         if self._is_narrow:
             state = model_state(row, self._tokens)
-        parts = [window if row.window else "window not known", row.price, state]
+        price = f"{row.price} per million" if row.price.startswith("$") else row.price or "price not known"
+        can = ", ".join(row.can)
+        parts = [window if row.window else "window not known", price, can, state]
         self.note(" · ".join(one_line(part, 60) for part in parts if part))
 
     def use(self, index: int) -> None:
@@ -150,7 +172,7 @@ class ModelPicker(FilterDialog[str]):
         row = self._shown[index]
         if isinstance(row, str):
             self.dismiss(row)
-        elif row.available:
+        elif row.available or row.needs_key:
             self.dismiss(row.name)
         else:
             why = one_line(row.why_not, 80) or "not available"

@@ -122,7 +122,7 @@ class ChatPane(Vertical):
         """Hand each widget its part of the state."""
         header, gauge = self.query_one(ChatHeader), self.query_one(ContextGauge)
         header.title, header.model = state.title, state.model
-        header.policy, header.spent = state.policy, state.spent
+        header.policy, header.spent, header.unpriced = state.policy, state.spent, state.unpriced
         gauge.background, gauge.blocking = marks(self._settings, state.usage, state.policy)
         gauge.usage = state.usage
         gauge.compacting = state.background

@@ -4,9 +4,9 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_app.ui.format import cost
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.safe_text import one_line
+from tui_app.ui.turn_text import price_text
 from tui_app.ui.widgets.status import fit_pieces
 
 MIN_TITLE = 12
@@ -25,6 +25,8 @@ class ChatHeader(Widget):
     policy: reactive[str] = reactive("")
     spent: reactive[float | None] = reactive(None)
     """US dollars so far; ``None`` when the price is not known."""
+    unpriced: reactive[int] = reactive(0)
+    """Requests whose price is not known."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     def render(self) -> Content:
@@ -35,7 +37,7 @@ class ChatHeader(Widget):
         if self.policy:
             pieces.append((1, f"policy {self.policy}"))
         if self.spent is not None:
-            pieces.append((2, cost(self.spent)))
+            pieces.append((2, price_text(self.spent, self.unpriced)))
         right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3), separator) if self.model else ""
         room = width - len(right) - 3
         title = one_line(self.title, room) if room > 0 else ""

@@ -1,0 +1,60 @@
+"""What a session may cost: told at four fifths, refused above it without a yes."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tui_app.context.events import AssistantMessage, Error, Notice, SessionStart
+from tui_app.conversation.budget import Budget, budget_of
+from tui_app.session.costs import Costs, is_over
+from tui_app.session.stats_reader import StatsReader
+from tui_app.session.store import Store
+
+
+def spent(tmp_path: Path, *costs: float | None) -> Budget:
+    store = Store(tmp_path / "log.db")
+    session = store.create(SessionStart(cwd="/", model="a:b", policy="off"), time=time.time())
+    for cost in costs:
+        store.append(
+            session, AssistantMessage(text="x", input_tokens=9, cost_usd=cost), None, time=time.time()
+        )
+    store.close()
+    return Budget(1.0, StatsReader(tmp_path / "log.db", session))
+
+
+async def test_below_four_fifths_nothing_is_said(tmp_path: Path) -> None:
+    assert await spent(tmp_path, 0.79).check(agreed=False) is None
+
+
+async def test_at_four_fifths_it_is_said_once(tmp_path: Path) -> None:
+    budget = spent(tmp_path, 0.5, 0.3)
+    assert await budget.check(agreed=False) == Notice(
+        text="This session has cost $0.80 of its budget of $1.00."
+    )
+    assert await budget.check(agreed=False) is None
+
+
+async def test_above_it_a_prompt_needs_a_yes(tmp_path: Path) -> None:
+    budget = spent(tmp_path, 1.0, None)
+    told = await budget.check(agreed=False)
+    assert isinstance(told, Error)
+    assert "$1.00 of its budget of $1.00, and something of unknown price" in told.message
+    assert await budget.check(agreed=True) is None
+
+
+@pytest.mark.parametrize("settings", [{}, {"session_usd": 0.0}])
+def test_no_budget_is_no_limit(settings: dict[str, float], tmp_path: Path) -> None:
+    assert budget_of(settings, tmp_path / "log.db", "s") is None
+    assert not is_over(settings, 1e6)
+
+
+def test_costs_add_up_and_say_what_is_unknown() -> None:
+    costs = Costs()
+    for usd in (None, 0.2, 0.1):
+        costs = costs.after(
+            AssistantMessage(text="x", input_tokens=10, cache_read_tokens=4, output_tokens=1, cost_usd=usd)
+        )
+    assert (costs.input_tokens, costs.cached_tokens, costs.output_tokens) == (30, 12, 3)
+    assert costs.usd == pytest.approx(0.3)
+    assert costs.unpriced == 1

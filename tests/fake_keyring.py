@@ -1,0 +1,68 @@
+"""Keyrings for tests: one behind our own port, one behind the library that programs may be pointed to."""
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from keyring.backend import KeyringBackend
+from keyring.errors import KeyringLocked, PasswordDeleteError
+
+from tui_app.system_keyring import KeyringTrouble
+
+BACKEND = "tests.fake_keyring.FileKeyring"
+"""For the variable ``PYTHON_KEYRING_BACKEND``."""
+PLACE = "FAKE_KEYRING_FILE"
+
+
+@dataclass
+class FakeKeyring:
+    """Behind our port; counts how often it is asked."""
+
+    keys: dict[str, str] = field(default_factory=dict)
+    broken: bool = False
+    reads: int = 0
+
+    def read(self, name: str) -> str | None:
+        self.reads += 1
+        self._check()
+        return self.keys.get(name)
+
+    def write(self, name: str, key: str) -> None:
+        self._check()
+        self.keys[name] = key
+
+    def erase(self, name: str) -> None:
+        self._check()
+        self.keys.pop(name, None)
+
+    def _check(self) -> None:
+        if self.broken:
+            raise KeyringTrouble("This machine has no keyring that can be used: set it in the environment.")
+
+
+class FileKeyring(KeyringBackend):
+    """Behind the library: a JSON file that the environment names, so that processes share it."""
+
+    priority = 1  # type: ignore[assignment]
+
+    def _all(self) -> dict[str, str]:
+        path = Path(os.environ[PLACE])
+        if not path.exists():
+            return {}
+        found: dict[str, str] = json.loads(path.read_text())
+        if found.get("locked"):
+            raise KeyringLocked("secret service said: sk-not-to-be-shown")
+        return found
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self._all().get(f"{service}/{username}")
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        Path(os.environ[PLACE]).write_text(json.dumps({**self._all(), f"{service}/{username}": password}))
+
+    def delete_password(self, service: str, username: str) -> None:
+        found = self._all()
+        if found.pop(f"{service}/{username}", None) is None:
+            raise PasswordDeleteError("not there")
+        Path(os.environ[PLACE]).write_text(json.dumps(found))

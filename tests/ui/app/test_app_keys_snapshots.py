@@ -1,0 +1,54 @@
+"""What the question for a key looks like."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from tests.ui.kit import USUAL, WIDE, Deck, Desk
+from tui_app.conversation import agents
+from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.key_dialog import KeyDialog
+
+Compare = Callable[..., bool]
+looks = pytest.mark.parametrize(
+    ("size", "theme"),
+    [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (USUAL, "plimsoll-light")],
+    ids=["120x40-dark", "80x24-dark", "80x24-light"],
+)
+
+
+@pytest.fixture(autouse=True)
+def _fixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The instructions name folders of this run, and the gauge behind a dialog counts them."""
+    monkeypatch.setattr(agents, "system_instructions", lambda *_: "Answer questions about these files.")
+
+
+def showing(screen: Screen[Any], keys: str = "") -> Callable[[Pilot[Any]], Any]:
+    async def prepare(pilot: Pilot[Any]) -> None:
+        deck = Deck(pilot.app, pilot)
+        await deck.ready()
+        await pilot.app.push_screen(screen)
+        await pilot.press(*keys)
+        for field in pilot.app.screen.query("Input"):
+            field.cursor_blink = False
+        await deck.settle()
+
+    return prepare
+
+
+@looks
+def test_key_dialog(desk: Desk, snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
+    refused = "The provider does not take this key (HTTP 401). It was not kept."
+    screen = KeyDialog("openai:gpt-5.4-mini", "OPENAI_API_KEY", refused)
+    app = desk.change(theme=theme).app()
+    assert snap_compare(app, terminal_size=size, run_before=showing(screen, "hidden"))
+
+
+def test_where_to_keep_it(desk: Desk, snap_compare: Compare) -> None:
+    text = "The key works. Keep OPENAI_API_KEY in the system keyring? "
+    text += "Otherwise it is used until Plimsoll is closed."
+    screen = ConfirmDialog(text, verb="Keep it", keep="This run only")
+    assert snap_compare(desk.app(), terminal_size=USUAL, run_before=showing(screen))

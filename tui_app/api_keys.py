@@ -1,0 +1,146 @@
+"""API keys: from the environment, from the system keyring, or typed in for this run alone.
+
+Light enough for the start: only the names that the keyring holds are read from a file; a key itself is read
+when a model is first made with it, off the screen's thread.
+"""
+
+import json
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tui_app.atomic import write_atomic
+from tui_app.paths import Paths
+from tui_app.system_keyring import Keyring, KeyringTrouble, SystemKeyring
+
+__all__ = ["ApiKeys", "KeySource", "Keyring", "KeyringTrouble", "held_names"]
+
+KeySource = Literal["environment", "this run", "keyring", ""]
+
+
+def held_names(paths: Paths) -> frozenset[str]:
+    """Names of the keys that Plimsoll has put into the system keyring; a damaged file counts as empty."""
+    try:
+        names = json.loads(paths.keyring_names.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return frozenset()
+    return (
+        frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
+    )
+
+
+@dataclass(slots=True, eq=False)
+class ApiKeys(Mapping[str, str]):
+    """The environment, with the keys that do not stand in it.
+
+    It goes to what makes models and nowhere else: child processes and hooks get the environment itself.
+    """
+
+    env: Mapping[str, str] = field(repr=False)
+    paths: Paths
+    keyring: Keyring = field(default_factory=SystemKeyring, repr=False)
+    _typed: dict[str, str] = field(default_factory=dict, repr=False)
+    _read: dict[str, str] = field(default_factory=dict, repr=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    def __getitem__(self, name: str) -> str:
+        """A key or any other variable. A key in the keyring is read the first time, which may take a while.
+
+        Raises:
+            KeyError: if there is none of that name.
+            KeyringTrouble: if the keyring holds it, but cannot be read.
+        """
+        if self.env.get(name, "").strip():
+            return self.env[name]
+        if value := self._typed.get(name):
+            return value
+        if name in self.held and (value := self._from_keyring(name)):
+            return value
+        return self.env[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of all there is."""
+        return iter({*self.env, *self._typed, *self.held})
+
+    def __len__(self) -> int:
+        """How many names there are."""
+        return len({*self.env, *self._typed, *self.held})
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Names of the keys in the keyring; the keyring is not touched."""
+        return held_names(self.paths)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the keys that do not stand in the environment; the keyring is not touched."""
+        return self.held | self._typed.keys()
+
+    @property
+    def secrets(self) -> Collection[str]:
+        """The keys beside the environment, as far as they were needed: no text may carry them."""
+        with self._lock:
+            return frozenset((*self._typed.values(), *self._read.values()))
+
+    def source(self, name: str) -> KeySource:
+        """Where a key comes from; the keyring is not touched."""
+        if self.env.get(name, "").strip():
+            return "environment"
+        if name in self._typed:
+            return "this run"
+        return "keyring" if name in self.held else ""
+
+    def readable(self) -> dict[str, str]:
+        """Everything as a plain dictionary; a key that cannot be read is left out."""
+        found = dict(self.env)
+        for name in {*self._typed, *self.held}:
+            try:
+                found[name] = self[name]
+            except (KeyError, KeyringTrouble):
+                found.pop(name, None)
+        return found
+
+    def use_for_now(self, name: str, key: str) -> None:
+        """Use a key until the program ends; it is written nowhere."""
+        with self._lock:
+            self._typed[name] = key
+
+    def store(self, name: str, key: str) -> None:
+        """Put a key into the system keyring.
+
+        Raises:
+            KeyringTrouble: if there is none, or it refuses.
+            OSError: if the list of names cannot be written.
+        """
+        with self._lock:
+            self.keyring.write(name, key)
+            self._write_names(self.held | {name})
+            self._typed.pop(name, None)
+            self._read[name] = key
+
+    def erase(self, name: str) -> bool:
+        """Take a key out of the keyring and out of this run; whether there was one.
+
+        Raises:
+            KeyringTrouble: if the keyring cannot be used.
+            OSError: if the list of names cannot be written.
+        """
+        with self._lock:
+            held = name in self.held
+            if held:
+                self.keyring.erase(name)
+                self._write_names(self.held - {name})
+            typed = self._typed.pop(name, None)
+            self._read.pop(name, None)
+            return held or typed is not None
+
+    def _from_keyring(self, name: str) -> str:
+        with self._lock:
+            if name not in self._read and (value := self.keyring.read(name)):
+                self._read[name] = value
+            return self._read.get(name, "")
+
+    def _write_names(self, names: Collection[str]) -> None:
+        self.paths.ensure()
+        write_atomic(self.paths.keyring_names, json.dumps(sorted(names)) + "\n")

@@ -1,0 +1,140 @@
+"""``plimsoll keys``: which API keys there are, and putting one into the system keyring or taking it out."""
+
+import argparse
+import getpass
+import sys
+
+from tui_app.agent.key_names import key_variables, providers_of
+from tui_app.api_keys import ApiKeys, KeyringTrouble
+from tui_app.cli.command import Command, Program, add_json
+from tui_app.cli.exits import OK, CommandFailed, WrongUsage
+from tui_app.cli.output import print_json, say, say_table, tell
+
+_NO_ARGUMENT = (
+    "A key is never an argument: other programs could see it. "
+    "Run `plimsoll keys set NAME` and type it, or pipe it in."
+)
+_LONGEST = 10_000
+"""Characters; nothing longer is a key."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("list", "set", "unset"),
+        default="list",
+        help="list: names and where each comes from (default); "
+        "set: keep one in the system keyring, typed in or from stdin; unset: take it out again",
+    )
+    parser.add_argument("name", metavar="NAME", nargs="?", help="its variable, such as OPENAI_API_KEY")
+    # Taken so that argparse does not print back what may be a key.
+    parser.add_argument("surplus", nargs="*", help=argparse.SUPPRESS)
+    add_json(parser)
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    """Do what the action says."""
+    if args.surplus:
+        raise WrongUsage(_NO_ARGUMENT)
+    named = args.name is not None
+    if named != (args.action != "list"):
+        raise WrongUsage(f"Usage: plimsoll keys {args.action}{'' if named else ' NAME'}")
+    known = known_names(program)
+    if named and args.name not in known | program.keys.held:
+        # What was typed is not repeated: it may be a key.
+        raise WrongUsage(
+            "No provider's key has that name; docs/api-keys.md lists the names. "
+            "A server of your own names its key in key_env."
+        )
+    match args.action:
+        case "set":
+            return _set(program.keys, args.name, as_json=args.json)
+        case "unset":
+            return _unset(program.keys, args.name, as_json=args.json)
+        case _:
+            return _list(program.keys, known, as_json=args.json)
+
+
+def known_names(program: Program) -> frozenset[str]:
+    """Names of the keys that a provider, or a server in the settings, asks for."""
+    own = (endpoint.key_env for endpoint in program.settings().endpoints.values())
+    return key_variables() | {name for name in own if name}
+
+
+def _list(keys: ApiKeys, known: frozenset[str], *, as_json: bool) -> int:
+    """Print names and where each comes from; the keyring is not asked."""
+    found = [(name, keys.source(name)) for name in sorted(known | keys.held)]
+    present = [(name, source) for name, source in found if source]
+    if as_json:
+        rows = [
+            {"name": name, "source": source, "providers": list(providers_of(name))}
+            for name, source in present
+        ]
+        print_json({"keys": rows})
+    elif present:
+        rows_ = [(name, source, ", ".join(providers_of(name))) for name, source in present]
+        say_table([("NAME", "FROM", "FOR"), *rows_])
+    else:
+        say("There are no keys. Keep one in the system keyring with: plimsoll keys set OPENAI_API_KEY")
+    return OK
+
+
+def _set(keys: ApiKeys, name: str, *, as_json: bool) -> int:
+    key = read_key(name)
+    try:
+        keys.store(name, key)
+    except KeyringTrouble as trouble:
+        raise CommandFailed(str(trouble)) from None
+    if as_json:
+        print_json({"name": name, "source": keys.source(name)})
+        return OK
+    say(f"{name} is in the system keyring.")
+    if keys.source(name) == "environment":
+        tell(f"{name} also stands in the environment, which ranks above the keyring.")
+    return OK
+
+
+def _unset(keys: ApiKeys, name: str, *, as_json: bool) -> int:
+    try:
+        gone = keys.erase(name)
+    except KeyringTrouble as trouble:
+        raise CommandFailed(str(trouble)) from None
+    if not gone:
+        raise CommandFailed(f"Plimsoll has put no {name} into the system keyring.")
+    if as_json:
+        print_json({"name": name, "source": keys.source(name)})
+    else:
+        say(f"{name} is no longer in the system keyring.")
+    return OK
+
+
+def read_key(name: str) -> str:
+    """A key from a prompt that does not show it, or from stdin where that is no terminal.
+
+    Raises:
+        WrongUsage: if there is none, or it cannot be one.
+    """
+    try:
+        if sys.stdin is not None and sys.stdin.isatty():
+            text = getpass.getpass(f"{name}: ")
+        else:
+            text = sys.stdin.read(_LONGEST + 1) if sys.stdin is not None else ""
+    except (EOFError, OSError, ValueError):
+        text = ""
+    key = text.strip()
+    if not key:
+        raise WrongUsage(f"No key was given for {name}; nothing has changed.")
+    if len(key) > _LONGEST or any(not character.isprintable() or character.isspace() for character in key):
+        raise WrongUsage("That is no key: a key is one word in one line. Nothing has changed.")
+    return key
+
+
+COMMAND = Command(
+    name="keys",
+    usage="[list | set NAME | unset NAME]",
+    summary="Show which API keys there are, or keep one in the system keyring.",
+    configure=configure,
+    execute=execute,
+)

@@ -1,0 +1,62 @@
+"""What a session has cost so far, and what its present turn has, as values that grow with each event."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionComplete,
+    MemoryConsolidated,
+    Payload,
+    SubAgentStep,
+    ToolArchived,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Tokens as providers reported them, and US dollars as far as prices are known."""
+
+    input_tokens: int = 0
+    """Cached ones included."""
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    """None until something with a known price was asked."""
+    unpriced: int = 0
+    """Requests whose price is not known."""
+
+    def after(self, payload: Payload) -> "Costs":
+        """The costs behind an event: an answer, a summary, a digest, or a reading for memory."""
+        match payload:
+            case AssistantMessage() | SubAgentStep():
+                grown = self._plus(payload.input_tokens, payload.output_tokens, payload.cost_usd, asked=True)
+                return replace(grown, cached_tokens=self.cached_tokens + payload.cache_read_tokens)
+            case CompactionComplete() | ToolArchived() | MemoryConsolidated():
+                asked = bool(payload.input_tokens or payload.output_tokens)
+                # What was made without a model costs nothing and is no sum either.
+                return self._plus(
+                    payload.input_tokens, payload.output_tokens, payload.cost_usd or None, asked=asked
+                )
+            case _:
+                return self
+
+    def _plus(self, sent: int, written: int, usd: float | None, *, asked: bool) -> "Costs":
+        return Costs(
+            input_tokens=self.input_tokens + sent,
+            cached_tokens=self.cached_tokens,
+            output_tokens=self.output_tokens + written,
+            usd=self.usd if usd is None else (self.usd or 0.0) + usd,
+            unpriced=self.unpriced + (asked and usd is None),
+        )
+
+
+def is_over(budget: Mapping[str, float], spent: float | None) -> bool:
+    """Whether a session has used its budget up.
+
+    Args:
+        budget: The table of the settings.
+        spent: US dollars; None where nothing with a known price was asked.
+    """
+    limit = budget.get("session_usd", 0.0)
+    return bool(limit) and (spent or 0.0) >= limit

@@ -1,0 +1,85 @@
+"""A key that a model lacks: asked for, tried, kept where the person says."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from tui_app.api_keys import KeyringTrouble
+from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.flows.lookup import LookupCancelled, look_up
+from tui_app.ui.safe_text import one_line
+from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.key_dialog import KeyDialog
+
+if TYPE_CHECKING:
+    from tui_app.agent.key_check import KeyCheck
+    from tui_app.conversation.opening import OpenSession
+    from tui_app.ui.app import PlimsollApp
+
+FOR_NOW = "It is used until Plimsoll is closed."
+
+
+async def ask_for_key(app: "PlimsollApp", session: ChatSession, model: str, name: str) -> bool:
+    """Ask for a key until one is taken.
+
+    Args:
+        app: The app.
+        session: The session that needs the model.
+        model: The model's name.
+        name: Variable of the key.
+
+    Returns:
+        Whether there is a key now.
+    """
+    refused = ""
+    while key := await app.push_screen_wait(KeyDialog(model, name, refused)):
+        try:
+            check = await _tried(app, session, model, name, key)
+        except LookupCancelled:
+            return False
+        if check.verdict == "refused":
+            refused = f"The provider does not take this key ({check.reason}). It was not kept."
+            continue
+        await _keep(app, session, name, key, check)
+        return True
+    return False
+
+
+async def _tried(app: "PlimsollApp", session: ChatSession, model: str, name: str, key: str) -> "KeyCheck":
+    """Ask the provider, where it can be asked for nothing, whether it takes a key.
+
+    Raises:
+        LookupCancelled: if the person gave up waiting.
+    """
+    endpoints = session.launch.settings.endpoints
+
+    async def look(_opened: "OpenSession") -> "KeyCheck":
+        from tui_app.agent.key_check import check_key, listing_of
+
+        return await check_key(listing_of(name, model, endpoints), key)
+
+    return await look_up(app, session, f"Trying the key for {model}", look)
+
+
+async def _keep(app: "PlimsollApp", session: ChatSession, name: str, key: str, check: "KeyCheck") -> None:
+    """Put a key where the person wants it; without a keyring it is for this run."""
+    keys = session.launch.api_keys
+    # From now on, so that no text in between may carry it either.
+    keys.use_for_now(name, key)
+    tried = "The key works." if check.verdict == "accepted" else f"The key was not tried: {check.reason}."
+    question = f"{tried} Keep {one_line(name, 40)} in the system keyring? Otherwise it is used until "
+    dialog = ConfirmDialog(f"{question}Plimsoll is closed.", verb="Keep it", keep="This run only")
+    if not await app.push_screen_wait(dialog):
+        return
+
+    async def store(_opened: "OpenSession") -> None:
+        await asyncio.to_thread(keys.store, name, key)
+
+    try:
+        await look_up(app, session, "Asking the system keyring", store)
+    except LookupCancelled:
+        session.report(f"{name} may not be in the keyring. {FOR_NOW}")
+    except (KeyringTrouble, OSError) as error:
+        text = (
+            str(error) if isinstance(error, KeyringTrouble) else f"{name} cannot be noted: {error.strerror}."
+        )
+        session.report(f"{text} {FOR_NOW}")

@@ -1,0 +1,59 @@
+"""Waiting for something from the agent side that a person may give up waiting for."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from textual.screen import Screen
+from textual.worker import WorkerCancelled, get_current_worker
+
+from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.safe_text import one_line
+
+if TYPE_CHECKING:
+    from tui_app.conversation.opening import OpenSession
+    from tui_app.ui.app import PlimsollApp
+
+T = TypeVar("T")
+_LOOKUP = "lookup"
+"""Group of the workers that wait for what servers say."""
+
+
+class LookupCancelled(Exception):
+    """The person gave up waiting for what a server says."""
+
+
+def cancel_lookup(screen: Screen[Any]) -> bool:
+    """Give up what is being looked up from a chat screen; whether anything was."""
+    return bool(screen.app.workers.cancel_group(screen, _LOOKUP))
+
+
+async def look_up(
+    app: "PlimsollApp",
+    session: ChatSession,
+    what: str,
+    request: "Callable[[OpenSession], Awaitable[T]]",
+) -> T:
+    """Wait for something from the agent side while the status row says for what.
+
+    Raises:
+        LookupCancelled: if the person gave it up.
+        Exception: what the request failed with.
+    """
+    escape = f" {session.glyphs.separator} esc cancels"
+    said = one_line(what, app.size.width - len(escape)) + escape
+    session.say(said)
+    asked = asyncio.ensure_future(session.link.ask(request))
+    # In a worker of its own: the person may give up waiting without ending the flow.
+    waiting = app.chat.run_worker(asyncio.wait([asked]), group=_LOOKUP, exit_on_error=False)
+    try:
+        await waiting.wait()
+    except WorkerCancelled:
+        asked.cancel()
+        if not get_current_worker().is_cancelled:
+            raise LookupCancelled from None
+        raise asyncio.CancelledError from None
+    finally:
+        if session.state.status.text == said or said in session.state.status.notes:
+            session.say("")
+    return asked.result()

@@ -1,0 +1,20 @@
+"""What a turn has cost, in words."""
+
+from tui_app.session.costs import Costs
+from tui_app.ui.format import cost, percent, tokens
+
+
+def turn_text(costs: Costs) -> str:
+    """``12.3k in, 80 % cached · 0.8k out · $0.012``; empty where it cost nothing, or nothing was reported."""
+    if not (costs.input_tokens or costs.output_tokens) or costs.usd == 0:
+        return ""
+    cached = f", {percent(costs.cached_tokens / costs.input_tokens)} cached" if costs.cached_tokens else ""
+    sizes = f"{tokens(costs.input_tokens)} in{cached} · {tokens(costs.output_tokens)} out"
+    return f"{sizes} · {price_text(costs.usd, costs.unpriced)}"
+
+
+def price_text(usd: float | None, unpriced: int) -> str:
+    """A sum, with a word where parts of it are not known: never a false zero."""
+    if usd is None:
+        return "price unknown" if unpriced else cost(0.0)
+    return f"{cost(usd)} + unknown" if unpriced else cost(usd)
