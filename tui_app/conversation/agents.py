@@ -11,9 +11,11 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.instructions import MEMORY, system_instructions
+from tui_app.agent.mcp.toolset import McpTools
 from tui_app.agent.own_agent import OwnAgent
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.steps import StepWatch
+from tui_app.agent.tools.skill import skill_toolset
 from tui_app.agent.tools.toolset import build_toolset, recall_toolset
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import Additions, Manner, TurnRunner
@@ -22,6 +24,7 @@ from tui_app.context.governor import ContextGovernor
 from tui_app.context.limits import Limits
 from tui_app.context.stages.relief import Surroundings
 from tui_app.conversation.carried import Carried, CarriedWatch
+from tui_app.conversation.extras import Extras
 from tui_app.conversation.files_on_disk import FilesOnDisk
 from tui_app.conversation.provider_compaction import ProviderCompaction
 from tui_app.conversation.search import SessionSearch
@@ -58,36 +61,38 @@ class Governed:
         return [provider, steps, CarriedWatch(carried), governor, recorder, *self.around]
 
 
-def build_runner(governed: Governed, cwd: Path, own: OwnAgent | None) -> tuple[TurnRunner, Carried]:
-    """Put the agent of a session together, and say what each of its requests carries.
+def build_runner(governed: Governed, cwd: Path, own: OwnAgent | None, extras: Extras) -> TurnRunner:
+    """Put the agent of a session together, and note in its extras what each of its requests carries.
 
     Args:
         governed: The session and its governor.
         cwd: Folder that tools work in.
         own: The person's own agent; None is ours.
+        extras: MCP servers, instructions of the project, skills.
     """
     history = governed.writers.history
     folder = history.archive.folder
     extra = (folder.tool_outputs, folder.conversation_history)
-    workspace = Workspace(cwd, extra=extra)
+    workspace = Workspace(cwd, extra=(*extra, *extras.standing.skill_folders))
     search = SessionSearch(history.store, history.session)
-    recorder, carried, steps = Recorder(history), Carried(), StepWatch()
+    recorder, carried, steps = Recorder(history), extras.carried, StepWatch()
     capabilities = governed.capabilities(recorder, carried, steps, FilesOnDisk(workspace))
     if own is not None:
         added = _added(own, recall_toolset(search), capabilities)
-        return TurnRunner(own.agent, recorder, history.session, added, steps, governed.manner), carried
+        return TurnRunner(own.agent, recorder, history.session, added, steps, governed.manner)
     carried.instructions = system_instructions(cwd, *extra)
-    tools = build_toolset(workspace, search)
-    carried.tools = [tool.tool_def for tool in tools.tools.values()]
+    tools = [build_toolset(workspace, search), skill_toolset(lambda: extras.standing.skills)]
+    carried.tools = extras.own = [tool.tool_def for each in tools for tool in each.tools.values()]
+    carried.standing = extras.standing.text
     agent: Agent[None, str] = Agent(
         None,
         name="plimsoll",
-        instructions=carried.instructions,
-        toolsets=[tools],
+        instructions=[carried.instructions, carried.standing],
+        toolsets=[*tools, McpTools(extras.servers)],
         capabilities=capabilities,
         retries=2,
     )
-    return TurnRunner(agent, recorder, history.session, steps=steps, manner=governed.manner), carried
+    return TurnRunner(agent, recorder, history.session, steps=steps, manner=governed.manner)
 
 
 def _added(
