@@ -1,6 +1,6 @@
 """Markdown files with a few values in front, as skills and commands have them.
 
-Only what such files use of YAML is read: names with a text behind them, on one line, in quotes, or as a block.
+Only what such files use of YAML is read: names with a text behind them, on a line, in quotes, or as a block.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Files that a project keeps for agents: where they may stand, and reading them without leaving the project."""
+"""Files that a project keeps for agents: where they stand, and reading them without leaving the project."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

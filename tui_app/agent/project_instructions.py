@@ -1,4 +1,4 @@
-"""What a repository tells agents: ``AGENTS.md`` and ``CLAUDE.md``, from its root down to the working folder."""
+"""What a repository tells agents: ``AGENTS.md`` and ``CLAUDE.md``, from its root to the working folder."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -73,8 +73,12 @@ def instructions_text(files: Sequence[InstructionFile]) -> str:
     said = [file for file in files if file.text]
     if not said:
         return ""
-    blocks = [f"## {file.path}{f' ({file.note})' if file.note else ''}\n{_inside(file.text)}" for file in said]
+    blocks = [f"{_heading(file)}\n{_inside(file.text)}" for file in said]
     return f"<{TAG}>\n{_INTRO}\n\n" + "\n\n".join(blocks) + f"\n</{TAG}>"
+
+
+def _heading(file: InstructionFile) -> str:
+    return f"## {file.path} ({file.note})" if file.note else f"## {file.path}"
 
 
 def _inside(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Skills: folders with a ``SKILL.md`` whose name and description the model knows, and whose text it can load."""
+"""Skills: folders with a ``SKILL.md``; the model knows name and description, and can load the text."""
 
 import re
 from collections.abc import Callable
@@ -95,7 +95,9 @@ def skills_text(skills: Skills) -> str:
     """Names and descriptions as the model reads them; empty when there are none."""
     if not skills.found:
         return ""
-    lines = [f"- {skill.name}: {skill.description.replace('</skills', '< /skills')}" for skill in skills.found]
+    lines = [
+        f"- {skill.name}: {skill.description.replace('</skills', '< /skills')}" for skill in skills.found
+    ]
     return "\n".join(["<skills>", _INTRO, *lines, "</skills>"])
 
 

@@ -1,4 +1,4 @@
-"""What a session has beside its own tools: MCP servers, instructions of the project, skills; and what each costs."""
+"""What a session has beside its own tools: MCP servers, the project's instructions, skills, and their cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -123,4 +123,3 @@ def extras_of(opening: Opening, history: SessionHistory) -> Extras:
     servers.weigh = extras.weigh
     servers.taken = lambda: [tool.name for tool in extras.own]
     return extras
-

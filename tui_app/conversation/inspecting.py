@@ -7,6 +7,7 @@ from tui_app.agent.catalogue import list_models
 from tui_app.agent.instructions import system_instructions
 from tui_app.agent.models import ModelNotReady
 from tui_app.agent.shelf import ModelShelf
+from tui_app.agent.tools.skill import skill_toolset
 from tui_app.agent.tools.toolset import build_toolset
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.encodings import TextCounter, encoding_name
@@ -18,13 +19,15 @@ from tui_app.context.planning import plan_of
 from tui_app.context.policy import Policy
 from tui_app.context.span import WHOLE, Span
 from tui_app.context.tokens import TokenCounter
-from tui_app.context.usage import ContextUsage
+from tui_app.context.usage import Breakdown, ContextUsage
 from tui_app.context.window import resolve_window
+from tui_app.conversation.carried import Carried
 from tui_app.conversation.checkpointing import Archive
+from tui_app.conversation.extras import Extras, extras_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.standing_files import StandingFiles
+from tui_app.conversation.shares import Share
 from tui_app.session.store import Store
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
@@ -38,6 +41,9 @@ class Inspection:
     store: Store
     model: str
     """Name of the model it is measured for."""
+    extras: Extras
+    shares: tuple[Share, ...] = ()
+    """What servers, instructions and skills take of it; of servers, what they took when they last ran."""
     unknown: str = ""
     """Why the model itself could not be asked for its window, as a sentence; empty when it could."""
 
@@ -52,8 +58,7 @@ class Inspection:
 
     def plan(self, policy: Policy, focus: str = "", span: Span = WHOLE) -> Plan | Refusal:
         """What a compaction asked for by a script would set out to do."""
-        additions = StandingFiles(self.history.archive.folder)()
-        return plan_of(self.history, policy, "headless", focus, span, additions)
+        return plan_of(self.history, policy, "headless", focus, span, self.extras.additions())
 
     def close(self) -> None:
         """Close the sessions file."""
@@ -88,19 +93,32 @@ async def inspect_session(opening: Opening) -> Inspection:
             model=model,
         )
         history.load()
-        return Inspection(history, store, model, await _fix(opening, history))
+        extras = extras_of(opening, history)
+        unknown, shares = await _fix(opening, history, extras)
+        return Inspection(history, store, model, extras, shares, unknown)
     except BaseException:
         store.close()
         raise
 
 
-async def _fix(opening: Opening, history: SessionHistory) -> str:
+async def _fix(
+    opening: Opening, history: SessionHistory, extras: Extras
+) -> tuple[str, tuple[Share, ...]]:
     """Tell the history what every request carries and how large the window is."""
     folder = SessionFolder(opening.paths.sessions_dir / history.session)
     own = (folder.tool_outputs, folder.conversation_history)
     tools = build_toolset(Workspace(opening.cwd, extra=own), SessionSearch(history.store, history.session))
-    definitions = [tool.tool_def for tool in tools.tools.values()]
-    carried = history.counter.carried(system_instructions(opening.cwd, *own), definitions)
+    toolsets = [tools, skill_toolset(lambda: extras.standing.skills)]
+    extras.own = [tool.tool_def for each in toolsets for tool in each.tools.values()]
+    of_servers, _ = extras.last_known()
+    carries = Carried(
+        system_instructions(opening.cwd, *own), (*extras.own, *of_servers), extras.standing.text
+    )
+    unknown = await _measure(opening, history, carries.tokens(history.counter))
+    return unknown, extras.last_known()[1]
+
+
+async def _measure(opening: Opening, history: SessionHistory, carried: Breakdown) -> str:
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     try:
         model = await ModelShelf(opening.env, opening.settings.endpoints, limits).get(history.model)

@@ -79,11 +79,12 @@ class Connection:
         server = self._server
         if server.url:
             return StreamableHttpTransport(server.url, headers=header_values(server, env))
-        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
+        inherited = program_environment(server, env)
+        self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see close
         return StdioTransport(
             command=sys.executable,
             args=["-I", "-S", str(Path(warden.__file__)), server.command, *server.args],
-            env=program_environment(server, env),
+            env=inherited,
             cwd=str(cwd / Path(server.cwd).expanduser()),
             keep_alive=False,
             log_file=self._said,

@@ -1,4 +1,4 @@
-"""Which tools of an MCP server the model is offered, and under which names. Everything a server says is foreign."""
+"""Which tools of an MCP server the model is offered, and under which names. All a server says is foreign."""
 
 import json
 import re
@@ -57,7 +57,9 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
             continue
         tool = _offered(server, each)
         if (why := _unusable(tool, tools)) or len(tools) >= MOST_TOOLS:
-            left_out.append(f"{each.name:.80} is left out: {why or f'a server may bring {MOST_TOOLS} tools'}.")
+            left_out.append(
+                f"{each.name:.80} is left out: {why or f'a server may bring {MOST_TOOLS} tools'}."
+            )
         else:
             tools[tool.definition.name] = tool
     return Offer(tuple(tools.values()), tuple(left_out))

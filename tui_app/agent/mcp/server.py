@@ -85,7 +85,9 @@ class Server:
         """
         connection = self._connection
         if not self.ready or connection is None:
-            raise CallFailed(f"The MCP server {self.settings.name} is not running. {self.status.error}".strip())
+            raise CallFailed(
+                f"The MCP server {self.settings.name} is not running. {self.status.error}".strip()
+            )
         calling = asyncio.ensure_future(connection.toolset.direct_call_tool(own_name, args))
         stopping = asyncio.ensure_future(self._stop.wait())
         try:
@@ -169,10 +171,10 @@ class Server:
         connection = self._connection
         said = connection.said if connection is not None else ""
         told = f" It said: {said[-_SAID_CHARS:]}" if said else ""
-        if connection is not None and connection.ended:
-            return f"It could not be started: {connection.ended}.{told}"
         if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
             return f"It did not answer within {self.settings.timeout:g} seconds.{told}"
+        if connection is not None and connection.ended:
+            return f"It could not be started: {connection.ended}.{told}"
         return f"It could not be started: {_sentence(error)}{told}"
 
     def _fail(self, why: str) -> None:

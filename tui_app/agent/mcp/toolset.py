@@ -13,9 +13,7 @@ from tui_app.agent.mcp.servers import McpServers
 
 MAX_RETRIES = 8
 """Times a model may get the arguments of one tool wrong in a row before the turn fails."""
-_ANY_ARGUMENTS = SchemaValidator(
-    core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
-)
+_ANY_ARGUMENTS = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
 """The server checks arguments against its own schema."""
 
 

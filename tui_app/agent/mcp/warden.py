@@ -1,8 +1,8 @@
-"""Runs an MCP server's program and leaves nobody behind; a program of its own, with the standard library only.
+"""Runs an MCP server's program and leaves nobody behind; itself a program, of the standard library only.
 
-``python -I -S warden.py PROGRAM [ARGUMENT …]``. It stands between us and the server because we may be killed:
-its standard input ends then, whoever held the other end. The server's output goes past it, what the server says
-on standard error goes through it, bounded. It leads the process group that the server and its children are in.
+``python -I -S warden.py PROGRAM [ARGUMENT …]``. It stands between us and the server because we may be
+killed: its standard input ends then. The server's output goes past it, what the server says on standard
+error goes through it, bounded. It leads the process group that the server and its children are in.
 """
 
 import contextlib
@@ -64,7 +64,8 @@ def main(words: list[str]) -> None:
     except OSError as error:
         _end(1, f"it cannot be run: {error.strerror}")
         return
-    assert child.stdin is not None and child.stderr is not None
+    assert child.stdin is not None
+    assert child.stderr is not None
     threading.Thread(target=_pass_on, args=(child.stderr.fileno(),), daemon=True).start()
     threading.Thread(target=_watch, args=(child,), daemon=True).start()
     _feed(child.stdin.fileno())
