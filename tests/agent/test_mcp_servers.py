@@ -1,4 +1,4 @@
-"""MCP servers by themselves: started, called, broken, ended; each fails for itself and leaves nobody behind."""
+"""MCP servers by themselves: started, called, broken, ended; each fails alone and leaves nobody behind."""
 
 import asyncio
 import json
@@ -22,7 +22,12 @@ from tui_app.agent.mcp.status import McpStatus
 from tui_app.settings_mcp import McpServer
 
 pytest.importorskip("fastmcp")
-ENV = {"PATH": os.environ["PATH"], "HOME": "/home/ada", "OPENAI_API_KEY": "sk-secret-secret", "PIN": "harbour-pin"}
+ENV = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/home/ada",
+    "OPENAI_API_KEY": "sk-secret-secret",
+    "PIN": "harbour-pin",
+}
 
 
 def program(name: str = "files", mode: str = "plain", *more: str, **settings: Any) -> McpServer:
@@ -99,7 +104,9 @@ async def test_a_variable_that_is_not_set_is_named(tmp_path: Path) -> None:
 async def test_only_allowed_tools_are_offered_and_a_wrong_name_is_told(tmp_path: Path) -> None:
     async with running(tmp_path, program(tools=("echo", "ecko"))) as servers:
         assert [tool.name for tool in status(servers).tools] == ["files_echo"]
-        assert status(servers).left_out == ("ecko is allowed by the settings, but the server has no such tool.",)
+        assert status(servers).left_out == (
+            "ecko is allowed by the settings, but the server has no such tool.",
+        )
 
 
 async def test_a_server_that_crashes_hangs_or_talks_nonsense_fails_alone(tmp_path: Path) -> None:
@@ -180,7 +187,7 @@ async def test_no_process_is_left_when_the_one_that_started_them_is_killed(tmp_p
     server = program("files", "stays", str(pids))
     words = [sys.executable, "-I", "-S", connection.warden.__file__, server.command, *server.args]
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, *words)
-    while not (pids.exists() and len(pids.read_text().split()) == 2):
+    while not (pids.exists() and len(pids.read_text().split()) == 2):  # noqa: ASYNC110 - a file
         await asyncio.sleep(0.02)
     started = [psutil.Process(int(pid)) for pid in pids.read_text().split()]
     parent.kill()

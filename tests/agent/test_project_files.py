@@ -1,5 +1,6 @@
-"""What a project keeps for agents: instructions and skills; their order, their limits, and what is refused."""
+"""What a project keeps for agents: instructions and skills; their order and limits, and what is refused."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -50,8 +51,6 @@ def test_a_link_out_of_the_repository_is_refused(repository: Path, tmp_path: Pat
 
 
 def test_a_pipe_is_not_waited_for(repository: Path) -> None:
-    import os
-
     os.mkfifo(repository / "AGENTS.md")
     (file,) = read_instructions(repository)
     assert file.note == "not read: it is no regular file"

@@ -1,4 +1,4 @@
-"""MCP servers in a session: their tools are called like any other, and what goes wrong stays with the server."""
+"""MCP servers in a session: their tools are called like any other; what goes wrong stays with the server."""
 
 import sys
 from pathlib import Path
@@ -56,7 +56,7 @@ async def test_a_long_result_is_normalised(desk: Desk, fake_openai: FakeOpenAI) 
     fake_openai.add(Tool((("files_long", {}),)), Text("Long."))
     async with desk.session(mcp={"files": program()}) as opened:
         records = await turn(opened.conversation, "Be long.")
-        assert of(records, ToolNormalised)
+        assert of(records, ToolNormalised), [type(record.data).__name__ for record in records]
 
 
 async def test_what_is_measured_without_starting_anything_knows_the_servers(
@@ -73,6 +73,9 @@ async def test_what_is_measured_without_starting_anything_knows_the_servers(
     inspection = await inspect_session(desk.opening(session=session, mcp=servers))
     try:
         assert inspection.usage().parts.tools == live
-        assert [share.name for share in inspection.shares if share.category == "tools"] == ["Plimsoll", "files"]
+        assert [share.name for share in inspection.shares if share.category == "tools"] == [
+            "Plimsoll",
+            "files",
+        ]
     finally:
         inspection.close()

@@ -42,7 +42,7 @@ def mcp_http() -> Iterator[McpOverHttp]:
         def do_GET(self) -> None:
             self.answer(405, b"", "text/plain")
 
-        do_DELETE = do_GET  # noqa: N815 - the library's names
+        do_DELETE = do_GET
 
         def answer(self, code: int, body: bytes, kind: str) -> None:
             self.send_response(code)

@@ -1,4 +1,4 @@
-"""What a session has beside its own tools: MCP servers, the project's instructions, skills, and their cost."""
+"""What a session has beside its own tools: MCP servers, the project's instructions, skills; their cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

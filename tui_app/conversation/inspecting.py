@@ -101,9 +101,7 @@ async def inspect_session(opening: Opening) -> Inspection:
         raise
 
 
-async def _fix(
-    opening: Opening, history: SessionHistory, extras: Extras
-) -> tuple[str, tuple[Share, ...]]:
+async def _fix(opening: Opening, history: SessionHistory, extras: Extras) -> tuple[str, tuple[Share, ...]]:
     """Tell the history what every request carries and how large the window is."""
     folder = SessionFolder(opening.paths.sessions_dir / history.session)
     own = (folder.tool_outputs, folder.conversation_history)

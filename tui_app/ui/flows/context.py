@@ -6,6 +6,7 @@ from textual.app import App
 
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.context_source import SessionContext
+from tui_app.ui.flows.extras import overview, status_lines
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.widgets.chat_pane import marks
@@ -32,6 +33,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
         f"Context    {gauge_text(state.usage, background=background, blocking=blocking)}",
         f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
         f"Files      {session.folder}",
+        *status_lines(await overview(session)),
     ]
     await app.push_screen_wait(DetailsScreen("Status", "\n".join(lines)))
 
