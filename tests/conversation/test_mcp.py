@@ -9,7 +9,7 @@ from tests.conversation.driving import Desk, of, turn
 from tests.servers import mcp_stdio
 from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import Notice, ToolNormalised, ToolResult
+from tui_app.context.events import Notice, ToolNormalised, ToolOffloaded, ToolResult
 from tui_app.settings_mcp import McpServer
 
 pytest.importorskip("fastmcp")
@@ -51,12 +51,13 @@ async def test_a_crash_in_mid_call_is_a_result_and_the_turn_goes_on(
         assert "files_echo" not in last, "the next request goes without its tools"
 
 
-async def test_a_long_result_is_normalised(desk: Desk, fake_openai: FakeOpenAI) -> None:
+async def test_a_long_result_is_made_smaller_like_any_other(desk: Desk, fake_openai: FakeOpenAI) -> None:
     desk.server("local", fake_openai.base_url)
     fake_openai.add(Tool((("files_long", {}),)), Text("Long."))
     async with desk.session(mcp={"files": program()}) as opened:
         records = await turn(opened.conversation, "Be long.")
-        assert of(records, ToolNormalised), [type(record.data).__name__ for record in records]
+        assert of(records, ToolNormalised, ToolOffloaded)
+        assert len(fake_openai.exchanges[-1].text()) < 60_000
 
 
 async def test_what_is_measured_without_starting_anything_knows_the_servers(

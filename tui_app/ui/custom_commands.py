@@ -14,7 +14,7 @@ MOST = 100
 FILE_CHARS = 100_000
 SUMMARY_CHARS = 60
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
-_PLACE = re.compile(r"\$(ARGUMENTS|[1-9])")
+_PLACE = re.compile(r"\$(ARGUMENTS|[1-9])(?![0-9])")
 
 
 @dataclass(frozen=True, slots=True)
