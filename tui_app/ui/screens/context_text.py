@@ -130,7 +130,7 @@ def _by_category(parts: Breakdown) -> list[tuple[str, int]]:
 def category_lines(
     usage: ContextUsage, bar_width: int, glyphs: Glyphs, shares: Sequence[Share] = ()
 ) -> Content:
-    """One row per category: name, exact tokens, share of the window, bar or what it is made of; the total."""
+    """One row per category: name, exact tokens, share of the window, bar; below it what it is made of."""
     rows = category_rows(usage)
     limit = max(1, usage.window.limit)
     biggest = max((row.tokens for row in rows), default=1)
@@ -141,9 +141,9 @@ def category_lines(
             Content.assemble(
                 f"{row.name:<17}{row.tokens:>11,} {_share(row.tokens, limit):>5}  ",
                 (glyphs.gauge_full * cells, "$text-accent"),
-                (made_of(row.name, shares, bar_width - cells, glyphs), "$text-muted"),
             )
         )
+        lines += [Content.styled(text, "$text-muted") for text in made_of(row.name, shares)]
     total = f"{'total':<17}{usage.total:>11,} {_share(usage.total, limit):>5}"
     return Content("\n").join([*lines, Content.styled(total, "bold")])
 

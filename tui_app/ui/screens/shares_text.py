@@ -2,26 +2,35 @@
 
 from collections.abc import Sequence
 
+from textual.content import Content
+
 from tui_app.conversation.shares import Share
 from tui_app.ui.format import tokens
-from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import one_line
 
 _NAMES = {"tools": "tool definitions", "memory": "memory"}
 """The categories as the context screen calls them."""
-_LEAST_ROOM = 16
-"""Cells without which nothing is said behind a bar."""
+_NAME_CELLS = 15
+_MOST = 6
+"""Rows for one category at most."""
 
 
-def made_of(category: str, shares: Sequence[Share], room: int, glyphs: Glyphs) -> str:
-    """What a category is made of, where there is more than one thing and room to say so."""
+def made_of(category: str, shares: Sequence[Share]) -> list[str]:
+    """Rows below a category: what it is made of, where that is more than the program's own tools."""
     parts = [share for share in shares if _NAMES[share.category] == category]
-    if room < _LEAST_ROOM or (len(parts) < 2 and all(share.category == "tools" for share in parts)):
-        return ""
-    said = f" {glyphs.separator} ".join(
-        f"{one_line(share.name, 40)} {tokens(share.tokens)}" for share in parts
-    )
-    return f"  {one_line(said, room - 2)}"
+    if len(parts) < 2 and all(share.category == "tools" for share in parts):
+        return []
+    most = len(parts) if len(parts) <= _MOST else _MOST - 1
+    rows = [f"  {_cells(share.name)}{share.tokens:>11,}" for share in parts[:most]]
+    rest = parts[most:]
+    if rest:
+        rows.append(f"  {_cells(f'{len(rest)} more')}{sum(share.tokens for share in rest):>11,}")
+    return rows
+
+
+def _cells(name: str) -> str:
+    shown = one_line(name, _NAME_CELLS)
+    return shown + " " * (_NAME_CELLS - Content(shown).cell_length)
 
 
 def in_brackets(category: str, shares: Sequence[Share]) -> str:
