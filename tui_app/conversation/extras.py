@@ -13,6 +13,7 @@ from tui_app.agent.project_instructions import instructions_text
 from tui_app.agent.skills import skills_text
 from tui_app.context.additions import Addition
 from tui_app.context.events import Notice
+from tui_app.conversation.bus import EventBus
 from tui_app.conversation.carried import Carried
 from tui_app.conversation.request import Opening
 from tui_app.conversation.session_history import SessionHistory
@@ -106,12 +107,20 @@ class Extras:
         return round(self.history.counter.text(text) * self.history.factor) if text else 0
 
 
-def extras_of(opening: Opening, history: SessionHistory) -> Extras:
-    """Read what the project and the person have; no server is started."""
+def extras_of(opening: Opening, history: SessionHistory, bus: EventBus | None = None) -> Extras:
+    """Read what the project and the person have; no server is started.
+
+    Args:
+        opening: Which session, with what settings.
+        history: Its view and log.
+        bus: Where compactions are heard of; None for a session that is only looked at.
+    """
     settings = opening.settings
     standing = Standing(opening.cwd, opening.paths.config, settings.project_instructions)
     if not opening.agent:
         standing.read()
+        if bus is not None:
+            bus.listen(standing.heard)
     servers = McpServers(
         # A person's own agent brings its own tools along.
         {} if opening.agent else settings.mcp,

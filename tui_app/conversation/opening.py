@@ -188,8 +188,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     writers = _writers(opening, history, shelf, text, telemetry)
     hooks = _hooks(opening, history)
     bus.listen(hooks.heard)
-    extras = extras_of(opening, history)
-    bus.listen(extras.standing.heard)
+    extras = extras_of(opening, history, bus)
     compactor = _compactor(opening, policy, writers, hooks, extras)
     governed = Governed(
         writers=writers,

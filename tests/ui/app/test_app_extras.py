@@ -85,8 +85,10 @@ async def test_tools_are_split_by_server_in_the_context(desk: Desk) -> None:
         await deck.press("escape")
         await deck.press("f3")
         await deck.says("Plimsoll")
-        assert any("tool definitions" in row and "files" in row for row in deck.rows)
-        assert any("memory" in row and "AGENTS.md" in row for row in deck.rows)
+        names = [row.strip("│ ").split("  ")[0] for row in deck.rows]
+        at = names.index("tool definitions")
+        assert names[at + 1 : at + 3] == ["Plimsoll", "files"]
+        assert names[names.index("memory") + 1] == "AGENTS.md"
         await deck.press("escape")
         await deck.send("/status")
         await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the status")
