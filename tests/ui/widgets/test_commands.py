@@ -85,7 +85,19 @@ def test_completion_finds_names_and_aliases_equal_ones_in_table_order() -> None:
     ("typed", "names"),
     [
         ("/session", ["session checkpoints", "resume"]),
-        ("/s", ["status", "stats", "session checkpoints", "settings", "compact", "resume"]),
+        (
+            "/s",
+            [
+                "status",
+                "stats",
+                "session checkpoints",
+                "settings",
+                "subconscious run",
+                "skills",
+                "compact",
+                "resume",
+            ],
+        ),
         ("/sessions", ["resume"]),
     ],
 )
