@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from tui_app.paths import Paths
 from tui_app.settings_hooks import Hook, build_hooks
+from tui_app.settings_mcp import McpServer, build_servers
 from tui_app.settings_names import THEMES, find_clash
 from tui_app.settings_policies import POLICIES, POLICY_SHARES, thresholds
 from tui_app.settings_rules import Refused, show
@@ -99,6 +100,10 @@ class Settings:
     """Named model servers."""
     hooks: Mapping[str, tuple[Hook, ...]] = field(default_factory=dict)
     """Commands that run when something happens: the event to its hooks, in order."""
+    mcp: Mapping[str, McpServer] = field(default_factory=dict)
+    """Servers that bring tools along, by name."""
+    project_instructions: bool = True
+    """Whether AGENTS.md and CLAUDE.md of the repository are given to the model."""
     thinking: str = "default"
     """How much models think before they answer; ``default`` leaves it to them."""
     max_steps: int = 200
@@ -192,7 +197,8 @@ def resolve_model(settings: Settings, env: Mapping[str, str], held: Collection[s
 def _build(values: dict[str, Any], path: Path) -> Settings:
     endpoints = {name: Endpoint(name=name, **entry) for name, entry in values.get("endpoints", {}).items()}
     hooks = build_hooks(values.get("hooks", {}))
-    settings = Settings(**{**values, "endpoints": endpoints, "hooks": hooks})
+    mcp = build_servers(values.get("mcp", {}))
+    settings = Settings(**{**values, "endpoints": endpoints, "hooks": hooks, "mcp": mcp})
     background, blocking = _thresholds(settings)
     if background > blocking:
         raise SettingsError(

@@ -54,6 +54,8 @@ ABOUT: Mapping[str, About] = {
     "keymap": About("Other keys for actions.", Effect.NOW, "keys for each action; enter lists them"),
     "endpoints": About("Model servers of your own.", allowed=_TABLE),
     "hooks": About("Commands of your own that run when something happens.", allowed=_TABLE),
+    "mcp": About("Servers that bring tools along. /mcp shows how they do.", allowed=_TABLE),
+    "project_instructions": About("Whether AGENTS.md and CLAUDE.md of the repository are followed."),
     "thinking": About("How much models that can think do so before they answer."),
     "max_steps": About("Model requests that one turn may take before it is stopped."),
     "retries": About("How often a request is sent again by itself while a provider cannot answer."),

@@ -176,7 +176,7 @@ def _rule(words: tuple[str, ...] | None) -> _HookRule:
 HOOKS = _FileOnly(
     Group({event: _Hooks(_rule(words)) for event, words in HOOK_EVENTS.items()}, called="event")
 )
-FILE_ONLY = ("hooks", "approvals")
+FILE_ONLY = ("hooks", "approvals", "mcp")
 """Settings that neither the environment nor a flag can give."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from tui_app.settings_approvals import APPROVALS, WEB_FETCH
 from tui_app.settings_explore import EXPLORE
 from tui_app.settings_hooks import HOOKS
+from tui_app.settings_mcp import MCP
 from tui_app.settings_memory import MEMORY
 from tui_app.settings_names import ACTION_KEYS, key_pattern
 from tui_app.settings_policies import OWN_POLICIES, POLICY, SHARE
@@ -69,6 +70,8 @@ RULES: Mapping[str, Rule] = {
         ),
     ),
     "hooks": HOOKS,
+    "mcp": MCP,
+    "project_instructions": Flag(),
     "thinking": Choice(("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")),
     "max_steps": Number(1, 10_000, "a whole number of requests, at least 1", whole=True),
     "retries": Number(0, 20, "a whole number of tries, or 0 for none", whole=True),

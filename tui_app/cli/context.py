@@ -1,6 +1,7 @@
 """``plimsoll context``: how full a session's context is, and with what."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,11 @@ from tui_app.cli.exits import OK, CommandFailed
 from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
 from tui_app.context.usage import CATEGORIES, ContextUsage
 from tui_app.ui import format as numbers
+from tui_app.ui.safe_text import one_line
 
 if TYPE_CHECKING:
     from tui_app.conversation.request import Opening
+    from tui_app.conversation.shares import Share
 
 _BAR_CELLS = 30
 _STEPS = (
@@ -69,15 +72,16 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         except UnknownModel as error:
             raise CommandFailed(str(error)) from error
         try:
-            usage, model = inspection.usage(), inspection.model
+            usage, model, shares = inspection.usage(), inspection.model, inspection.shares
         finally:
             inspection.close()
         if inspection.unknown:
             tell(f"{inspection.unknown} Measured without it.")
         if args.json:
-            print_json({"session": session, "model": model, **usage.to_json()})
+            print_json({"session": session, "model": model, **usage.to_json(), **_by_source(shares)})
         else:
             show_usage(usage, session, model, plain=settings.plain or not speaks_unicode())
+            show_shares(shares)
         return OK
 
     return run_until_signal(measure())
@@ -114,6 +118,21 @@ def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = F
         if tokens
     ]
     say_table([*rows, ("total", numbers.tokens(usage.total), "")], right=(1,))
+
+
+def show_shares(shares: Sequence["Share"]) -> None:
+    """Print what stands behind tool definitions and memory, where there is more than one thing."""
+    if len(shares) > 1:
+        say()
+        rows = [(each.category, one_line(each.name, 60), numbers.tokens(each.tokens)) for each in shares]
+        say_table(rows, right=(2,))
+
+
+def _by_source(shares: Sequence["Share"]) -> dict[str, dict[str, int]]:
+    """Tokens of tools by server, and of memory by file; the program's own tools are a server of that name."""
+    tools = {each.name: each.tokens for each in shares if each.category == "tools"}
+    memory = {each.name: each.tokens for each in shares if each.category == "memory"}
+    return {"tools_by_server": tools, "memory_by_source": memory}
 
 
 COMMAND = Command(

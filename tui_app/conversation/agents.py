@@ -10,10 +10,12 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.instructions import MEMORY, system_instructions
+from tui_app.agent.mcp.toolset import McpTools
 from tui_app.agent.own_agent import OwnAgent
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.steps import StepWatch
 from tui_app.agent.subagents import explore_toolset
+from tui_app.agent.tools.skill import skill_toolset
 from tui_app.agent.tools.toolset import build_toolset, recall_toolset
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import Additions, Manner, TurnRunner
@@ -23,6 +25,7 @@ from tui_app.context.limits import Limits
 from tui_app.context.stages.relief import Surroundings
 from tui_app.conversation.carried import Carried, CarriedWatch
 from tui_app.conversation.exploring import sub_agents
+from tui_app.conversation.extras import Extras
 from tui_app.conversation.files_on_disk import FilesOnDisk
 from tui_app.conversation.provider_compaction import ProviderCompaction
 from tui_app.conversation.request import Opening
@@ -66,63 +69,72 @@ class Governed:
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Where a conversation's agent works: what it may read, its tools, and what every request carries."""
+    """Where a conversation's agent works: what it may read, and its tools."""
 
     workspace: Workspace
-    tools: FunctionToolset[object]
-    carried: Carried
+    tools: Sequence[FunctionToolset[Any]]
+    """Those that only need the session; a tool that is described but not here comes later."""
 
 
-def build_workplace(opening: Opening, history: SessionHistory, tooling: Tooling) -> Workplace:
-    """Put instructions and tools together; whoever only measures a session must get the same."""
+def build_workplace(opening: Opening, history: SessionHistory, tooling: Tooling, extras: Extras) -> Workplace:
+    """Put instructions and tools together, and note in the extras what each request carries of them.
+
+    Whoever only measures a session must get the same.
+    """
     folder = history.archive.folder
     own = (folder.tool_outputs, folder.conversation_history)
     working = {tool.__name__ for tool in tooling.working}
-    instructions = system_instructions(opening.cwd, *own, working=working)
-    workspace = Workspace(opening.cwd, extra=own)
-    tools = build_toolset(workspace, SessionSearch(history.store, history.session), tooling.working)
-    described = [tools]
+    workspace = Workspace(opening.cwd, extra=(*own, *extras.standing.skill_folders))
+    search = SessionSearch(history.store, history.session)
+    tools = [
+        build_toolset(workspace, search, tooling.working),
+        skill_toolset(lambda: extras.standing.skills),
+    ]
+    described = [*tools]
     if explore_settings(opening.settings.explore).enabled:
         described.append(explore_toolset(None))
-    definitions = [tool.tool_def for each in described for tool in each.tools.values()]
-    return Workplace(workspace, tools, Carried(instructions, definitions))
+    extras.own = [tool.tool_def for each in described for tool in each.tools.values()]
+    carried = extras.carried
+    carried.instructions = system_instructions(opening.cwd, *own, working=working)
+    carried.tools, carried.standing = extras.own, extras.standing.text
+    return Workplace(workspace, tools)
 
 
 def build_runner(
-    opening: Opening, governed: Governed, tooling: Tooling, own: OwnAgent | None
-) -> tuple[TurnRunner, Carried]:
-    """Put the agent of a session together, and say what each of its requests carries.
+    opening: Opening, governed: Governed, tooling: Tooling, own: OwnAgent | None, extras: Extras
+) -> TurnRunner:
+    """Put the agent of a session together, and note in its extras what each of its requests carries.
 
     Args:
         opening: What the person has set, and the folder that tools work in.
         governed: The session and its governor.
         tooling: Tools that change something, and who is asked about them.
         own: The person's own agent; None is ours.
+        extras: MCP servers, instructions of the project, skills.
     """
     history, settings = governed.writers.history, opening.settings
-    place = build_workplace(opening, history, tooling)
     recorder, steps = Recorder(history), StepWatch()
-    carried = place.carried if own is None else Carried()
-    capabilities = governed.capabilities(
-        recorder, carried, steps, FilesOnDisk(place.workspace), provider=settings.provider_compaction
-    )
     manner = Manner(thinking=settings.thinking, max_steps=settings.max_steps)
+    files = FilesOnDisk(Workspace(opening.cwd))
+    watched = recorder, extras.carried, steps
+    provider = settings.provider_compaction
     if own is not None:
         recall = recall_toolset(SessionSearch(history.store, history.session))
-        added = _added(own, recall, capabilities)
-        return TurnRunner(own.agent, recorder, history.session, added, steps, manner), carried
+        added = _added(own, recall, governed.capabilities(*watched, files, provider=provider))
+        return TurnRunner(own.agent, recorder, history.session, added, steps, manner)
+    place = build_workplace(opening, history, tooling, extras)
+    capabilities = governed.capabilities(*watched, FilesOnDisk(place.workspace), provider=provider)
     explorers = _sub_agents(governed, place.workspace, explore_settings(settings.explore))
-    known = {*place.tools.tools, *(name for each in explorers for name in each.tools)}
     agent: Agent[None, str] = Agent(
         None,
         name="plimsoll",
-        instructions=carried.instructions,
-        toolsets=[place.tools, *explorers],
-        # Innermost: what a hook declines is not asked about.
-        capabilities=[*capabilities, ToolGate(tooling.approvals, known)],
+        instructions=[extras.carried.instructions, extras.carried.standing],
+        toolsets=[*place.tools, *explorers, McpTools(extras.servers)],
+        # Innermost: what a hook declines is not asked about. Tools of servers ask here.
+        capabilities=[*capabilities, ToolGate(tooling.approvals, [tool.name for tool in extras.own])],
         retries=2,
     )
-    return TurnRunner(agent, recorder, history.session, steps=steps, manner=manner), carried
+    return TurnRunner(agent, recorder, history.session, steps=steps, manner=manner)
 
 
 def _sub_agents(

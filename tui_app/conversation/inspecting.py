@@ -15,13 +15,14 @@ from tui_app.context.planning import plan_of
 from tui_app.context.policy import Policy
 from tui_app.context.span import WHOLE, Span
 from tui_app.context.tokens import TokenCounter
-from tui_app.context.usage import ContextUsage
+from tui_app.context.usage import Breakdown, ContextUsage
 from tui_app.context.window import resolve_window
 from tui_app.conversation.agents import build_workplace
 from tui_app.conversation.checkpointing import Archive
+from tui_app.conversation.extras import Extras, extras_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.standing_files import StandingFiles
+from tui_app.conversation.shares import Share
 from tui_app.conversation.tooling import make_tooling
 from tui_app.session.places import open_store
 from tui_app.session.ports import SessionStore
@@ -37,6 +38,9 @@ class Inspection:
     store: SessionStore
     model: str
     """Name of the model it is measured for."""
+    extras: Extras
+    shares: tuple[Share, ...] = ()
+    """What servers, instructions and skills take of it; of servers, what they took when they last ran."""
     unknown: str = ""
     """Why the model itself could not be asked for its window, as a sentence; empty when it could."""
 
@@ -51,8 +55,7 @@ class Inspection:
 
     def plan(self, policy: Policy, focus: str = "", span: Span = WHOLE) -> Plan | Refusal:
         """What a compaction asked for by a script would set out to do."""
-        additions = StandingFiles(self.history.archive.folder)()
-        return plan_of(self.history, policy, "headless", focus, span, additions)
+        return plan_of(self.history, policy, "headless", focus, span, self.extras.additions())
 
     def close(self) -> None:
         """Close the sessions file."""
@@ -91,17 +94,25 @@ async def inspect_session(opening: Opening) -> Inspection:
             model=model,
         )
         history.load()
-        return Inspection(history, store, model, await _fix(opening, history))
+        extras = extras_of(opening, history)
+        unknown, shares = await _fix(opening, history, extras)
+        return Inspection(history, store, model, extras, shares, unknown)
     except BaseException:
         store.close()
         raise
 
 
-async def _fix(opening: Opening, history: SessionHistory) -> str:
+async def _fix(opening: Opening, history: SessionHistory, extras: Extras) -> tuple[str, tuple[Share, ...]]:
     """Tell the history what every request carries and how large the window is."""
     folder = SessionFolder(opening.paths.sessions_dir / history.session)
-    workplace = build_workplace(opening, history, make_tooling(opening, history, folder))
-    carried = workplace.carried.tokens(history.counter)
+    build_workplace(opening, history, make_tooling(opening, history, folder), extras)
+    of_servers, shares = extras.last_known()
+    extras.carried.tools = (*extras.own, *of_servers)
+    unknown = await _measure(opening, history, extras.carried.tokens(history.counter))
+    return unknown, shares
+
+
+async def _measure(opening: Opening, history: SessionHistory, carried: Breakdown) -> str:
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     try:
         model = await ModelShelf(opening.known_keys, opening.settings.endpoints, limits).get(history.model)

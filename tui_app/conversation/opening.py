@@ -27,6 +27,7 @@ from tui_app.conversation.bus import EventBus
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.conversation import Conversation
+from tui_app.conversation.extras import Extras, extras_of
 from tui_app.conversation.hooks.environment import Secrets, keys_in, without_keys
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.hooks.process import Runner
@@ -38,7 +39,6 @@ from tui_app.conversation.remembering import Remembering, remembering_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.standing_files import StandingFiles
 from tui_app.conversation.switching import ModelSwitch
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.tooling import make_tooling
@@ -69,6 +69,7 @@ class OpenSession:
     telemetry: Telemetry
     memory: MemoryGuard
     remembering: Remembering
+    extras: Extras
 
     async def prepare(self) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -80,6 +81,7 @@ class OpenSession:
         self.memory.start()
         self.turns.close_open_calls()
         await self.conversation.prepare()
+        self.extras.servers.start()
         await self.writers.prepare()
         # Behind everything that waits: whoever watches from now on misses nothing of the hooks.
         start = self.store.record(self.conversation.session, 1)
@@ -106,6 +108,7 @@ class OpenSession:
         finally:
             # Also where the log took no end: whoever watches must not wait for more.
             self.bus.close()
+            await self.extras.servers.close()
             self.lock.release()
             self.store.close()
             await self.telemetry.close()
@@ -189,13 +192,15 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     writers = _writers(opening, history, shelf, text, telemetry)
     hooks = _hooks(opening, history)
     bus.listen(hooks.heard)
-    compactor = _compactor(opening, policy, place, writers, hooks)
+    extras = extras_of(opening, history, bus)
+    compactor = _compactor(opening, policy, writers, hooks, extras)
     tooling = make_tooling(opening, history, place.folder)
     around = [ToolHooks(hooks), *telemetry.capabilities()]
     governed = Governed(writers=writers, compactor=compactor, limits=limits, around=around)
-    runner, carried = build_runner(opening, governed, tooling, place.own)
+    runner = build_runner(opening, governed, tooling, place.own, extras)
     compactions = Compactions(history, compactor, runner)
-    models = ModelSwitch(history, shelf, text, compactions, carried, place.recorded)
+    models = ModelSwitch(history, shelf, text, compactions, extras.carried, place.recorded)
+    extras.follow(models)
     remembering = remembering_of(opening, history, writers, bus)
     tries = attempts(opening.settings, runner, models)
     budget = budget_of(opening.settings.budget, opening.paths.database, place.session)
@@ -213,7 +218,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     memory = MemoryGuard(conversation, opening.settings.memory_limit_mb)
     return OpenSession(
         conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory,
-        remembering,
+        remembering, extras,
     )  # fmt: skip
 
 
@@ -256,7 +261,7 @@ def _writers(
 
 
 def _compactor(
-    opening: Opening, policy: Policy, place: _Place, writers: SummaryWriters, hooks: Hooks
+    opening: Opening, policy: Policy, writers: SummaryWriters, hooks: Hooks, extras: Extras
 ) -> Compactor:
     history = writers.history
     return Compactor(
@@ -265,7 +270,7 @@ def _compactor(
         summarisers=writers.choose,
         fallback=writers.extractive(),
         timeout_s=opening.settings.summary_timeout_s,
-        additions=StandingFiles(place.folder),
+        additions=extras.additions,
         describe=lambda error: describe_error(error, model=history.model).message.rstrip("."),
         before=hooks.before_compaction,
     )

@@ -47,6 +47,8 @@ class CommandId(Enum):
     QUEUE = auto()
     MEMORY = auto()
     SUBCONSCIOUS = auto()
+    MCP = auto()
+    SKILLS = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +139,11 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         id=CommandId.SUBCONSCIOUS, name="subconscious run", summary="Read this session for the memory now"
     ),
+    SlashCommand(
+        id=CommandId.MCP, name="mcp", argument="[reload [name]]",
+        summary="MCP servers: state, tools, tokens",
+    ),
+    SlashCommand(id=CommandId.SKILLS, name="skills", summary="List what the model can load"),
 )  # fmt: skip
 
 

@@ -1,12 +1,14 @@
 """Every key and slash command of the program, wherever it acts, for help and documentation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from textual.binding import Binding
 from textual.dom import DOMNode
 
 from tui_app.ui.commands import COMMANDS, SlashCommand
+from tui_app.ui.custom_commands import CustomCommand
 from tui_app.ui.keys import Scope, in_force, key_labels
+from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.approvals import ApprovalsScreen
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.confirm import ConfirmDialog
@@ -15,6 +17,7 @@ from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.screens.filter_dialog import FilterDialog
 from tui_app.ui.screens.help import HelpRow, HelpScreen
+from tui_app.ui.screens.mcp import McpScreen
 from tui_app.ui.screens.memory import MemoryScreen
 from tui_app.ui.screens.message import MessageScreen
 from tui_app.ui.screens.pins import PinsScreen
@@ -46,6 +49,7 @@ _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in lists", FilterDialog),
     ("in sessions", SessionsScreen),
     ("in memory", MemoryScreen),
+    ("in MCP servers", McpScreen),
     ("in settings", SettingsScreen),
     ("in approvals", ApprovalsScreen),
     ("in help", HelpScreen),
@@ -83,11 +87,12 @@ SIGNS: tuple[HelpRow, ...] = (
 """What signs in a prompt mean."""
 
 
-def help_rows(keymap: Mapping[str, str]) -> list[HelpRow]:
+def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -> list[HelpRow]:
     """All there is: keys of the chat, commands, keys of other places.
 
     Args:
         keymap: Keys of the actions that have others than the built-in ones.
+        custom: Commands that are not built in.
     """
     chat = [
         HelpRow(
@@ -99,7 +104,7 @@ def help_rows(keymap: Mapping[str, str]) -> list[HelpRow]:
         )
         for key in in_force(keymap)
     ]
-    return [*chat, *map(_command, COMMANDS), *fixed_rows()]
+    return [*chat, *map(_command, COMMANDS), *map(_custom, custom), *fixed_rows()]
 
 
 def fixed_rows() -> Iterator[HelpRow]:
@@ -119,6 +124,16 @@ def own_bindings(owner: type[DOMNode]) -> list[Binding]:
     classes = [cls for cls in made_from if not any(issubclass(base, cls) for base in shared)]
     found = [each for cls in classes for each in cls.__dict__.get("BINDINGS", ())]
     return [each for each in found if isinstance(each, Binding)]
+
+
+def _custom(command: CustomCommand) -> HelpRow:
+    return HelpRow(
+        label=one_line(f"/{command.name} {command.argument}".rstrip(), 60),
+        text=command.summary,
+        more=f"It stands in {one_line(str(command.file), 200)}.",
+        where="command of a file",
+        is_typed=True,
+    )
 
 
 def _command(command: SlashCommand) -> HelpRow:

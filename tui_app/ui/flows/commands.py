@@ -8,6 +8,7 @@ from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.approvals import show_approvals
 from tui_app.ui.flows.context import show_checkpoints, show_context, show_history, show_status
 from tui_app.ui.flows.editor import edit_outside
+from tui_app.ui.flows.extras import show_mcp, show_skills
 from tui_app.ui.flows.files import export_session
 from tui_app.ui.flows.forking import fork
 from tui_app.ui.flows.importing import import_transcript
@@ -84,6 +85,8 @@ async def _tell(app: "PlimsollApp", session: ChatSession, command: CommandId) ->
             await show_checkpoints(app, session)
         case CommandId.MEMORY:
             await show_memory(app, session)
+        case CommandId.SKILLS:
+            await show_skills(app, session)
         case CommandId.SUBCONSCIOUS:
             await read_session_now(session)
 
@@ -107,6 +110,8 @@ async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, ar
             await app.leave(ask=True)
         case CommandId.PROMPTS | CommandId.EDITOR | CommandId.QUEUE:
             await _prompt(app, session, command, argument)
+        case CommandId.MCP:
+            await show_mcp(app, session, argument)
         case _:
             await _tell(app, session, command)
 
@@ -124,7 +129,9 @@ async def _prompt(app: "PlimsollApp", session: ChatSession, command: CommandId, 
 
 async def _help(app: "PlimsollApp") -> None:
     """List keys and commands, and run the command that is chosen there."""
-    chosen = await app.push_screen_wait(HelpScreen(help_rows(app.launch.settings.keymap)))
+    chosen = await app.push_screen_wait(
+        HelpScreen(help_rows(app.launch.settings.keymap, app.chat.pane.prompt.editor.custom))
+    )
     if chosen is not None:
         app.chat.run(chosen)
 

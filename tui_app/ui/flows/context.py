@@ -10,6 +10,7 @@ from tui_app.context.events import CheckpointCreated
 from tui_app.session.places import Server
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.context_source import SessionContext
+from tui_app.ui.flows.extras import overview, status_lines
 from tui_app.ui.gauge_marks import marks
 from tui_app.ui.screens.checkpoints import CheckpointRow, CheckpointsScreen
 from tui_app.ui.screens.context import ContextScreen
@@ -37,6 +38,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
         f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
         f"Files      {session.folder}",
         *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, Server) else []),
+        *status_lines(await overview(session)),
     ]
     await app.push_screen_wait(DetailsScreen("Status", "\n".join(lines)))
 

@@ -14,6 +14,7 @@ from tui_app.session.ledger import growths, ledger, turns_left
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.flows.extras import overview
 from tui_app.ui.gauge_marks import marks
 from tui_app.ui.screens.context_text import ContextView
 
@@ -62,6 +63,7 @@ class SessionContext:
             turns_left=left,
             saved=stats.stages,
             outlook=outlook,
+            shares=(await overview(session)).shares,
         )
 
     async def _figures(self) -> SessionStats:

@@ -17,6 +17,7 @@ from textual.screen import Screen
 from tui_app.conversation.work import Prompt
 from tui_app.session.costs import is_over
 from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
+from tui_app.ui.custom_commands import named
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _BEHIND = (
     "tui_app.ui.chat_session",
     "tui_app.ui.flows.commands",
+    "tui_app.ui.flows.custom",
     "tui_app.ui.flows.details",
     "tui_app.ui.flows.leaving",
     "tui_app.ui.flows.review",
@@ -89,6 +91,7 @@ class ChatScreen(Screen[None]):
         await self.pane.painted()
         await asyncio.to_thread(_load)
         from tui_app.ui.chat_session import ChatSession
+        from tui_app.ui.flows.custom import offer_custom
         from tui_app.ui.presenter import Presenter
 
         if not self.is_attached:
@@ -99,6 +102,7 @@ class ChatScreen(Screen[None]):
         if self._draft:
             self.pane.prompt.editor.give_back(self._draft)
         self._session.at = self._at
+        self.work(offer_custom(self, self._launch), group="custom")
         self.post_message(self.Ready())
         await self._session.run()
 
@@ -114,6 +118,10 @@ class ChatScreen(Screen[None]):
             self.pane.prompt.editor.give_back(event.text)
         elif is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
             self.run(parsed.id, parsed.argument)
+        elif is_command(event.text) and (found := named(self.pane.prompt.editor.custom, event.text)):
+            from tui_app.ui.flows.custom import send_custom
+
+            self.work(send_custom(self.session, self.pane, *found), group="custom", exclusive=False)
         elif is_over(self.session.launch.settings.budget, self.session.state.spent):
             from tui_app.ui.flows.budget import send_above
 

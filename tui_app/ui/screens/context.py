@@ -167,8 +167,8 @@ class ContextScreen(Dialog[int]):
         self.query_one("#context-saved").display = bool(saved)
         if view.usage is not None:
             width = max(8, self.app.size.width - 44)
-            lines = category_lines(view.usage, width, self._glyphs)
-            words = lines if self.has_class("-roomy") else category_words(view.usage)
+            lines = category_lines(view.usage, width, self._glyphs, view.shares)
+            words = lines if self.has_class("-roomy") else category_words(view.usage, view.shares)
             self.query_one("#context-categories", Static).update(words)
 
     @on(LedgerList.Marked)

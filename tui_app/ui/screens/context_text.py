@@ -8,12 +8,14 @@ from textual.content import Content
 
 from tui_app.context.usage import CATEGORIES, Breakdown, ContextUsage
 from tui_app.conversation.outlook import Move, Outlook
+from tui_app.conversation.shares import Share
 from tui_app.session.ledger import ItemState, LedgerRow
 from tui_app.session.stats import StageRow
 from tui_app.session.visibility import MessageKind
 from tui_app.ui.format import tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import one_line
+from tui_app.ui.screens.shares_text import in_brackets, made_of
 from tui_app.ui.widgets.gauge_text import (
     BACKGROUND,
     BLOCKING,
@@ -96,6 +98,8 @@ class ContextView:
     """What each stage has saved."""
     outlook: Outlook = field(default_factory=Outlook)
     """Floor and pins of the view; what may be done with a message is asked for one at a time."""
+    shares: tuple[Share, ...] = ()
+    """What stands behind tool definitions and memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +127,10 @@ def _by_category(parts: Breakdown) -> list[tuple[str, int]]:
     return list(zip(CATEGORIES, figures, strict=True))
 
 
-def category_lines(usage: ContextUsage, bar_width: int, glyphs: Glyphs) -> Content:
-    """One row per category: name, exact tokens, share of the window, bar; then the total."""
+def category_lines(
+    usage: ContextUsage, bar_width: int, glyphs: Glyphs, shares: Sequence[Share] = ()
+) -> Content:
+    """One row per category: name, exact tokens, share of the window, bar; below it what it is made of."""
     rows = category_rows(usage)
     limit = max(1, usage.window.limit)
     biggest = max((row.tokens for row in rows), default=1)
@@ -137,14 +143,19 @@ def category_lines(usage: ContextUsage, bar_width: int, glyphs: Glyphs) -> Conte
                 (glyphs.gauge_full * cells, "$text-accent"),
             )
         )
+        lines += [Content.styled(text, "$text-muted") for text in made_of(row.name, shares)]
     total = f"{'total':<17}{usage.total:>11,} {_share(usage.total, limit):>5}"
     return Content("\n").join([*lines, Content.styled(total, "bold")])
 
 
-def category_words(usage: ContextUsage) -> Content:
+def category_words(usage: ContextUsage, shares: Sequence[Share] = ()) -> Content:
     """The categories in one text, for a screen without room for a row each."""
     return Content("  ").join(
-        Content.assemble((row.name, "$text-muted"), f"\u00a0{tokens(row.tokens)}")
+        Content.assemble(
+            (row.name, "$text-muted"),
+            f"\u00a0{tokens(row.tokens)}",
+            (in_brackets(row.name, shares), "$text-muted"),
+        )
         for row in category_rows(usage)
     )
 

@@ -31,6 +31,8 @@ class HelpRow:
     id: str = ""
     """Name for the key map; empty where the key is fixed."""
     command: CommandId | None = None
+    is_typed: bool = False
+    """Whether it is a command that has to be typed."""
 
 
 def help_line(row: HelpRow, width: int) -> Content:
@@ -97,6 +99,8 @@ class HelpScreen(FilterDialog[CommandId]):
         row = self._shown[index]
         if row.command is not None:
             how = "enter runs it."
+        elif row.is_typed:
+            how = "Type its exact name."
         else:
             how = f"In the settings: keymap.{row.id}" if row.id else "This key is fixed."
         self.note(f"{row.more} {how}")

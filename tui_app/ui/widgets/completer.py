@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from tui_app.ui.commands import SlashCommand, UnknownCommand, complete, is_command, parse
+from tui_app.ui.custom_commands import CustomCommand, named
 from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.mentions import Mention, mention_at, written
+from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.offer_list import Offer, OfferList
 
 _GROUP = "offers"
@@ -57,7 +59,9 @@ class Completer:
 
     def __init__(self, shown: OfferList, finder: FileFinder) -> None:
         self._shown, self._finder = shown, finder
-        self._commands: list[SlashCommand] = []
+        self.custom: tuple[CustomCommand, ...] = ()
+        """Commands that are not built in."""
+        self._commands: list[SlashCommand | CustomCommand] = []
         self._paths: list[str] = []
         self._mention: Mention | None = None
         self._chosen_for: str | None = None
@@ -85,7 +89,7 @@ class Completer:
                 self._shown.run_worker(self._look(mention), group=_GROUP, exclusive=True, exit_on_error=False)
             return
         self._forget_files()
-        self._commands = complete(typed.text.strip()) if typed.is_command else []
+        self._commands = self._fitting(typed.text.strip()) if typed.is_command else []
         self._shown.show([_command_offer(command) for command in self._commands])
 
     def leave(self, typed: AtCursor) -> None:
@@ -120,6 +124,8 @@ class Completer:
         """
         if is_command(draft):
             parsed = parse(draft)
+            if named(self.custom, draft) is not None:
+                return Send(draft)
             return self._inexact(parsed, typed) if isinstance(parsed, UnknownCommand) else Send(draft)
         if self._mention is not None and not self._is_exact:
             return self.choice(typed) or Send(draft)
@@ -135,7 +141,7 @@ class Completer:
         )
 
     def _inexact(self, unknown: UnknownCommand, typed: AtCursor) -> Fill | Send | None:
-        found = complete(typed.text.strip())
+        found = self._fitting(typed.text.strip())
         if not found:
             self._said_about = typed.text
             self._forget_files()
@@ -146,6 +152,11 @@ class Completer:
             return _command_fill(found[0])
         # Arrow keys are a visible choice of one command, unlike the row that happened to be first.
         return _command_fill(marked) if marked.argument else Send(f"/{marked.name}")
+
+    def _fitting(self, prefix: str) -> list[SlashCommand | CustomCommand]:
+        """What begins as it is typed: built-in commands, then the others."""
+        wanted = prefix.removeprefix("/").lower()
+        return [*complete(prefix), *(each for each in self.custom if each.name.startswith(wanted))]
 
     async def _look(self, mention: Mention) -> None:
         paths = await self._finder.find(mention.wanted)
@@ -167,11 +178,15 @@ class Completer:
             self._finder.stop()
 
 
-def _command_offer(command: SlashCommand) -> Offer:
+def _command_offer(command: SlashCommand | CustomCommand) -> Offer:
+    if isinstance(command, CustomCommand):
+        return Offer(
+            one_line(f"/{command.name} {command.argument}".rstrip(), 40), one_line(command.summary, 60)
+        )
     aliases = "".join(f" /{alias}" for alias in command.aliases)
     name = f"/{command.name} {command.argument}".rstrip()
     return Offer(name, command.summary, f"={aliases}" if aliases else "")
 
 
-def _command_fill(command: SlashCommand) -> Fill:
+def _command_fill(command: SlashCommand | CustomCommand) -> Fill:
     return Fill(f"/{command.name} " if command.argument else f"/{command.name}")

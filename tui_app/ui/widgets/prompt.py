@@ -7,6 +7,7 @@ from textual.actions import SkipAction
 from textual.message import Message
 from textual.widgets import TextArea
 
+from tui_app.ui.custom_commands import CustomCommand
 from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.mentions import mentions
@@ -76,6 +77,15 @@ class PromptEditor(ChipArea):
         self._completer = Completer(offers, finder)
         self._walk = PromptHistory(prompts)
         self._recalled: str | None = None
+
+    @property
+    def custom(self) -> tuple[CustomCommand, ...]:
+        """Slash commands that are not built in."""
+        return self._completer.custom
+
+    @custom.setter
+    def custom(self, commands: tuple[CustomCommand, ...]) -> None:
+        self._completer.custom = commands
 
     @property
     def prompts(self) -> list[str]:

@@ -1,0 +1,204 @@
+"""MCP servers by themselves: started, called, broken, ended; each fails alone and leaves nobody behind."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.servers import mcp_stdio
+from tests.servers.mcp_http import mcp_http
+from tui_app.agent.mcp import connection
+from tui_app.agent.mcp.seen import SeenTools
+from tui_app.agent.mcp.server import CallFailed
+from tui_app.agent.mcp.servers import McpServers
+from tui_app.agent.mcp.status import McpStatus
+from tui_app.settings_mcp import McpServer
+
+pytest.importorskip("fastmcp")
+ENV = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/home/ada",
+    "OPENAI_API_KEY": "sk-secret-secret",
+    "PIN": "harbour-pin",
+}
+
+
+def program(name: str = "files", mode: str = "plain", *more: str, **settings: Any) -> McpServer:
+    args = ("-S", mcp_stdio.__file__, mode, *more)
+    return McpServer(name=name, command=sys.executable, args=args, **{"timeout": 20.0, **settings})
+
+
+@asynccontextmanager
+async def running(tmp_path: Path, *servers: McpServer) -> AsyncIterator[McpServers]:
+    seen = SeenTools(tmp_path / "state" / "mcp.json")
+    all_of_them = McpServers({each.name: each for each in servers}, ENV, tmp_path, seen)
+    all_of_them.start()
+    try:
+        await all_of_them.settle(30)
+        yield all_of_them
+    finally:
+        await all_of_them.close()
+
+
+def status(servers: McpServers, name: str = "files") -> McpStatus:
+    return next(each for each in servers.statuses() if each.name == name)
+
+
+async def call(servers: McpServers, name: str, **args: Any) -> Any:
+    server, tool = next(each for each in servers.offered() if each[1].definition.name == name)
+    return await server.call(tool.own_name, args)
+
+
+async def test_a_program_brings_its_tools_under_its_name(tmp_path: Path) -> None:
+    async with running(tmp_path, program()) as servers:
+        now = status(servers)
+        assert (now.state, now.words) == ("ready", "ready, 7 tools")
+        assert now.tools[0].name == "files_echo"
+        assert [tool.name for tool in now.tools if tool.claims_read_only] == ["files_echo"]
+        assert await call(servers, "files_echo", text="ahoy") == "ahoy"
+        assert SeenTools(tmp_path / "state" / "mcp.json").of(program())[0].name == "files_echo"  # type: ignore[index]
+        assert (tmp_path / "state" / "mcp.json").stat().st_mode & 0o777 == 0o600
+
+
+async def test_an_address_brings_its_tools_and_is_sent_what_is_named(tmp_path: Path) -> None:
+    with mcp_http() as web:
+        settings = McpServer(name="web", url=web.url, headers_env={"X-Pin": "PIN"}, timeout=20)
+        async with running(tmp_path, settings) as servers:
+            assert status(servers, "web").state == "ready", status(servers, "web")
+            assert await call(servers, "web_echo", text="ahoy") == "ahoy"
+            assert web.headers[-1]["x-pin"] == "harbour-pin"
+            web.broken = True
+            with pytest.raises(CallFailed):
+                await call(servers, "web_echo", text="ahoy")
+            assert status(servers, "web").state == "ready"
+            assert status(servers, "web").error
+            web.broken = False
+            assert await call(servers, "web_echo", text="again") == "again"
+
+
+async def test_the_environment_holds_what_is_needed_and_what_is_named(tmp_path: Path) -> None:
+    named = program(env={"PIN_CODE": "$PIN", "MODE": "calm"})
+    async with running(tmp_path, named) as servers:
+        held = json.loads(json.dumps(await call(servers, "files_env")))
+        held = json.loads(held) if isinstance(held, str) else held
+        assert held["PIN_CODE"] == "harbour-pin"
+        assert held["MODE"] == "calm"
+        assert held["HOME"] == "/home/ada"
+        assert "OPENAI_API_KEY" not in held
+        assert "PIN" not in held
+
+
+async def test_a_variable_that_is_not_set_is_named(tmp_path: Path) -> None:
+    async with running(tmp_path, program(env={"A": "$NOT_THERE"})) as servers:
+        assert status(servers).state == "failed"
+        assert "NOT_THERE is not set" in status(servers).error
+
+
+async def test_only_allowed_tools_are_offered_and_a_wrong_name_is_told(tmp_path: Path) -> None:
+    async with running(tmp_path, program(tools=("echo", "ecko"))) as servers:
+        assert [tool.name for tool in status(servers).tools] == ["files_echo"]
+        assert status(servers).left_out == (
+            "ecko is allowed by the settings, but the server has no such tool.",
+        )
+
+
+async def test_a_server_that_crashes_hangs_or_talks_nonsense_fails_alone(tmp_path: Path) -> None:
+    broken = [
+        program("crash", "crash"),
+        program("hang", "hang", timeout=1.0),
+        program("nonsense", "only-garbage", timeout=1.0),
+        McpServer(name="missing", command="/no/such/program"),
+        McpServer(name="nowhere", url="http://127.0.0.1:9/mcp", timeout=5),
+        program("off", enabled=False),
+    ]
+    async with running(tmp_path, *broken, program(mode="garbage")) as servers:
+        states = {each.name: each.state for each in servers.statuses()}
+        assert states == {
+            "crash": "failed",
+            "hang": "failed",
+            "nonsense": "failed",
+            "missing": "failed",
+            "nowhere": "failed",
+            "off": "off",
+            "files": "ready",
+        }
+        assert "exited with status 7" in status(servers, "crash").error
+        assert "No harbour" in status(servers, "crash").error
+        assert "did not answer within 1 seconds" in status(servers, "hang").error
+        assert "cannot be run" in status(servers, "missing").error
+        assert await call(servers, "files_echo", text="still here") == "still here"
+
+
+async def test_a_crash_in_mid_call_is_told_and_the_tools_are_gone(tmp_path: Path) -> None:
+    async with running(tmp_path, program(), program("other")) as servers:
+        with pytest.raises(CallFailed, match="is gone: it exited with status 3"):
+            await call(servers, "files_die")
+        assert status(servers).state == "failed"
+        assert {tool.definition.name[:5] for _, tool in servers.offered()} == {"other"}
+        await servers.reload(["files"])
+        await servers.settle(30)
+        assert await call(servers, "files_echo", text="back") == "back"
+
+
+async def test_a_call_that_hangs_ends_at_the_limit_and_one_that_fails_says_why(tmp_path: Path) -> None:
+    async with running(tmp_path, program(timeout=3.0)) as servers:
+        with pytest.raises(CallFailed, match="It went wrong"):
+            await call(servers, "files_fail")
+        with pytest.raises(CallFailed, match="did not answer within 3 seconds"):
+            await call(servers, "files_hang")
+        assert "did not answer" in status(servers).error
+
+
+async def test_foreign_names_are_made_usable_and_clashes_are_told(tmp_path: Path) -> None:
+    async with running(tmp_path, program("evil", "evil"), program("evil_", "plain")) as servers:
+        servers.taken = lambda: ["evil_echo"]
+        evil = status(servers, "evil")
+        assert [tool.name for tool in evil.tools] == ["evil_bad_name_"]
+        told = "\n".join(evil.left_out)
+        assert "longer than 64 characters" in told
+        assert "has the name evil_bad_name_ already" in told
+        assert "a tool of Plimsoll is called evil_echo already" in told
+
+
+@pytest.mark.parametrize("mode", ["plain", "stays"])
+async def test_no_process_is_left(tmp_path: Path, mode: str) -> None:
+    pids = tmp_path / "pids"
+    async with running(tmp_path, program("files", mode, str(pids))) as servers:
+        assert status(servers).state == "ready"
+        started = [psutil.Process(int(pid)) for pid in pids.read_text().split()]
+        assert all(process.is_running() for process in started)
+    _, alive = psutil.wait_procs(started, timeout=5)
+    assert not alive
+
+
+async def test_no_process_is_left_when_the_one_that_started_them_is_killed(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    code = (
+        "import subprocess, sys, time; p = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, "
+        "start_new_session=True); time.sleep(3600)"
+    )
+    server = program("files", "stays", str(pids))
+    words = [sys.executable, "-I", "-S", connection.warden.__file__, server.command, *server.args]
+    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, *words)
+    while not (pids.exists() and len(pids.read_text().split()) == 2):  # noqa: ASYNC110 - a file
+        await asyncio.sleep(0.02)
+    started = [psutil.Process(int(pid)) for pid in pids.read_text().split()]
+    parent.kill()
+    await parent.wait()
+    _, alive = await asyncio.to_thread(psutil.wait_procs, started, timeout=10)
+    assert not alive
+
+
+async def test_without_the_extra_it_is_said_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pydantic_ai.mcp", None)
+    async with running(tmp_path, program()) as servers:
+        assert "pip install 'plimsoll-tui[mcp]'" in status(servers).error

@@ -1,0 +1,82 @@
+"""MCP servers in a session: their tools are called like any other; what goes wrong stays with the server."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conversation.driving import Desk, of, turn
+from tests.servers import mcp_stdio
+from tests.servers.behaviours import Text, Tool
+from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.events import Notice, ToolNormalised, ToolOffloaded, ToolResult
+from tui_app.settings_mcp import McpServer
+
+pytest.importorskip("fastmcp")
+
+
+def program(name: str = "files", mode: str = "plain", timeout: float = 20.0) -> McpServer:
+    args = ("-S", mcp_stdio.__file__, mode)
+    return McpServer(name=name, command=sys.executable, args=args, timeout=timeout)
+
+
+async def test_a_turn_calls_a_tool_of_a_server(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(Tool((("files_echo", {"text": "ahoy"}),)), Text("It said ahoy."))
+    async with desk.session(mcp={"files": program()}) as opened:
+        before = opened.conversation.usage.parts.tools
+        records = await turn(opened.conversation, "Say ahoy.")
+        (result,) = of(records, ToolResult)
+        assert (result.name, result.text, result.outcome) == ("files_echo", "ahoy", "success")
+        assert opened.conversation.usage.parts.tools > before or before > 0
+        shares = {share.name: share.tokens for share in opened.extras.shares() if share.category == "tools"}
+        assert set(shares) == {"Plimsoll", "files"}
+        parts = opened.conversation.usage.parts
+        assert abs(sum(shares.values()) - parts.tools) <= 2, "the split adds up to the category"
+
+
+async def test_a_crash_in_mid_call_is_a_result_and_the_turn_goes_on(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(Tool((("files_die", {}),)), Text("It is gone."))
+    async with desk.session(mcp={"files": program(), "broken": program("broken", "crash")}) as opened:
+        records = await turn(opened.conversation, "Die.")
+        (result,) = of(records, ToolResult)
+        assert result.outcome == "error"
+        assert "exited with status 3" in result.text
+        told = [notice.text for notice in of(records, Notice)]
+        assert any("MCP server files" in text for text in told)
+        last = str(fake_openai.exchanges[-1].body["tools"])
+        assert "files_echo" not in last, "the next request goes without its tools"
+
+
+async def test_a_long_result_is_made_smaller_like_any_other(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(Tool((("files_long", {}),)), Text("Long."))
+    async with desk.session(mcp={"files": program()}) as opened:
+        records = await turn(opened.conversation, "Be long.")
+        assert of(records, ToolNormalised, ToolOffloaded)
+        assert len(fake_openai.exchanges[-1].text()) < 60_000
+
+
+async def test_what_is_measured_without_starting_anything_knows_the_servers(
+    desk: Desk, fake_openai: FakeOpenAI, tmp_path: Path
+) -> None:
+    from tui_app.conversation.inspecting import inspect_session
+
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(Text("Yes."))
+    servers = {"files": program()}
+    async with desk.session(mcp=servers) as opened:
+        await turn(opened.conversation, "Hello?")
+        session, live = opened.conversation.session, opened.conversation.usage.parts.tools
+    inspection = await inspect_session(desk.opening(session=session, mcp=servers))
+    try:
+        assert inspection.usage().parts.tools == live
+        assert [share.name for share in inspection.shares if share.category == "tools"] == [
+            "Plimsoll",
+            "files",
+        ]
+    finally:
+        inspection.close()

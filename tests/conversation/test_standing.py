@@ -1,0 +1,69 @@
+"""Instructions of a project and skills: they go along with every request, once, and outlive compactions."""
+
+from pathlib import Path
+
+from tests.conversation.driving import Desk, done, of, turn
+from tests.conversation.test_standing_files import NOTES, summary, talk
+from tests.servers.behaviours import Text, Tool
+from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.events import ToolResult
+from tui_app.conversation.work import Compact
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+SKILL = "---\nname: reefing\ndescription: How to make the sail smaller.\n---\nFirst ease the halyard.\n"
+
+
+async def test_instructions_are_sent_once_and_read_anew_behind_a_compaction(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    write(desk.cwd / "AGENTS.md", "Answer like a sailor.")
+    desk.server("local", fake_openai.base_url, window=32_000)
+    async with desk.session() as opened:
+        await talk(opened, fake_openai, 5)
+        assert opened.conversation.usage.parts.memory > 0
+        write(desk.cwd / "AGENTS.md", "Answer like a pilot.")
+        await talk(opened, fake_openai, 1)
+        assert fake_openai.exchanges[-1].text().count("like a sailor") == 1, "it stays until a compaction"
+        fake_openai.add(Text(NOTES))
+        await done(opened.conversation, Compact())
+        await talk(opened, fake_openai, 1)
+        sent = fake_openai.exchanges[-1].text()
+        assert sent.count("like a pilot") == 1
+        assert "like a sailor" not in sent
+        assert [file.path for file in opened.extras.overview().files] == ["AGENTS.md"]
+
+
+async def test_they_can_be_switched_off(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    write(desk.cwd / "AGENTS.md", "Answer like a sailor.")
+    desk.server("local", fake_openai.base_url)
+    async with desk.session(project_instructions=False) as opened:
+        await talk(opened, fake_openai, 1)
+        assert "like a sailor" not in fake_openai.exchanges[-1].text()
+        assert opened.conversation.usage.parts.memory == 0
+
+
+async def test_a_skill_is_loaded_on_demand_and_kept_by_a_compaction(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    write(desk.cwd / ".plimsoll/skills/reefing/SKILL.md", SKILL)
+    desk.server("local", fake_openai.base_url, window=32_000)
+    async with desk.session() as opened:
+        fake_openai.add(Tool((("use_skill", {"name": "reefing"}),)), Text("Done."))
+        records = await turn(opened.conversation, "Make it smaller.")
+        assert "How to make the sail smaller" in fake_openai.exchanges[0].text()
+        assert "halyard" not in fake_openai.exchanges[0].text()
+        (result,) = of(records, ToolResult)
+        assert "First ease the halyard." in result.text
+        assert [skill.in_use for skill in opened.extras.overview().skills] == [True]
+        await talk(opened, fake_openai, 5)
+        fake_openai.add(Text(NOTES))
+        await done(opened.conversation, Compact())
+        assert "## Skill in use: reefing\nFirst ease the halyard." in summary(opened)
+        session = opened.conversation.session
+    async with desk.session(session=session) as opened:
+        assert opened.extras.in_use.names() == ["reefing"], "a resumed session knows it too"

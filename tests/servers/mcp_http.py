@@ -1,0 +1,66 @@
+"""The same small MCP server over streamable HTTP, on loopback."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.servers.mcp_stdio import reply
+
+
+@dataclass
+class McpOverHttp:
+    """What the server is reached by, and what it was sent."""
+
+    url: str = ""
+    headers: list[dict[str, str]] = field(default_factory=list)
+    broken: bool = False
+    """Whether it answers everything with an error of its own."""
+
+
+@contextmanager
+def mcp_http() -> Iterator[McpOverHttp]:
+    """A server for the time of the block."""
+    state = McpOverHttp()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            state.headers.append({name.lower(): value for name, value in self.headers.items()})
+            message = json.loads(body)
+            if state.broken:
+                self.answer(500, b"[b]out of order[/b]", "text/plain")
+            elif "id" in message:
+                self.answer(200, json.dumps(reply(message, "plain")).encode(), "application/json")
+            else:
+                self.answer(202, b"", "text/plain")
+
+        def do_GET(self) -> None:
+            self.answer(405, b"", "text/plain")
+
+        do_DELETE = do_GET
+
+        def answer(self, code: int, body: bytes, kind: str) -> None:
+            self.send_response(code)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nobody reads it."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    state.url = f"http://127.0.0.1:{server.server_address[1]}/mcp"
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

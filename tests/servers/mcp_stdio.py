@@ -1,0 +1,99 @@
+"""A small MCP server over pipes, run as a program: ``python mcp_stdio.py MODE``. Standard library only."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ECHO: dict[str, Any] = {
+    "name": "echo",
+    "description": "Says it again.",
+    "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    "annotations": {"readOnlyHint": True},
+}
+
+
+def tool(name: str, description: str = "A tool.") -> dict[str, Any]:
+    return {"name": name, "description": description, "inputSchema": {"type": "object", "properties": {}}}
+
+
+TOOLS = [ECHO, *map(tool, ("die", "hang", "fail", "long", "env", "file"))]
+EVIL = [tool("bad name!", "\x1b[31m[b]red[/b]"), tool("bad_name_"), tool("x" * 80), tool("echo")]
+
+
+def answer(message: dict[str, Any], mode: str) -> dict[str, Any] | None:
+    """The result of a request; None where the method is unknown."""
+    match message["method"]:
+        case "initialize":
+            version = message["params"]["protocolVersion"]
+            info = {"name": "test", "version": "1"}
+            return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+        case "tools/list":
+            return {"tools": EVIL if mode == "evil" else TOOLS}
+        case "tools/call":
+            return call(message["params"]["name"], message["params"].get("arguments") or {})
+        case "ping":
+            return {}
+        case _:
+            return None
+
+
+def call(name: str, args: dict[str, Any]) -> dict[str, Any]:
+    """Run a tool."""
+    match name:
+        case "echo":
+            return said(str(args["text"]))
+        case "die":
+            os._exit(3)
+        case "hang":
+            time.sleep(3600)
+        case "long":
+            return said("line\n" * 100_000)
+        case "env":
+            return said(json.dumps(dict(os.environ)))
+        case "fail":
+            return {**said("It went wrong."), "isError": True}
+    return said(name)
+
+
+def said(text: str) -> dict[str, Any]:
+    """A result of one text."""
+    return {"content": [{"type": "text", "text": text}]}
+
+
+def reply(message: dict[str, Any], mode: str) -> dict[str, Any]:
+    """The whole answer to a request."""
+    result = answer(message, mode)
+    if result is None:
+        return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no such method"}}
+    return {"jsonrpc": "2.0", "id": message["id"], "result": result}
+
+
+def main(mode: str, pids: str = "") -> None:
+    """Serve until the input ends."""
+    if pids:
+        child = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(3600)"])
+        Path(pids).write_text(f"{os.getpid()} {child.pid}")
+    match mode:
+        case "crash":
+            print("No harbour at 127.0.0.1.", file=sys.stderr)
+            sys.exit(7)
+        case "hang":
+            time.sleep(3600)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if mode == "garbage":
+            print("\x1b[2J this is no message", flush=True)
+        if mode == "only-garbage":
+            print("no message at all", flush=True)
+        elif "id" in message:
+            print(json.dumps(reply(message, mode)), flush=True)
+    if mode == "stays":
+        time.sleep(3600)
+
+
+if __name__ == "__main__":
+    main(*(sys.argv[1:] or ["plain"]))

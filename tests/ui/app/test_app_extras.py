@@ -1,0 +1,226 @@
+"""MCP servers, skills, instructions of the project and commands from files, on the screen, and pictures."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.servers import mcp_stdio
+from tests.servers.behaviours import Text
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
+from tui_app.agent.mcp.status import McpStatus, McpTool
+from tui_app.conversation.shares import SkillRow
+from tui_app.settings_mcp import McpServer
+from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.help import HelpScreen
+from tui_app.ui.screens.mcp import NONE, McpScreen
+from tui_app.ui.screens.skills import SkillsScreen
+
+Compare = Callable[..., bool]
+
+
+def program(name: str = "files", mode: str = "plain") -> McpServer:
+    args = ("-S", mcp_stdio.__file__, mode)
+    return McpServer(name=name, command=sys.executable, args=args, timeout=20)
+
+
+def write(desk: Desk, name: str, text: str) -> None:
+    file = desk.cwd / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+async def mcp(deck: Deck) -> None:
+    await deck.send("/mcp")
+    await deck.until(lambda: isinstance(deck.app.screen, McpScreen), "the servers")
+
+
+# MCP
+
+
+async def test_servers_tools_and_errors_are_shown_and_one_is_started_again(desk: Desk) -> None:
+    pytest.importorskip("fastmcp")
+    servers = {"files": program(), "evil": program("evil", "evil"), "broken": program("broken", "crash")}
+    desk.change(mcp=servers)
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await mcp(deck)
+        await deck.says("ready, 7 tools")
+        await deck.until(lambda: "failed" in deck.text and "starting" not in deck.text, "an end")
+        assert "files_echo" in deck.text
+        assert "[b]red[/b]" in deck.text, "text is never markup"
+        assert "\x1b" not in deck.text
+        await deck.press(*"broken")
+        await deck.says("No harbour")
+        assert "exited with status 7" in deck.text
+        await deck.press("f5")
+        await deck.until(lambda: "failed" in deck.text)
+        await deck.press("escape")
+        await deck.send("/mcp reload fils")
+        await deck.says("No MCP server is called fils. There are: files, evil, broken.")
+        await deck.send("/mcp reload files")
+        await deck.says("Starting again: files.")
+        await deck.send("/mcp what")
+        await deck.says("/mcp reload NAME")
+
+
+async def test_without_servers_it_says_how(desk: Desk) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await mcp(deck)
+        await deck.says(NONE.split(".")[0])
+
+
+async def test_tools_are_split_by_server_in_the_context(desk: Desk) -> None:
+    pytest.importorskip("fastmcp")
+    write(desk, "AGENTS.md", "Answer like a sailor.")
+    desk.change(mcp={"files": program()})
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await mcp(deck)
+        await deck.says("ready, 7 tools")
+        await deck.press("escape")
+        await deck.press("f3")
+        await deck.says("Plimsoll")
+        names = [row.strip("│ ").split("  ")[0] for row in deck.rows]
+        at = names.index("tool definitions")
+        assert names[at + 1 : at + 3] == ["Plimsoll", "files"]
+        assert names[names.index("memory") + 1] == "AGENTS.md"
+        await deck.press("escape")
+        await deck.send("/status")
+        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the status")
+        assert "files: ready, 7 tools" in deck.text
+        assert "AGENTS.md" in deck.text
+
+
+# Skills
+
+
+async def test_skills_are_listed_and_can_be_read(desk: Desk) -> None:
+    write(
+        desk, ".plimsoll/skills/reefing/SKILL.md", "---\ndescription: Make [b]less[/b] sail.\n---\nEase it.\n"
+    )
+    write(desk, ".plimsoll/skills/bad/SKILL.md", "nothing in front")
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await deck.send("/skills")
+        await deck.until(lambda: isinstance(deck.app.screen, SkillsScreen), "the skills")
+        assert "Make [b]less[/b] sail." in deck.text
+        assert "no description" in deck.text
+        await deck.press("enter")
+        await deck.says("Ease it.")
+
+
+# Commands
+
+
+async def test_a_command_of_a_file_is_offered_last_and_sends_its_text(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    write(
+        served,
+        ".plimsoll/commands/review.md",
+        "---\ndescription: Look at a file\n---\nReview $1 for $2. All: $ARGUMENTS",
+    )
+    write(served, ".plimsoll/commands/compact.md", "Never sent.")
+    fake_openai.add(Text("It is fine."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.until(lambda: deck.editor.custom, "the commands")
+        assert [command.name for command in deck.editor.custom] == ["review"]
+        await deck.type("/re")
+        offered = [row for row in deck.rows if "/re" in row]
+        built_in = next(at for at, row in enumerate(offered) if "/resume" in row)
+        own = next(at for at, row in enumerate(offered) if "/review" in row)
+        assert built_in < own
+        await deck.press("ctrl+u")
+        await deck.until(lambda: not deck.editor.text, "an empty prompt")
+        await deck.send('/review import.py "dead code"')
+        await deck.answered()
+        sent = fake_openai.exchanges[-1].text()
+        assert 'Review import.py for dead code. All: import.py "dead code"' in sent
+
+
+async def test_an_inexact_name_is_not_sent_and_help_lists_the_exact_one(served: Desk) -> None:
+    write(served, ".plimsoll/commands/overhaul.md", "Overhaul it.")
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.until(lambda: deck.editor.custom, "the commands")
+        await deck.send("/overha")
+        assert deck.editor.text.strip() == "/overhaul"
+        await deck.press("ctrl+u")
+        await deck.send("/help")
+        await deck.until(lambda: isinstance(deck.app.screen, HelpScreen), "help")
+        await deck.press(*"overhaul")
+        await deck.says("its exact name.")
+
+
+# Pictures
+
+SERVERS = (
+    McpStatus(
+        name="github",
+        where="npx -y github-server",
+        state="ready",
+        tools=(
+            McpTool(
+                name="github_search_issues", description="Search issues.", tokens=412, claims_read_only=True
+            ),
+            McpTool(name="github_create_issue", description="Create an issue.", tokens=388),
+        ),
+    ),
+    McpStatus(name="docs", where="https://docs.example.org/mcp", state="starting"),
+    McpStatus(
+        name="harbour",
+        where="harbour-mcp --tide",
+        state="failed",
+        error="It could not be started: it exited with status 7. It said: No harbour at 127.0.0.1.",
+    ),
+    McpStatus(name="old", where="old-server", state="off"),
+)
+SKILLS = (
+    SkillRow("reefing", "How to make the sail smaller before it blows.", "project", "ship/SKILL.md", True),
+    SkillRow("stars", "Find the way by the stars.", "user", "config/skills/stars/SKILL.md"),
+)
+
+everywhere = pytest.mark.parametrize(
+    ("size", "theme"),
+    [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (WIDE, "plimsoll-light"), (USUAL, "plimsoll-light")],
+    ids=["120x40-dark", "80x24-dark", "120x40-light", "80x24-light"],
+)
+
+
+async def _same() -> Sequence[McpStatus]:
+    return SERVERS
+
+
+async def _nothing(_name: str) -> None:
+    """Nobody starts anything."""
+
+
+def picture(desk: Desk, compare: Compare, screen: Any, size: tuple[int, int], theme: str, *keys: str) -> bool:
+    desk.change(theme=theme)
+    app = desk.app()
+
+    async def play(pilot: "Pilot[Any]") -> None:
+        deck = Deck(app, pilot)
+        await deck.ready()
+        await app.push_screen(screen)
+        await deck.press(*keys)
+        await deck.settle()
+
+    return compare(app, terminal_size=size, run_before=play)
+
+
+@everywhere
+def test_mcp_servers(desk: Desk, snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
+    keys = ["down"] * 4
+    assert picture(desk, snap_compare, McpScreen(SERVERS, _same, _nothing), size, theme, *keys)
+
+
+@everywhere
+def test_skills(desk: Desk, snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
+    assert picture(desk, snap_compare, SkillsScreen(SKILLS), size, theme)

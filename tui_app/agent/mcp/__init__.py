@@ -1,0 +1,1 @@
+"""MCP servers: programs and addresses that bring tools along."""

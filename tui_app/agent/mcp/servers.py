@@ -1,0 +1,125 @@
+"""All MCP servers of a session: started together, each failing for itself."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tui_app.agent.mcp.offered import Offered, without_clashes
+from tui_app.agent.mcp.seen import SeenTools
+from tui_app.agent.mcp.server import Server
+from tui_app.agent.mcp.status import McpStatus, McpTool
+from tui_app.settings_mcp import McpServer
+
+WAIT_S = 5.0
+"""Seconds for which a request waits for servers that have not started yet, at most."""
+
+
+def _no_names() -> Collection[str]:
+    return ()
+
+
+def _nobody(_status: McpStatus) -> None:
+    """Nobody is told."""
+
+
+@dataclass(slots=True)
+class McpServers:
+    """Belongs to one event loop."""
+
+    defined: Mapping[str, McpServer]
+    env: Mapping[str, str]
+    cwd: Path
+    seen: SeenTools
+    """Where definitions are kept for whoever counts without starting anything."""
+    taken: Callable[[], Collection[str]] = _no_names
+    """Names of all other tools."""
+    told: Callable[[McpStatus], None] = _nobody
+    """Hears of each server that has become ready, or failed."""
+    weigh: Callable[[Offered], int] = lambda _tool: 0
+    """Tokens of a tool's definition."""
+    _servers: dict[str, Server] = field(default_factory=dict)
+    _started: bool = False
+    _closed: bool = False
+
+    def start(self) -> None:
+        """Begin to start all of them, once."""
+        if self._started or self._closed:
+            return
+        self._started = True
+        for name in self.defined:
+            self._begin(name)
+
+    async def reload(self, names: Sequence[str] = ()) -> None:
+        """Stop servers and start them again, as they are set; without names all of them."""
+        if self._closed:
+            return
+        wanted = [name for name in names or self.defined if name in self.defined]
+        old = [server for name in wanted if (server := self._servers.get(name)) is not None]
+        await asyncio.gather(*(server.stop() for server in old))
+        for name in wanted:
+            self._begin(name)
+
+    async def close(self) -> None:
+        """End all of them, and their programs."""
+        self._closed = True
+        await asyncio.gather(*(server.stop() for server in self._servers.values()))
+
+    async def settle(self, timeout_s: float = WAIT_S) -> None:
+        """Wait for those that are starting, for a while."""
+        waiting = [asyncio.ensure_future(server.settled.wait()) for server in self._servers.values()]
+        if waiting:
+            try:
+                await asyncio.wait(waiting, timeout=timeout_s)
+            finally:
+                for each in waiting:
+                    each.cancel()
+                await asyncio.gather(*waiting, return_exceptions=True)
+
+    def offered(self) -> list[tuple[Server, Offered]]:
+        """Every tool that can be called now, in the order of the settings."""
+        ready = {name: self._servers[name] for name in self.defined if self._is_ready(name)}
+        kept = without_clashes({name: server.offer for name, server in ready.items()}, self.taken)
+        return [(ready[name], tool) for name, each in kept.items() for tool in each.tools]
+
+    def statuses(self) -> tuple[McpStatus, ...]:
+        """How each does, in the order of the settings."""
+        ready = {name: self._servers[name].offer for name in self.defined if self._is_ready(name)}
+        kept = without_clashes(ready, self.taken)
+        found = []
+        for name, settings in self.defined.items():
+            server = self._servers.get(name)
+            status = server.status if server is not None else _before(settings)
+            if name in kept:
+                tools = tuple(self._tool(tool) for tool in kept[name].tools)
+                status = replace(status, tools=tools, left_out=kept[name].left_out)
+            found.append(status)
+        return tuple(found)
+
+    def _begin(self, name: str) -> None:
+        server = self._servers[name] = Server(self.defined[name], self.env, self.cwd, self._changed)
+        server.start()
+
+    def _is_ready(self, name: str) -> bool:
+        return name in self._servers and self._servers[name].ready
+
+    def _changed(self, server: Server) -> None:
+        if self._closed or self._servers.get(server.settings.name) is not server:
+            return
+        if server.status.state == "ready":
+            self.seen.note(server.settings, [tool.definition for tool in server.offer.tools])
+        self.told(server.status)
+
+    def _tool(self, tool: Offered) -> McpTool:
+        definition = tool.definition
+        return McpTool(
+            name=definition.name,
+            description=definition.description or "",
+            tokens=self.weigh(tool),
+            claims_read_only=tool.claims_read_only,
+        )
+
+
+def _before(settings: McpServer) -> McpStatus:
+    state = "starting" if settings.enabled else "off"
+    return McpStatus(name=settings.name, where=settings.where, state=state)  # type: ignore[arg-type]

@@ -1,0 +1,56 @@
+"""How an MCP server does, in plain values: the screen shows it. Imports nothing heavy."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+ServerState = Literal["off", "starting", "ready", "failed"]
+INSTALL = "pip install 'plimsoll-tui[mcp]'"
+"""What brings the client along."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpTool:
+    """One tool of a server, as the model sees it."""
+
+    name: str
+    """With the server's name in front."""
+    description: str = ""
+    tokens: int = 0
+    """What its definition takes of each request."""
+    claims_read_only: bool = False
+    """What the server says of itself; a hint, nothing to rely on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpStatus:
+    """One server."""
+
+    name: str
+    where: str = ""
+    """Program or address."""
+    state: ServerState = "starting"
+    tools: tuple[McpTool, ...] = ()
+    error: str = ""
+    """Why it failed, or what went wrong last."""
+    left_out: tuple[str, ...] = ()
+    """Tools that cannot be used, each with the reason, as sentences."""
+
+    @property
+    def tokens(self) -> int:
+        """What its tools take of each request."""
+        return sum(tool.tokens for tool in self.tools)
+
+    @property
+    def words(self) -> str:
+        """Its state as a person reads it."""
+        match self.state:
+            case "ready":
+                return f"ready, {len(self.tools)} tool{'' if len(self.tools) == 1 else 's'}"
+            case "off":
+                return "switched off"
+            case _:
+                return self.state
+
+    def failed(self, why: str) -> "McpStatus":
+        """The same server without its tools."""
+        return replace(self, state="failed", tools=(), error=why)

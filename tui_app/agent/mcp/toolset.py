@@ -1,0 +1,60 @@
+"""The tools of all MCP servers as the agent is given them."""
+
+from dataclasses import replace
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_core import SchemaValidator, core_schema
+
+from tui_app.agent.mcp.server import CallFailed
+from tui_app.agent.mcp.servers import McpServers
+
+MAX_RETRIES = 8
+"""Times a model may get the arguments of one tool wrong in a row before the turn fails."""
+_ANY_ARGUMENTS = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
+"""The server checks arguments against its own schema."""
+
+
+class McpTools(AbstractToolset[Any]):
+    """Offers what the servers that are ready have. Every call of an MCP tool passes ``call_tool``.
+
+    Whoever lets a person approve calls finds server, tool and the server's own claim in the metadata of the
+    definition: ``mcp_server``, ``mcp_tool``, ``read_only_hint``. The claim is a hint: the server makes it.
+    """
+
+    def __init__(self, servers: McpServers) -> None:
+        self._servers = servers
+
+    @property
+    def id(self) -> str:
+        """See ``AbstractToolset``."""
+        return "mcp"
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """What can be called now; waits a while for servers that are starting, never for one that hangs."""
+        self._servers.start()
+        await self._servers.settle()
+        return {
+            tool.definition.name: ToolsetTool(
+                toolset=self,
+                tool_def=replace(tool.definition, sequential=False),
+                max_retries=MAX_RETRIES,
+                args_validator=_ANY_ARGUMENTS,
+            )
+            for _, tool in self._servers.offered()
+        }
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Call a server; whatever goes wrong is a result that the model reads, never the end of the turn."""
+        for server, offered in self._servers.offered():
+            if offered.definition.name == name:
+                try:
+                    return await server.call(offered.own_name, tool_args)
+                except CallFailed as error:
+                    raise ToolFailed(str(error)) from error
+        gone = (tool.tool_def.metadata or {}).get("mcp_server", "")
+        raise ToolFailed(f"The MCP server {gone} is not running, so {name} cannot be called.")

@@ -1,0 +1,84 @@
+"""Runs an MCP server's program and leaves nobody behind; itself a program, of the standard library only.
+
+``python -I -S warden.py PROGRAM [ARGUMENT …]``. It stands between us and the server because we may be
+killed: its standard input ends then. The server's output goes past it, what the server says on standard
+error goes through it, bounded. It leads the process group that the server and its children are in.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+SAID_BYTES = 64 * 1024
+"""Bytes of standard error that are passed on; what comes after is read and dropped."""
+GRACE_S = 0.5
+"""Seconds the server has after its input has ended, and again after SIGTERM."""
+END_MARK = "plimsoll-mcp-ended:"
+"""Begins the last line on standard error, in front of why the server is gone."""
+_CHUNK = 65_536
+
+
+def _end(code: int, why: str) -> None:
+    """Say why, and end the whole group, this process included."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"\n{END_MARK} {why}\n".encode("utf-8", "replace"))
+    with contextlib.suppress(OSError):
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    os._exit(code)
+
+
+def _pass_on(source: int) -> None:
+    left = SAID_BYTES
+    while data := os.read(source, _CHUNK):
+        with contextlib.suppress(OSError):
+            os.write(2, data[:left])
+        left = max(0, left - len(data))
+
+
+def _watch(child: "subprocess.Popen[bytes]") -> None:
+    status = child.wait()
+    why = f"it exited with status {status}" if status >= 0 else f"it was ended by signal {-status}"
+    _end(1, why)
+
+
+def _feed(target: int) -> None:
+    """Hand our input on until it ends; a server that has closed its own is watched elsewhere."""
+    while data := os.read(0, _CHUNK):
+        try:
+            while data:
+                data = data[os.write(target, data) :]
+        except OSError:
+            continue
+
+
+def main(words: list[str]) -> None:
+    """Run a program until it ends or our input does."""
+    if os.getpgrp() != os.getpid():
+        os.setsid()
+    signal.signal(signal.SIGTERM, lambda *_: _end(0, "it was stopped"))
+    try:
+        child = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    except OSError as error:
+        _end(1, f"it cannot be run: {error.strerror}")
+        return
+    assert child.stdin is not None
+    assert child.stderr is not None
+    threading.Thread(target=_pass_on, args=(child.stderr.fileno(),), daemon=True).start()
+    threading.Thread(target=_watch, args=(child,), daemon=True).start()
+    _feed(child.stdin.fileno())
+    child.stdin.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(GRACE_S)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with contextlib.suppress(OSError):
+        os.killpg(os.getpgrp(), signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(GRACE_S)
+    _end(0, "it was stopped")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,92 @@
+"""What goes along with every request from files of the project and the person: instructions, names of skills.
+
+Read when a session is opened, and again behind each compaction: in between every request begins with the same
+bytes, so that what a provider has cached stays good.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tui_app.agent.project_instructions import InstructionFile, instructions_text, read_instructions
+from tui_app.agent.skills import Skills, find_skills, skill_body, skills_text
+from tui_app.agent.tools.skill import USE_SKILL
+from tui_app.context.additions import Addition
+from tui_app.context.events import CompactionComplete, Record, SessionRewind, ToolCall, ToolResult
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.project_files import Refused
+
+
+@dataclass(slots=True)
+class Standing:
+    """Instructions of the project and skills as the model is told of them."""
+
+    cwd: Path
+    config: Path
+    """The person's own folder of settings."""
+    instructed: bool = True
+    """Whether instructions of the project are read at all."""
+    files: tuple[InstructionFile, ...] = ()
+    skills: Skills = field(default_factory=Skills)
+
+    def read(self) -> None:
+        """Read everything as it is now."""
+        self.files = read_instructions(self.cwd) if self.instructed else ()
+        self.skills = find_skills(self.cwd, self.config)
+
+    def heard(self, record: Record) -> None:
+        """Read anew where the beginning of a request changes anyway: behind a compaction."""
+        if isinstance(record.data, CompactionComplete) and record.data.outcome == "success":
+            self.read()
+
+    def text(self) -> str:
+        """What the model reads, before everything that was said; empty for nothing."""
+        return "\n\n".join(filter(None, (instructions_text(self.files), skills_text(self.skills))))
+
+    @property
+    def skill_folders(self) -> tuple[Path, ...]:
+        """Folders outside of the working folder in which tools may read what belongs to a skill."""
+        inside = self.cwd.resolve()
+        folders = (skill.folder for skill in self.skills.found)
+        return tuple(folder for folder in folders if not folder.resolve().is_relative_to(inside))
+
+
+@dataclass(slots=True)
+class SkillsInUse:
+    """The skills a conversation has loaded, for its compactions: no summary has to hold them."""
+
+    history: SessionHistory
+    standing: Standing
+    _seen: int = 0
+    _asked: dict[str, tuple[int, str]] = field(default_factory=dict)
+    _loaded: list[tuple[int, str]] = field(default_factory=list)
+
+    def names(self) -> list[str]:
+        """Their names, the one loaded last at the end."""
+        self._follow()
+        return list(dict.fromkeys(name for _, name in reversed(self._loaded)))[::-1]
+
+    def __call__(self) -> Sequence[Addition]:
+        """Name and instructions of each, as they are now."""
+        additions = []
+        for name in self.names():
+            skill = self.standing.skills.named(name)
+            if skill is None:
+                continue
+            try:
+                additions.append(Addition(f"Skill in use: {name}", skill_body(skill)))
+            except Refused:
+                continue
+        return additions
+
+    def _follow(self) -> None:
+        """Read what the log has got since; heads only."""
+        for head in self.history.store.heads(self.history.session, self._seen):
+            self._seen = head.seq
+            if head.type == ToolCall.TYPE and head.title.startswith(f"{USE_SKILL} "):
+                self._asked[head.ids[0]] = head.seq, head.title.removeprefix(f"{USE_SKILL} ")
+            elif head.type == ToolResult.TYPE and head.ids and head.ids[0] in self._asked:
+                asked = self._asked.pop(head.ids[0])
+                self._loaded += [asked] if head.state == "success" else []
+            elif head.type == SessionRewind.TYPE:
+                self._loaded = [each for each in self._loaded if each[0] < head.ref]
