@@ -27,7 +27,7 @@ def program(name: str = "files", mode: str = "plain", timeout: float = 20.0) -> 
 async def test_a_turn_calls_a_tool_of_a_server(desk: Desk, fake_openai: FakeOpenAI) -> None:
     desk.server("local", fake_openai.base_url)
     fake_openai.add(Tool((("files_echo", {"text": "ahoy"}),)), Text("It said ahoy."))
-    async with desk.session(approvals=LET, mcp={"files": program()}) as opened:
+    async with desk.session(read_only=False, approvals=LET, mcp={"files": program()}) as opened:
         before = opened.conversation.usage.parts.tools
         records = await turn(opened.conversation, "Say ahoy.")
         (result,) = of(records, ToolResult)
@@ -45,7 +45,7 @@ async def test_a_crash_in_mid_call_is_a_result_and_the_turn_goes_on(
     desk.server("local", fake_openai.base_url)
     fake_openai.add(Tool((("files_die", {}),)), Text("It is gone."))
     async with desk.session(
-        approvals=LET, mcp={"files": program(), "broken": program("broken", "crash")}
+        read_only=False, approvals=LET, mcp={"files": program(), "broken": program("broken", "crash")}
     ) as opened:
         records = await turn(opened.conversation, "Die.")
         (result,) = of(records, ToolResult)
@@ -68,7 +68,7 @@ async def test_a_tool_of_a_server_asks_before_it_runs(desk: Desk, fake_openai: F
 async def test_a_long_result_is_made_smaller_like_any_other(desk: Desk, fake_openai: FakeOpenAI) -> None:
     desk.server("local", fake_openai.base_url)
     fake_openai.add(Tool((("files_long", {}),)), Text("Long."))
-    async with desk.session(approvals=LET, mcp={"files": program()}) as opened:
+    async with desk.session(read_only=False, approvals=LET, mcp={"files": program()}) as opened:
         records = await turn(opened.conversation, "Be long.")
         assert of(records, ToolNormalised, ToolOffloaded)
         assert len(fake_openai.exchanges[-1].text()) < 60_000
@@ -82,7 +82,7 @@ async def test_what_is_measured_without_starting_anything_knows_the_servers(
     desk.server("local", fake_openai.base_url)
     fake_openai.add(Text("Yes."))
     servers = {"files": program()}
-    async with desk.session(approvals=LET, mcp=servers) as opened:
+    async with desk.session(read_only=False, approvals=LET, mcp=servers) as opened:
         await turn(opened.conversation, "Hello?")
         session, live = opened.conversation.session, opened.conversation.usage.parts.tools
     inspection = await inspect_session(desk.opening(session=session, mcp=servers))
