@@ -85,7 +85,7 @@ async def test_what_is_measured_without_starting_anything_knows_the_servers(
     async with desk.session(read_only=False, approvals=LET, mcp=servers) as opened:
         await turn(opened.conversation, "Hello?")
         session, live = opened.conversation.session, opened.conversation.usage.parts.tools
-    inspection = await inspect_session(desk.opening(session=session, mcp=servers))
+    inspection = await inspect_session(desk.opening(session=session, read_only=False, mcp=servers))
     try:
         assert inspection.usage().parts.tools == live
         assert [share.name for share in inspection.shares if share.category == "tools"] == [
