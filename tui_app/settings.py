@@ -127,6 +127,8 @@ class Settings:
     """``days``, ``max_sessions`` and ``max_bytes`` that are kept; what is not given, or 0, is no limit."""
     session_files_mb: int = 512
     """Megabytes of files that a session keeps of what its log holds too; 0 is no limit."""
+    answer_timeout_s: float = 600.0
+    """Seconds a model's server may be silent, before or in an answer, until the request is given up."""
     telemetry: Mapping[str, str] = field(default_factory=dict)
     """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
 

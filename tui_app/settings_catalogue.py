@@ -74,6 +74,7 @@ ABOUT: Mapping[str, About] = {
         "What plimsoll sessions prune keeps. Nothing goes by itself.", Effect.NOW, allowed=_TABLE
     ),
     "session_files_mb": About("Megabytes of files a session keeps of what its log holds too; 0 is no limit."),
+    "answer_timeout_s": About("Seconds a model may be silent, before or in an answer, until it is given up."),
     "telemetry": About("Where spans of compactions are sent.", allowed=_TABLE),
 }
 """What each setting is for, in the order of the rules."""

@@ -100,7 +100,9 @@ def build_runner(
     capabilities = governed.capabilities(
         recorder, carried, steps, FilesOnDisk(place.workspace), provider=settings.provider_compaction
     )
-    manner = Manner(thinking=settings.thinking, max_steps=settings.max_steps)
+    manner = Manner(
+        thinking=settings.thinking, max_steps=settings.max_steps, silence_s=settings.answer_timeout_s
+    )
     if own is not None:
         recall = recall_toolset(SessionSearch(history.store, history.session))
         added = _added(own, recall, capabilities)
