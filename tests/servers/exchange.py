@@ -100,7 +100,8 @@ class Exchange:
         await self._send(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
 
     async def _head(self, status: int, headers: Mapping[str, str]) -> None:
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "connection: close"]
+        known = status in HTTPStatus.__members__.values()
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase if known else 'Other'}", "connection: close"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         await self._send(("\r\n".join(lines) + "\r\n\r\n").encode())
         self.started.set()

@@ -41,6 +41,7 @@ _TOOL = re.compile(r"[Tt]ool '([^']+)' exceeded")
 _LIMIT = re.compile(
     r"(request|tool_calls|input_tokens|output_tokens|total_tokens|cost)_limit of ([\d.,]+\d|\d)"
 )
+_SAID_NOTHING = re.compile(r"\bempty\b|return text or call", re.I)
 _BAD_KEY = re.compile(r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|incorrect) api[ _-]key", re.I)
 
 
@@ -183,7 +184,7 @@ def _bad_answer(error: BaseException, model: str) -> Error:
             hint=f"Send again, say what the tool should do, or {say.OTHER_MODEL}.",
             retryable=True,
         )
-    empty = "empty" in str(error).lower()
+    empty = _SAID_NOTHING.search(full_text(error)) is not None
     return Error(
         kind="provider",
         message=f"{model} gave " + ("an empty answer." if empty else "an answer that cannot be used."),
