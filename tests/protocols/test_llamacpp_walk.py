@@ -25,7 +25,7 @@ SCRIPT: Script = {
     "": ["A small answer."],
 }
 N_CTX = 32_768
-SIZES = Sizes(file=120, prompt=100)
+SIZES = Sizes(file=120, prompt=260)
 
 pytestmark = pytest.mark.llamacpp
 

@@ -13,6 +13,7 @@ from tui_app.context.events import (
     ApprovalDecided,
     ApprovalRequested,
     CompactionComplete,
+    CompactionStart,
     Error,
     Record,
     ToolResult,
@@ -54,13 +55,14 @@ async def walk(desk: Desk, opened: OpenSession, proxy: Proxy, sizes: Sizes, *, a
     assert (desk.cwd / "tide.txt").read_text().startswith(f"{NEW}.\n")
     assert str(sizes.file + 1) in results(run)[0].text
     full = await allowed(opened, FULL + LINE * sizes.prompt)
-    assert [one.trigger for one in compactions(full)][:1] == ["overflow"]
+    more = [await allowed(opened, GO_ON + LINE * (sizes.prompt // 4)) for _ in range(3)]
+    assert "overflow" in [one.trigger for one in started(logged(opened))]
     before = len(compactions(logged(opened)))
     await done(opened.conversation, Compact())
     on = await allowed(opened, GO_ON)
     assert len(compactions(logged(opened))) == before + 1, "one by hand"
     assert_valid(opened.conversation)
-    for records in (read, edit, run, full, on):
+    for records in (read, edit, run, full, *more, on):
         assert [one.message for one in of(records, Error) if isinstance(one, Error)] == []
         assert [one.outcome for one in of(records, TurnEnd) if isinstance(one, TurnEnd)] == ["done"]
     looked_at([sent.body for sent in proxy.sent], alternating=alternating)
@@ -97,6 +99,10 @@ def outcomes(records: list[Record]) -> list[str]:
 
 def decision(records: list[Record]) -> list[str]:
     return [one.decision for one in of(records, ApprovalDecided) if isinstance(one, ApprovalDecided)]
+
+
+def started(records: list[Record]) -> list[CompactionStart]:
+    return [one for one in of(records, CompactionStart) if isinstance(one, CompactionStart)]
 
 
 def compactions(records: list[Record]) -> list[CompactionComplete]:

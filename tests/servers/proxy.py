@@ -6,6 +6,7 @@ breaks in front of servers that never fail.
 
 import asyncio
 import json
+import re
 import threading
 from collections import deque
 from dataclasses import dataclass
@@ -38,8 +39,15 @@ class Broken:
 class Proxy:
     """The proxy; it runs in a thread with a loop of its own."""
 
-    def __init__(self, upstream: str) -> None:
-        """Prepare a proxy in front of the server at this address; entering it starts it."""
+    def __init__(self, upstream: str, renamed: tuple[bytes, bytes] = (b"", b"")) -> None:
+        """Prepare a proxy in front of the server at this address; entering it starts it.
+
+        Args:
+            upstream: The server's root address.
+            renamed: The beginning of a path as clients write it, and as the server wants it.
+        """
+        self._renamed = renamed
+        self._handlers: set[asyncio.Task[Any] | None] = set()
         parts = urlsplit(upstream)
         self._host, self._port = str(parts.hostname), int(parts.port or 80)
         self.sent: list[Sent] = []
@@ -77,13 +85,15 @@ class Proxy:
         await asyncio.gather(*handlers, return_exceptions=True)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._handlers.add(asyncio.current_task())  # asyncio itself keeps no strong reference
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             lines = [line for line in head.split(b"\r\n") if not line.lower().startswith((b"connection:", b"host:"))]
             length = next((line for line in lines if line.lower().startswith(b"content-length:")), b":0")
             body = await reader.readexactly(int(length.partition(b":")[2]))
             own = f"Host: {self._host}:{self._port}\r\nConnection: close".encode()
-            request = b"\r\n".join([lines[0], own, *lines[1:]]) + body
+            first = lines[0].replace(*self._renamed) if self._renamed[0] else lines[0]
+            request = b"\r\n".join([first, own, *lines[1:]]) + body
             fault = None
             if body:
                 self.sent.append(Sent(lines[0].split(b" ")[1].decode(), json.loads(body)))
@@ -91,6 +101,8 @@ class Proxy:
             await self._relay(request, writer, fault)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # One of the two has gone; the other one notices.
+        except asyncio.CancelledError:
+            pass  # The proxy stops; asyncio would report the cancelled task.
         finally:
             writer.close()
 
@@ -101,6 +113,8 @@ class Proxy:
             await upstream.drain()
             passed = 0
             while piece := await answer.read(4096):
+                if not passed:  # a connection carries one request here, whatever the server would like
+                    piece = re.sub(rb"(?i)\r\nconnection: keep-alive", b"\r\nConnection: close", piece, count=1)
                 if fault is not None and not fault.corrupt and passed + len(piece) > fault.after:
                     writer.write(piece[: fault.after - passed])
                     await writer.drain()

@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import replace
+from json import JSONDecodeError
 
 from pydantic_ai.exceptions import (
     ContentFilterError,
@@ -193,6 +194,16 @@ def _bad_answer(error: BaseException, model: str) -> Error:
     )
 
 
+def _garbled(_error: BaseException, model: str) -> Error:
+    """What came is none of the protocol's: a proxy's own page, or a stream that was damaged on its way."""
+    return Error(
+        kind="network",
+        message=f"The answer of {model} arrived damaged and cannot be read.",
+        hint=f"Send again; if it stays so, check the base URL and any proxy, or {say.OTHER_MODEL}.",
+        retryable=True,
+    )
+
+
 def _no_model(error: BaseException, _model: str) -> Error:
     """The sentence was made for a person already."""
     return Error(kind="auth" if isinstance(error, ModelNotReady) else "input", message=say.plain(str(error)))
@@ -214,6 +225,7 @@ _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Word
     (UnknownModel, _no_model),
     (UserError, _misconfigured),
     (ImportError, _not_installed),
+    (JSONDecodeError, _garbled),
     ((ConnectionError, socket.gaierror, ssl.SSLError), say.unreachable),
     (TimeoutError, say.timed_out),
 )
