@@ -1,4 +1,4 @@
-"""Whatever a server does to an answer: no crash, no lost prompt, a valid history, and words a person understands."""
+"""Whatever a server does to an answer: no crash, no lost prompt, a valid history, words one understands."""
 
 import asyncio
 import json
@@ -17,7 +17,6 @@ from tests.servers.behaviours import (
     HangMidStream,
     ReasoningOnly,
     Text,
-    error,
 )
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.faults import Calls, CutAtOnce, CutCall, Drip, EndsInCall, Garbage, call, counted, read
@@ -149,7 +148,9 @@ async def test_a_fault_that_passes_is_got_over(desk: Desk, server: FakeOpenAI, n
         await assert_goes_on(opened, server)
 
 
-@pytest.mark.parametrize("hang", [HangBeforeHeaders(), HangMidStream()], ids=["before headers", "in mid stream"])
+@pytest.mark.parametrize(
+    "hang", [HangBeforeHeaders(), HangMidStream()], ids=["before headers", "in mid stream"]
+)
 async def test_a_socket_that_hangs_is_given_up_and_asked_again(
     desk: Desk, server: FakeOpenAI, hang: Behaviour
 ) -> None:
@@ -165,8 +166,12 @@ async def test_a_socket_that_hangs_is_given_up_and_asked_again(
         await assert_goes_on(opened, server)
 
 
-@pytest.mark.parametrize("hang", [HangBeforeHeaders(), HangMidStream()], ids=["before headers", "in mid stream"])
-async def test_a_socket_that_hangs_can_be_left_at_once(desk: Desk, server: FakeOpenAI, hang: Behaviour) -> None:
+@pytest.mark.parametrize(
+    "hang", [HangBeforeHeaders(), HangMidStream()], ids=["before headers", "in mid stream"]
+)
+async def test_a_socket_that_hangs_can_be_left_at_once(
+    desk: Desk, server: FakeOpenAI, hang: Behaviour
+) -> None:
     server.add(hang)
     async with desk.session() as opened:
         sending = asyncio.create_task(turn(opened.conversation, PROMPT))

@@ -1,12 +1,13 @@
 """One walk through a day's work, the same whatever protocol the model's server speaks.
 
-Read a file, edit it (asked about), run a command (asked about), compact by hand, send more than the server takes, go on.
+Read a file, edit it (asked about), run a command (asked about), compact by hand, send more than the
+server takes, go on.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.conversation.driving import Desk, assert_valid, done, of, turn
+from tests.conversation.driving import Desk, assert_valid, done, of
 from tests.servers.proxy import Proxy
 from tests.servers.wire import problems
 from tui_app.context.events import (
@@ -25,7 +26,9 @@ from tui_app.conversation.work import Compact
 
 ASKS = "At most about"
 """Stands in every request for a summary."""
-NOTES = "Title: Tide table\n## Intent\nKeep the tide table right.\n## Done so far\ntide.txt was read and edited."
+NOTES = (
+    "Title: Tide table\n## Intent\nKeep the tide table right.\n## Done so far\ntide.txt was read and edited."
+)
 LINE = "High water stands at noon, low water at six, and the ferry leaves between the two.\n"
 OLD, NEW = "Monday: low at six", "Monday: low at seven"
 COMMAND = "wc -l tide.txt"

@@ -1,7 +1,7 @@
-"""A proxy on loopback in front of any model server: keeps the requests as they were on the wire, and cuts answers.
+"""A proxy on loopback in front of any model server: keeps requests as they were on the wire, and cuts answers.
 
-It speaks no protocol: it passes bytes on. That makes it the journal of servers that keep none, and the cable that
-breaks in front of servers that never fail.
+It speaks no protocol: it passes bytes on. That makes it the journal of servers that keep none, and the cable
+that breaks in front of servers that never fail.
 """
 
 import asyncio
@@ -88,7 +88,11 @@ class Proxy:
         self._handlers.add(asyncio.current_task())  # asyncio itself keeps no strong reference
         try:
             head = await reader.readuntil(b"\r\n\r\n")
-            lines = [line for line in head.split(b"\r\n") if not line.lower().startswith((b"connection:", b"host:"))]
+            lines = [
+                line
+                for line in head.split(b"\r\n")
+                if not line.lower().startswith((b"connection:", b"host:"))
+            ]
             length = next((line for line in lines if line.lower().startswith(b"content-length:")), b":0")
             body = await reader.readexactly(int(length.partition(b":")[2]))
             own = f"Host: {self._host}:{self._port}\r\nConnection: close".encode()
@@ -114,7 +118,9 @@ class Proxy:
             passed = 0
             while piece := await answer.read(4096):
                 if not passed:  # a connection carries one request here, whatever the server would like
-                    piece = re.sub(rb"(?i)\r\nconnection: keep-alive", b"\r\nConnection: close", piece, count=1)
+                    piece = re.sub(
+                        rb"(?i)\r\nconnection: keep-alive", b"\r\nConnection: close", piece, count=1
+                    )
                 if fault is not None and not fault.corrupt and passed + len(piece) > fault.after:
                     writer.write(piece[: fault.after - passed])
                     await writer.drain()

@@ -1,11 +1,12 @@
 """What a request holds, whichever protocol it speaks, and whether a provider would take it.
 
-Each protocol has its own way to say who speaks and which result answers which call. ``turns`` reads them all as one
-list, and ``problems`` says what is wrong with that.
+Each protocol has its own way to say who speaks and which result answers which call. ``turns`` reads them all as
+one list, and ``problems`` says what is wrong with that.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 Json = Mapping[str, Any]
@@ -43,7 +44,7 @@ def problems(body: Json, *, alternating: bool = False) -> list[str]:
         found.append("it does not begin with the person")
     if said and said[-1].role != "user":
         found.append("it does not end with the person or a result")
-    if alternating and any(one.role == two.role for one, two in zip(said, said[1:], strict=False)):
+    if alternating and any(one.role == two.role for one, two in pairwise(said)):
         found.append("two messages of one speaker in a row")
     if any(not (turn.text.strip() or turn.calls or turn.answers) for turn in said):
         found.append("an empty message")
@@ -100,7 +101,9 @@ def _responses(items: Sequence[Json]) -> Iterator[Turn]:
             yield Turn("user", answers=(str(item["call_id"]),))
         elif item.get("role") in ("user", "assistant"):
             content = item["content"]
-            text = content if isinstance(content, str) else "\n".join(str(each.get("text")) for each in content)
+            text = (
+                content if isinstance(content, str) else "\n".join(str(each.get("text")) for each in content)
+            )
             yield Turn("user" if item["role"] == "user" else "model", text)
 
 

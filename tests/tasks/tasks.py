@@ -1,4 +1,4 @@
-"""Ten small jobs in a repository: what the model does, step by step, and how the folder looks when it is done."""
+"""Ten small jobs in a repository: what the model does, step by step, and how the folder looks then."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,9 @@ from pathlib import Path
 
 from tests.servers.behaviours import Tool, tool
 
-FILLER = "".join(f"# Line {number} says that the ferry leaves the harbour on time.\n" for number in range(110))
+FILLER = "".join(
+    f"# Line {number} says that the ferry leaves the harbour on time.\n" for number in range(110)
+)
 """What makes files so long that reading a few of them fills the window."""
 SOURCES = tuple(f"source{number}.txt" for number in range(14))
 """Files that are read on the way, for their length."""
@@ -104,7 +106,7 @@ TASKS = {
     "several files": Task(
         "Make a package with a version.",
         (
-            write("pkg/__init__.py", 'from pkg.version import VERSION\n'),
+            write("pkg/__init__.py", "from pkg.version import VERSION\n"),
             write("pkg/version.py", 'VERSION = "1.0"\n'),
             edit("README.md", "No package yet.", "The package is pkg."),
         ),

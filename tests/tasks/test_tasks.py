@@ -42,7 +42,9 @@ def finished(folder: Path, server: FakeOpenAI, prompt: str) -> tuple[int, list[d
         "PLIMSOLL_ENDPOINTS": f'{{local = {{base_url = "{server.base_url}"}}}}',
         "PLIMSOLL_MODEL": "local:scripted",
     }
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=100, check=False
+    )
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 

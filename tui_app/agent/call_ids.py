@@ -13,12 +13,13 @@ def with_unique_calls(response: ModelResponse) -> ModelResponse:
     taken, parts = set(ids), list[ModelResponsePart]()
     seen = set[str]()
     for part in response.parts:
-        if isinstance(part, ToolCallPart) and part.tool_call_id in seen:
-            part = replace(part, tool_call_id=_free(part.tool_call_id, taken))
-        if isinstance(part, ToolCallPart):
-            seen.add(part.tool_call_id)
-            taken.add(part.tool_call_id)
-        parts.append(part)
+        own = part
+        if isinstance(own, ToolCallPart):
+            if own.tool_call_id in seen:
+                own = replace(own, tool_call_id=_free(own.tool_call_id, taken))
+            seen.add(own.tool_call_id)
+            taken.add(own.tool_call_id)
+        parts.append(own)
     return replace(response, parts=parts)
 
 

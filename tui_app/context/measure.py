@@ -13,7 +13,7 @@ such as the part of a request that was not cached, or a made up number."""
 _LARGEST_SHARE = 50
 """Times our count above which a report is made up: no tokenizer comes near."""
 _COUNTED_MIN = 500
-"""Tokens below which a request is too small to tell: what a server puts around it may be many times as long."""
+"""Tokens as which smaller requests are taken: what a server puts around them may be many times as long."""
 
 
 def is_silent_truncation(counted: int, reported: int) -> bool:
@@ -134,7 +134,7 @@ class Tally:
             model: The model the next request goes to.
             plain: The count without any factor.
             counted: The same with the model's factor.
-            limit: The model's window in tokens; what it wrote without showing it may count for much in a large one.
+            limit: The model's window in tokens; in a large one hidden thoughts may count for much.
         """
         if self._reported <= 0 or self._reported_model != model:
             return False
