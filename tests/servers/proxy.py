@@ -1,4 +1,4 @@
-"""A proxy on loopback in front of any model server: keeps requests as they were on the wire, and cuts answers.
+"""A proxy on loopback in front of any model server: keeps requests as they were sent, and cuts answers.
 
 It speaks no protocol: it passes bytes on. That makes it the journal of servers that keep none, and the cable
 that breaks in front of servers that never fail.

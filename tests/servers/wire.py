@@ -1,7 +1,7 @@
 """What a request holds, whichever protocol it speaks, and whether a provider would take it.
 
-Each protocol has its own way to say who speaks and which result answers which call. ``turns`` reads them all as
-one list, and ``problems`` says what is wrong with that.
+Each protocol has its own way to say who speaks and which result answers which call. ``turns`` reads them all
+as one list, and ``problems`` says what is wrong with that.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
