@@ -140,6 +140,8 @@ class Settings:
     """Megabytes of files that a session keeps of what its log holds too; 0 is no limit."""
     explore: Mapping[str, object] = field(default_factory=dict)
     """What sub-agents may do; see ``settings_explore``."""
+    answer_timeout_s: float = 600.0
+    """Seconds a model's server may be silent, before or in an answer, until the request is given up."""
     telemetry: Mapping[str, str] = field(default_factory=dict)
     """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
 

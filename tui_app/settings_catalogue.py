@@ -78,6 +78,7 @@ ABOUT: Mapping[str, About] = {
     ),
     "session_files_mb": About("Megabytes of files a session keeps of what its log holds too; 0 is no limit."),
     "explore": About("Sub-agents that look around for the model in a context of their own.", allowed=_TABLE),
+    "answer_timeout_s": About("Seconds a model may be silent, before or in an answer, until it is given up."),
     "telemetry": About("Where spans of compactions are sent.", allowed=_TABLE),
 }
 """What each setting is for, in the order of the rules."""

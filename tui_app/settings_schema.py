@@ -99,6 +99,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "session_files_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
     "explore": EXPLORE,
+    "answer_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
     "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
 }
 OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {

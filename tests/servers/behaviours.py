@@ -39,6 +39,10 @@ class Stage(Protocol):
         """Drop the connection without ending the answer."""
         ...
 
+    async def raw(self, data: str) -> None:
+        """Send an event whose data is whatever is given."""
+        ...
+
 
 class Behaviour(Protocol):
     """One way to answer a request."""

@@ -78,6 +78,10 @@ class Exchange:
         self._writer.transport.abort()
         self.finished.set()
 
+    async def raw(self, data: str) -> None:
+        """See ``behaviours.Stage``."""
+        await self._sent(data.encode())
+
     async def answer(self, status: int, body: object, headers: Mapping[str, str]) -> None:
         """Send a whole response at once."""
         raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
@@ -86,14 +90,18 @@ class Exchange:
         await self._send(raw)
 
     async def _event(self, data: Json) -> None:
+        await self._sent(json.dumps(data).encode())
+
+    async def _sent(self, data: bytes) -> None:
         """Send one server-sent event as one chunk, so that a cut is seen as a broken body."""
         if not self.started.is_set():
             await self._head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
-        raw = b"data: " + json.dumps(data).encode() + b"\n\n"
+        raw = b"data: " + data + b"\n\n"
         await self._send(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
 
     async def _head(self, status: int, headers: Mapping[str, str]) -> None:
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "connection: close"]
+        known = status in HTTPStatus.__members__.values()
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase if known else 'Other'}", "connection: close"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         await self._send(("\r\n".join(lines) + "\r\n\r\n").encode())
         self.started.set()

@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import replace
+from json import JSONDecodeError
 
 from pydantic_ai.exceptions import (
     ContentFilterError,
@@ -41,6 +42,7 @@ _TOOL = re.compile(r"[Tt]ool '([^']+)' exceeded")
 _LIMIT = re.compile(
     r"(request|tool_calls|input_tokens|output_tokens|total_tokens|cost)_limit of ([\d.,]+\d|\d)"
 )
+_SAID_NOTHING = re.compile(r"\bempty\b|return text or call", re.I)
 _BAD_KEY = re.compile(r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|incorrect) api[ _-]key", re.I)
 
 
@@ -183,11 +185,21 @@ def _bad_answer(error: BaseException, model: str) -> Error:
             hint=f"Send again, say what the tool should do, or {say.OTHER_MODEL}.",
             retryable=True,
         )
-    empty = "empty" in str(error).lower()
+    empty = _SAID_NOTHING.search(full_text(error)) is not None
     return Error(
         kind="provider",
         message=f"{model} gave " + ("an empty answer." if empty else "an answer that cannot be used."),
         hint=f"Send again, or {say.OTHER_MODEL}.",
+        retryable=True,
+    )
+
+
+def _garbled(_error: BaseException, model: str) -> Error:
+    """What came is none of the protocol's: a proxy's own page, or a stream that was damaged on its way."""
+    return Error(
+        kind="network",
+        message=f"The answer of {model} arrived damaged and cannot be read.",
+        hint=f"Send again; if it stays so, check the base URL and any proxy, or {say.OTHER_MODEL}.",
         retryable=True,
     )
 
@@ -213,6 +225,7 @@ _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Word
     (UnknownModel, _no_model),
     (UserError, _misconfigured),
     (ImportError, _not_installed),
+    (JSONDecodeError, _garbled),
     ((ConnectionError, socket.gaierror, ssl.SSLError), say.unreachable),
     (TimeoutError, say.timed_out),
 )

@@ -28,6 +28,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, ModelRequestContext
 
+from tui_app.agent.call_ids import with_unique_calls
 from tui_app.context.events import AssistantDelta, AssistantMessage, Payload, Record, ToolCall, ToolResult
 from tui_app.context.prices import answer_cost
 from tui_app.context.tokens import TokenCounter
@@ -77,7 +78,8 @@ class Recorder(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Write the whole answer down."""
+        """Write the whole answer down, with an id of its own for each call."""
+        response = with_unique_calls(response)
         self.answer(response)
         return response
 

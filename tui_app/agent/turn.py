@@ -46,6 +46,8 @@ class Manner:
     """How much the model thinks; ``default`` leaves it to the model."""
     max_steps: int = 200
     """Model requests of one turn at most."""
+    silence_s: float = 600.0
+    """Seconds without a byte of an answer after which its request is given up."""
 
 
 @dataclass(slots=True)
@@ -96,7 +98,7 @@ class TurnRunner:
                 conversation_id=self.conversation_id or None,
                 cancellation_token=token,
                 usage_limits=UsageLimits(request_limit=self.manner.max_steps),
-                model_settings=_thinking(self.manner.thinking),
+                model_settings=self._settings(model),
                 deps=self.added.deps,
                 instructions=self.added.instructions or None,
                 toolsets=self.added.toolsets or None,
@@ -116,6 +118,13 @@ class TurnRunner:
         finally:
             self._token = None
         return TurnResult()
+
+    def _settings(self, model: Model) -> ModelSettings:
+        """What each request of the turn asks of the model and of its client."""
+        settings = _thinking(self.manner.thinking)
+        if model.provider is not None and "timeout" not in model.unsupported_settings:
+            settings["timeout"] = self.manner.silence_s
+        return settings
 
     def _keep_partial(self, history: Sequence[ModelMessage], messages: Sequence[ModelMessage]) -> None:
         """Write down the answer that was cut off; its unfinished tool calls never ran and are left out."""
@@ -139,9 +148,9 @@ class TurnRunner:
             )
 
 
-def _thinking(level: str) -> ModelSettings | None:
+def _thinking(level: str) -> ModelSettings:
     if level == "default":
-        return None
+        return ModelSettings()
     return ModelSettings(thinking=False if level == "off" else cast("ThinkingLevel", level))
 
 

@@ -10,6 +10,10 @@ _TRUNCATION_SHARE = 0.6
 SMALLEST_SHARE = 0.2
 """Share of our count, without any factor, below which no tokenizer comes: less is a report of something else,
 such as the part of a request that was not cached, or a made up number."""
+_LARGEST_SHARE = 50
+"""Times our count above which a report is made up: no tokenizer comes near."""
+_COUNTED_MIN = 500
+"""Tokens as which smaller requests are taken: what a server puts around them may be many times as long."""
 
 
 def is_silent_truncation(counted: int, reported: int) -> bool:
@@ -23,6 +27,16 @@ def is_silent_truncation(counted: int, reported: int) -> bool:
         reported: Input tokens by the provider's usage, cached ones included; 0 when it reported none.
     """
     return counted >= _TRUNCATION_MIN and 0 < reported < counted * _TRUNCATION_SHARE
+
+
+def believable(counted: int, reported: int) -> int:
+    """The input tokens a provider reported, or 0 where they cannot be true of what was sent.
+
+    Args:
+        counted: Tokens of the request as counted without any factor.
+        reported: Input tokens by the provider's usage.
+    """
+    return reported if 0 <= reported <= max(counted, _COUNTED_MIN) * _LARGEST_SHARE else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +112,7 @@ class Tally:
         parts = (self.parts + fixed).scaled(factor)
         after = round(self._after * factor)
         before = (self.parts + fixed).total - self._after
-        if not self._trusted(model, before, parts.total - after):
+        if not self._trusted(model, before, parts.total - after, window.limit):
             return ContextUsage(
                 parts=parts, window=window, messages=self.messages, is_initial=self.messages == 0
             )
@@ -113,16 +127,19 @@ class Tally:
             unmeasured=max(0, total - parts.total),
         )
 
-    def _trusted(self, model: str, plain: int, counted: int) -> bool:
+    def _trusted(self, model: str, plain: int, counted: int, limit: int) -> bool:
         """Whether the last report describes this view, whose count up to that answer is given.
 
         Args:
             model: The model the next request goes to.
             plain: The count without any factor.
             counted: The same with the model's factor.
+            limit: The model's window in tokens; in a large one hidden thoughts may count for much.
         """
         if self._reported <= 0 or self._reported_model != model:
             return False
         if plain >= _TRUNCATION_MIN and self._reported < plain * SMALLEST_SHARE:
+            return False
+        if self._reported > limit and self._reported > max(plain, _COUNTED_MIN) * _LARGEST_SHARE:
             return False
         return not is_silent_truncation(counted, self._reported)

@@ -14,7 +14,7 @@ from tui_app.context.history import History
 from tui_app.context.items import is_summary, to_messages
 from tui_app.context.job import State
 from tui_app.context.limits import ContextTooLarge, Limits
-from tui_app.context.measure import is_silent_truncation
+from tui_app.context.measure import believable, is_silent_truncation
 from tui_app.context.outgoing import build, usage_as_sent
 from tui_app.context.overflow import ContextOverflow, overflow_of_answer
 from tui_app.context.policy import Policy
@@ -106,7 +106,7 @@ class Pipeline:
             self._fix(request)
             return
         self._cache_read = response.usage.cache_read_tokens or None
-        reported = response.usage.input_tokens
+        reported = believable(self._counted, response.usage.input_tokens)
         if is_silent_truncation(round(self._counted * self.limits.factor(request.model)), reported):
             if not self._warned:
                 self.history.report(Notice(text=SILENT_TRUNCATION))

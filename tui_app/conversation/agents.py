@@ -114,7 +114,9 @@ def build_runner(
     """
     history, settings = governed.writers.history, opening.settings
     recorder, steps = Recorder(history), StepWatch()
-    manner = Manner(thinking=settings.thinking, max_steps=settings.max_steps)
+    manner = Manner(
+        thinking=settings.thinking, max_steps=settings.max_steps, silence_s=settings.answer_timeout_s
+    )
     files = FilesOnDisk(Workspace(opening.cwd))
     watched = recorder, extras.carried, steps
     provider = settings.provider_compaction

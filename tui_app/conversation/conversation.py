@@ -257,7 +257,8 @@ class Conversation:
             case Switch():
                 await self._models.switch(work)
             case Rewind() | RestoreFiles():
-                await self._going_back.do(work)
+                if (prompt := await self._going_back.do(work)) is not None:
+                    await self._turn(prompt)
             case _:
                 await self._changes.make(work)
 

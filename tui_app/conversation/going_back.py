@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 
+from tui_app.context.events import Notice
+from tui_app.conversation.again import last_prompt, prompt_at
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.file_keeping import FileKeeper
-from tui_app.conversation.work import RestoreFiles, Rewind
+from tui_app.conversation.work import Prompt, RestoreFiles, Rewind
+
+NOTHING = "Nothing to try again: there is no earlier prompt."
 
 
 @dataclass(slots=True)
@@ -14,11 +18,31 @@ class GoingBack:
     compactions: Compactions
     files: FileKeeper
 
-    async def do(self, work: Rewind | RestoreFiles) -> None:
-        """Do what was asked for; what cannot be done is said."""
+    async def do(self, work: Rewind | RestoreFiles) -> Prompt | None:
+        """Do what was asked for; what cannot be done is said.
+
+        Returns:
+            What is to be sent now: the prompt that is tried again.
+        """
         match work:
+            case Rewind(again=True):
+                return await self._again(work)
             case Rewind(to, files):
                 if self.compactions.rewind(to) and files != "keep":
                     await self.files.restore(to, overwrite=files == "overwrite")
             case RestoreFiles(seq):
                 await self.files.undo(seq)
+        return None
+
+    async def _again(self, work: Rewind) -> Prompt | None:
+        """Take back what came of the last prompt; one that nobody answered has left the context by itself."""
+        history = self.compactions.history
+        seq = last_prompt(history)
+        prompt = prompt_at(history, seq)
+        if prompt is None:
+            history.append(Notice(text=NOTHING))
+        elif history.view.can_rewind(seq):
+            history.rewind(seq, again=True)
+            if work.files != "keep":
+                await self.files.restore(seq, overwrite=work.files == "overwrite")
+        return prompt

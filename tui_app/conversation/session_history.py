@@ -204,9 +204,9 @@ class SessionHistory:
         after = self.after(Head(seq=LATER, type=RewriteUndone.TYPE, ref=rewrite))
         return self.append(RewriteUndone(rewrite=rewrite, tokens_before=before, tokens_after=after))
 
-    def rewind(self, to: int) -> Record:
+    def rewind(self, to: int, *, again: bool = False) -> Record:
         """Let the view end before a message again, with the compactions since then undone; one event."""
-        record = self.append(SessionRewind(to=to))
+        record = self.append(SessionRewind(to=to, again=again))
         self.sync_files()
         return record
 

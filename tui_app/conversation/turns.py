@@ -5,7 +5,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from pydantic_ai.messages import ModelRequest, UserContent, UserPromptPart
+from pydantic_ai.messages import (
+    BaseToolCallPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    UserContent,
+    UserPromptPart,
+)
 from pydantic_ai.models import Model
 
 from tui_app.agent.errors import describe_error
@@ -96,7 +104,7 @@ class Turns:
             The text to give back to the editor: the prompt when it got no answer at all, else nothing.
         """
         self.history.append(describe_error(error, model=self.history.model))
-        if any(item.key > prompt and item.model for item in self.history.items()):
+        if any(item.key > prompt and _says_something(item.message) for item in self.history.items()):
             return ""
         self.history.append(SessionRewind(to=prompt, failed=True))
         return text
@@ -109,6 +117,14 @@ class Turns:
         if needed <= most(usage.window):
             return None
         return too_large(usage.window, needed)
+
+
+def _says_something(message: ModelMessage) -> bool:
+    """Whether it is an answer with a text or a call: thoughts alone, or nothing at all, are none."""
+    return isinstance(message, ModelResponse) and any(
+        isinstance(part, BaseToolCallPart) or (isinstance(part, TextPart) and part.content.strip() != "")
+        for part in message.parts
+    )
 
 
 def _request(text: str, files: Sequence[Attached]) -> ModelRequest:

@@ -137,11 +137,13 @@ class Rewind:
     """Log number of the prompt."""
     files: Literal["keep", "restore", "overwrite"] = "keep"
     """Whether files that tools changed since are brought back, also over what others made of them."""
+    again: bool = False
+    """Whether the prompt, the newest whatever ``to`` says, is sent anew at once."""
 
     @property
     def label(self) -> str:
         """What the queue shows."""
-        return f"/rewind #{self.to}"
+        return "/retry" if self.again else f"/rewind #{self.to}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,7 +206,7 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
             return saying(state, f"Applied again: ~{tokens(after)} · /undo takes it back")
         case SessionClear():
             return saying(state, "Cleared: the model starts afresh, the log keeps everything")
-        case SessionRewind(failed=False):
+        case SessionRewind(failed=False, again=False):
             return saying(state, "Rewound: the prompt is in the editor, the log keeps what was left behind")
         case _:
             return None

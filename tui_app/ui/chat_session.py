@@ -122,7 +122,7 @@ class ChatSession:
         match record.data:
             case MemoryPressure():
                 self.bodies.shed()
-            case SessionRewind(to=to, failed=False):
+            case SessionRewind(to=to, failed=False, again=False):
                 prompt = self.bodies.record(self.id, to)
                 if prompt is not None and isinstance(prompt.data, UserMessage):
                     self.presenter.give_back(prompt.data.text)

@@ -20,6 +20,7 @@ class CommandId(Enum):
     UNDO = auto()
     REDO = auto()
     REWIND = auto()
+    RETRY = auto()
     FORK = auto()
     CLEAR = auto()
     HISTORY = auto()
@@ -81,6 +82,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
         id=CommandId.REWIND, name="rewind", argument="[#number]", busy="queue",
         summary="Go back to before an earlier prompt",
     ),
+    SlashCommand(id=CommandId.RETRY, name="retry", summary="Send the last prompt once more", busy="queue"),
     SlashCommand(
         id=CommandId.FORK, name="fork", argument="[#number]",
         summary="Go on from an earlier prompt in a new session",

@@ -62,6 +62,8 @@ class SessionRewind(Payload):
     """Log number of the first message that leaves the view."""
     failed: bool = False
     """The prompt was never answered and went back to the editor."""
+    again: bool = False
+    """The prompt is sent once more and does not go back to the editor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from tui_app.ui.flows.pinning import pin
 from tui_app.ui.flows.policies import change_policy, show_policies
 from tui_app.ui.flows.prompts import search_prompts
 from tui_app.ui.flows.queue import show_queue
-from tui_app.ui.flows.rewinding import rewind
+from tui_app.ui.flows.rewinding import retry, rewind
 from tui_app.ui.flows.selection import copy_message
 from tui_app.ui.flows.sessions import Chosen, choose_session
 from tui_app.ui.flows.settings import choose_theme, show_settings
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 async def run_command(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
     """Do what a command asks for; runs in a worker, so dialogs may be awaited."""
     match command:
-        case CommandId.CLEAR | CommandId.MODEL | CommandId.REWIND if session.read_only:
+        case CommandId.CLEAR | CommandId.MODEL | CommandId.REWIND | CommandId.RETRY if session.read_only:
             session.say(session.read_only)
         case CommandId.COMPACT:
             session.compact(argument)
         case CommandId.UNDO | CommandId.REDO:
             session.restate(undo=command is CommandId.UNDO)
-        case CommandId.CLEAR | CommandId.REWIND:
+        case CommandId.CLEAR | CommandId.REWIND | CommandId.RETRY:
             await _go_back(app, session, command, argument)
         case CommandId.MODEL | CommandId.POLICY | CommandId.SETTINGS | CommandId.THEME | CommandId.APPROVALS:
             await _configure(app, session, command, argument)
@@ -140,6 +140,8 @@ async def _go_back(app: "PlimsollApp", session: ChatSession, command: CommandId,
     """Commands that take messages out of the model's view."""
     if command is CommandId.CLEAR:
         await _clear(app, session)
+    elif command is CommandId.RETRY:
+        await retry(app, session)
     else:
         await rewind(app, session, argument)
 

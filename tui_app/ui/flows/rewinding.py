@@ -49,18 +49,24 @@ async def rewind_to(app: App[Any], session: ChatSession, argument: str) -> None:
         session.say("/rewind takes the number of a prompt, as in /rewind #12; alone it lists them.")
 
 
-async def _submit(app: App[Any], session: ChatSession, to: int) -> None:
+async def retry(app: App[Any], session: ChatSession) -> None:
+    """Send the last prompt once more; what is in the editor stays there."""
+    points = rewind_points(session.presenter.agent_view)
+    await _submit(app, session, points[0].seq if points else 0, again=True)
+
+
+async def _submit(app: App[Any], session: ChatSession, to: int, *, again: bool = False) -> None:
     """Ask whether files that tools changed since go back as well, and go back."""
     files = await _changed_files(session, to)
     way: Way | None = "keep"
     if any(file.fate != "same" for file in files):
         way = await app.push_screen_wait(RewindFiles(files))
     if way is not None:
-        session.submit(Rewind(to, way))
+        session.submit(Rewind(to, way, again))
 
 
 async def _changed_files(session: ChatSession, to: int) -> "Sequence[FileOutlook]":
-    if session.read_only or not session.link.ready:
+    if session.read_only or not session.link.ready or not to:
         return ()
 
     async def look(opened: "OpenSession") -> "Sequence[FileOutlook]":
