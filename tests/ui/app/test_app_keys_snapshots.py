@@ -23,7 +23,7 @@ looks = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def _fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The instructions name folders of this run, and the gauge behind a dialog counts them."""
-    monkeypatch.setattr(agents, "system_instructions", lambda *_: "Answer questions about these files.")
+    monkeypatch.setattr(agents, "system_instructions", lambda *_, **__: "Answer questions about these files.")
 
 
 def showing(screen: Screen[Any], keys: str = "") -> Callable[[Pilot[Any]], Any]:
