@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from textual import events
 
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
@@ -271,3 +272,19 @@ async def test_what_is_sent_is_shown_although_the_chat_was_scrolled_up(
         await deck.press("pageup", "pageup")
         await deck.send("where are you?")
         await deck.says("Here.")
+
+
+async def test_a_burst_of_letters_from_the_conversation_arrives_whole_in_the_prompt(desk: Desk) -> None:
+    session = desk.store(Story().user("where is the map?").answer("In the drawer."))
+    async with shown(desk.app(session)) as deck:
+        await deck.ready()
+        deck.transcript.focus()
+        await deck.press("up")
+        assert deck.transcript.cursor_entry is not None
+        # All of it stands in the queue before the first letter is looked at, as from a fast hand.
+        for letter in "say p and v soon":
+            key = "space" if letter == " " else letter
+            deck.app.post_message(events.Key(key, letter))
+        await deck.until(lambda: deck.editor.text == "say p and v soon", "every letter in its place")
+        assert not deck.transcript.marked
+        assert not deck.app.chat.session.state.queue

@@ -250,8 +250,7 @@ class ChatPane(Vertical):
     @on(ApprovalBox.Stray)
     def take_letter(self, event: ApprovalBox.Stray) -> None:
         """Let somebody who was writing when a question came up go on writing."""
-        self.prompt.editor.focus()
-        self.prompt.editor.post_message(events.Key(event.key, event.character))
+        self._type(event.key, event.character)
 
     def action_answer(self) -> None:
         """Go to what a tool asks."""
@@ -261,13 +260,17 @@ class ChatPane(Vertical):
 
     def on_key(self, event: events.Key) -> None:
         """Let a person type whatever has the focus: letters no widget wants go to the prompt."""
-        editor = self.prompt.editor
         # Bindings act only after this; a letter that means something where the focus is must reach them.
         bound = event.key in self.screen.active_bindings
-        if event.is_printable and not bound and not editor.has_focus:
+        if event.is_printable and not bound:
             event.stop()
-            editor.focus()
-            editor.post_message(events.Key(event.key, event.character))
+            self._type(event.key, event.character)
+
+    def _type(self, key: str, character: str | None) -> None:
+        """Type a letter that went elsewhere; those typed behind it mean the prompt too, from now on."""
+        # At once: a call of ``focus`` waits behind keys that are here already.
+        self.screen.set_focus(self.prompt.editor)
+        self.prompt.editor.post_message(events.Key(key, character))
 
     def action_page_up(self) -> None:
         """Scroll the chat up."""
