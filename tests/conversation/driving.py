@@ -21,6 +21,8 @@ from tui_app.paths import Paths
 from tui_app.session.view_items import ALONE
 from tui_app.settings import Endpoint, Settings
 
+QUIET: dict[str, object] = {"retries": 0, "explore": {"enabled": False}}
+"""Nothing is tried again unless a test wants it, and no sub-agent is described in each request."""
 IDLE_S = 0.1
 """After a cancel everything has to be idle within this time."""
 
@@ -45,7 +47,7 @@ class Desk:
         """
         settings.setdefault("read_only", True)
         return Opening(
-            settings=Settings(endpoints=self.endpoints, **{"retries": 0, **settings}),  # type: ignore[arg-type]
+            settings=Settings(endpoints=self.endpoints, **{**QUIET, **settings}),  # type: ignore[arg-type]
             paths=Paths.from_env({"PLIMSOLL_HOME": str(self.home)}),
             env=self.env,
             cwd=self.cwd,

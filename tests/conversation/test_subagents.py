@@ -46,7 +46,7 @@ def of_log(opened: OpenSession, *kinds: type) -> list[Any]:
 
 async def test_only_the_answer_comes_back(desk: Desk, fake_openai: FakeOpenAI) -> None:
     scripted(desk, fake_openai, LOOKED, Text("The sky is above, README.md:3.", usage=(900, 30)))
-    async with desk.session() as opened:
+    async with desk.session(explore={}) as opened:
         records = await turn(opened.conversation, "Where is the sky?")
         (result,) = of(records, ToolResult)
         assert (result.name, result.text) == ("explore", "The sky is above, README.md:3.")
@@ -69,7 +69,7 @@ async def test_only_the_answer_comes_back(desk: Desk, fake_openai: FakeOpenAI) -
 
 async def test_replay_is_as_live_and_rewind_leaves_it(desk: Desk, fake_openai: FakeOpenAI) -> None:
     scripted(desk, fake_openai, LOOKED, Text("Above."))
-    async with desk.session() as opened:
+    async with desk.session(explore={}) as opened:
         conversation = opened.conversation
         await turn(conversation, "Where is the sky?")
         heads = list(opened.store.heads(conversation.session))
@@ -101,7 +101,7 @@ async def test_two_at_once(desk: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(tool("ls"), Text("One."), phrase="first question")
     fake_openai.add(tool("glob", pattern="*"), Text("Two."), phrase="second question")
     fake_openai.add(Text("Both known."), phrase='"role": "tool"')
-    async with desk.session() as opened:
+    async with desk.session(explore={}) as opened:
         records = await turn(opened.conversation, "Look twice.")
         assert sorted(result.text for result in of(records, ToolResult)) == ["One.", "Two."]
         starts = of_log(opened, SubAgentStart)
@@ -113,7 +113,7 @@ async def test_two_at_once(desk: Desk, fake_openai: FakeOpenAI) -> None:
 
 async def test_cancelled_with_the_turn(desk: Desk, fake_openai: FakeOpenAI) -> None:
     scripted(desk, fake_openai, LOOKED, HangMidStream())
-    async with desk.session() as opened:
+    async with desk.session(explore={}) as opened:
         conversation = opened.conversation
         watching = conversation.watch()
         conversation.submit(Prompt("Where is the sky?"))
@@ -143,7 +143,7 @@ async def test_stopped_at_its_steps_says_how_far_it_got(desk: Desk, fake_openai:
 
 async def test_failure_is_the_result_of_the_call(desk: Desk, fake_openai: FakeOpenAI) -> None:
     scripted(desk, fake_openai, error(401, "No such key."))
-    async with desk.session() as opened:
+    async with desk.session(explore={}) as opened:
         records = await turn(opened.conversation, "Where is the sky?")
         (result,) = of(records, ToolResult)
         assert (result.outcome, "The sub-agent failed" in result.text) == ("error", True)
@@ -179,7 +179,7 @@ async def test_its_own_context_is_governed(desk: Desk, fake_openai: FakeOpenAI) 
     fake_openai.add(
         *(Text("Title: Sea\n## Intent\nFind the sky.") for _ in range(4)), phrase="Write the notes"
     )
-    async with desk.session() as opened:
+    async with desk.session(explore={}) as opened:
         records = await turn(opened.conversation, "Where is the sky?")
         assert of(records, ToolResult)[-1].text == "All read."
         (end,) = of_log(opened, SubAgentEnd)
@@ -195,7 +195,7 @@ async def test_cut_off_with_the_program(desk: Desk, fake_openai: FakeOpenAI) -> 
     scripted(desk, fake_openai, outer=(Text("Hello."),))
     call = ToolCallPart("explore", {"task": TASK}, tool_call_id="c1")
     message = ModelMessagesTypeAdapter.dump_json([ModelResponse(parts=[call])]).decode()[1:-1]
-    async with desk.session() as opened:
+    async with desk.session(explore={}) as opened:
         await turn(opened.conversation, "Hello?")
         session, store = opened.conversation.session, opened.store
         store.append(session, AssistantMessage(text="", call_ids=("c1",)), message, time=1.0)
@@ -206,7 +206,7 @@ async def test_cut_off_with_the_program(desk: Desk, fake_openai: FakeOpenAI) -> 
             tool_call_id="c1", calls=(SubAgentCall(name="ls", args="{}"),), model="m", cost_usd=0.25
         )
         store.append(session, step, None, time=1.0)
-    async with desk.session(session=session) as opened:
+    async with desk.session(explore={}, session=session) as opened:
         rows = fold_user_view(opened.store.heads(session)).entries
         row = next(entry for entry in rows if entry.kind == "tool")
         assert (row.state, row.calls) == ("interrupted", 1)

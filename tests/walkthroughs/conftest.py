@@ -80,6 +80,7 @@ class Harbour:
         # Tools that only look: what every request carries is counted in the sizes of the texts that fill it.
         lines = ["read_only = true"]
         lines += [f"model = '{self.model}'"] if self.model != OFFLINE_MODEL else []
+        lines += ["[explore]", "enabled = false"]
         for name, url in self.endpoints.items():
             lines += [f"[endpoints.{name}]", f"base_url = '{url}'"]
         if self._gate >= 0:

@@ -16,7 +16,8 @@ from tui_app.ui.widgets.gauge import ContextGauge
 
 
 def story(reported: int) -> Story:
-    return Story().user("how late does the last ferry go?").answer("At eleven.", reported=reported)
+    # A report far beyond what can have been sent is not believed.
+    return Story().user("how late does the last ferry go?", 4_000).answer("At eleven.", reported=reported)
 
 
 @pytest.mark.parametrize(
