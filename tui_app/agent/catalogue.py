@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import genai_prices
 from pydantic_ai.models import known_model_names
@@ -211,7 +212,9 @@ def _facts(prefix: str, model: str) -> tuple[int | None, float | None, float | N
     usage = genai_prices.Usage(input_tokens=1_000, output_tokens=1_000)
     for provider in priced_as(prefix):
         try:
-            found = genai_prices.calc_price(usage, model, provider_id=provider)
+            found = genai_prices.calc_price(
+                usage, model, provider_id=provider, genai_request_timestamp=_noon()
+            )
         except LookupError:
             continue
         prices = float(found.input_price * 1_000), float(found.output_price * 1_000)
@@ -232,3 +235,8 @@ def _dollars(amount: float) -> str:
 
 def _source(window: int | None, source: str) -> str:
     return source if window else "default"
+
+
+def _noon() -> datetime:
+    """Some providers are cheaper at night (UTC): the list names the price of the day, whenever it is read."""
+    return datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)

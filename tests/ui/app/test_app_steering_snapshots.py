@@ -7,6 +7,7 @@ import pytest
 
 from tests.ui.app.test_app_snapshots import Compare, Scene, context_screen, look, looks, talk
 from tests.ui.kit import Deck
+from tui_app.conversation import agents
 
 __all__ = ["look"]
 
@@ -30,6 +31,12 @@ async def one_message(deck: Deck) -> None:
     deck.transcript.focus()
     await deck.press("ctrl+o")
     await deck.says("JSON")
+
+
+@pytest.fixture(autouse=True)
+def _fixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The instructions name folders of this run, and the context counts them."""
+    monkeypatch.setattr(agents, "system_instructions", lambda *_, **__: "Answer questions about these files.")
 
 
 async def marked_items(deck: Deck) -> None:
