@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tui_app.context.events import UserMessage
 from tui_app.conversation.exporting import agent_messages
 from tui_app.session.places import Server
 from tui_app.session.postgres.store import PostgresStore
+from tui_app.session.store import Store
 
 pytestmark = pytest.mark.postgres
 
@@ -41,7 +43,9 @@ def test_a_turn_a_compaction_and_its_undoing(plimsoll: Plimsoll, server: Server,
     again = plimsoll("run", "and high water?", "--session", session)
     assert again.code == 0
     assert "15:50" in again.out
-    assert not (plimsoll_home / "data" / "sessions.db").exists()
+    # The context board stays on this machine; no session does.
+    with closing(Store(plimsoll_home / "data" / "sessions.db")) as local:
+        assert local.sessions() == []
     listed = plimsoll("sessions", "--json").json["sessions"]
     assert [(row["id"], row["title"]) for row in listed] == [(session, "when is low water?")]
     assert plimsoll("stats", session, "--json").json["models"][0]["answers"] >= 2
