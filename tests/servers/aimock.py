@@ -6,6 +6,7 @@ Gemini. Nothing is installed here: ``PLIMSOLL_NODE_MODULES`` names the ``node_mo
 
 import contextlib
 import json
+import os
 import select
 import shutil
 import subprocess
@@ -130,12 +131,13 @@ def running_aimock(
 
 def _address(process: subprocess.Popen[str]) -> str:
     """Read what the server says until it names its address."""
-    said: list[str] = []
+    said = ""
+    # Not by lines: what a buffer holds already is nothing to wait for.
     while process.stdout is not None and select.select([process.stdout], [], [], START_LIMIT_S)[0]:
-        line = process.stdout.readline()
-        if not line:
+        piece = os.read(process.stdout.fileno(), 65_536).decode("utf-8", "replace")
+        if not piece:
             break
-        said.append(line)
-        if "listening on " in line:
-            return line.split("listening on ")[1].strip()
-    raise RuntimeError(f"aimock did not start: {''.join(said)}")
+        said += piece
+        if "\n" in (address := said.partition("listening on ")[2]):
+            return address.split("\n")[0].strip()
+    raise RuntimeError(f"aimock did not start: {said}")
