@@ -2,12 +2,15 @@
 
 import unicodedata
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from tui_app.context.events import ApprovalRequested
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import cut_cells, one_line
+
+if TYPE_CHECKING:
+    from tui_app.context.events import ApprovalRequested
 
 MOST_LINES = 2_000
 """Lines painted of one question; more are counted."""
@@ -34,7 +37,7 @@ def _written_out(sign: str) -> str:
     return sign.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-def question_title(asked: ApprovalRequested, glyphs: Glyphs) -> Content:
+def question_title(asked: "ApprovalRequested", glyphs: Glyphs) -> Content:
     """What is asked, in one line: ``Allow edit_file src/app.py?  +3 -1``."""
     subject = f" {cut_cells(visible(asked.subject), 120)}" if asked.kind in ("file", "address") else ""
     note = f"  {one_line(asked.note, 60)}" if asked.note else ""
@@ -46,7 +49,7 @@ def question_title(asked: ApprovalRequested, glyphs: Glyphs) -> Content:
     )
 
 
-def question_detail(asked: ApprovalRequested) -> Content:
+def question_detail(asked: "ApprovalRequested") -> Content:
     """What would be done, whole: the diff, the command, the arguments."""
     lines = list(_lines(asked))
     left = len(lines) - MOST_LINES
@@ -56,7 +59,7 @@ def question_detail(asked: ApprovalRequested) -> Content:
     return Content("\n").join(shown)
 
 
-def _lines(asked: ApprovalRequested) -> Iterator[Content]:
+def _lines(asked: "ApprovalRequested") -> Iterator[Content]:
     if asked.kind == "file":
         yield from (_diff_line(line) for line in asked.detail.split("\n"))
         return

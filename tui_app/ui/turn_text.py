@@ -1,10 +1,15 @@
 """What a turn has cost, in words."""
 
-from tui_app.session.costs import Costs
+from typing import TYPE_CHECKING
+
 from tui_app.ui.format import cost, percent, tokens
 
+# The header names prices in the first frame; the events that costs are made of come behind it.
+if TYPE_CHECKING:
+    from tui_app.session.costs import Costs
 
-def turn_text(costs: Costs) -> str:
+
+def turn_text(costs: "Costs") -> str:
     """``12.3k in, 80 % cached · 0.8k out · $0.012``; empty where it cost nothing, or nothing was reported."""
     if not (costs.input_tokens or costs.output_tokens) or costs.usd == 0:
         return ""

@@ -15,7 +15,6 @@ from textual.message import Message
 from textual.screen import Screen
 
 from tui_app.conversation.work import Prompt
-from tui_app.session.costs import is_over
 from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
 from tui_app.ui.custom_commands import named
 from tui_app.ui.keys import as_bindings
@@ -113,6 +112,9 @@ class ChatScreen(Screen[None]):
     @on(PromptEditor.Submitted)
     def submit(self, event: PromptEditor.Submitted) -> None:
         """Send a prompt, or run a command."""
+        # Behind the first frame: what costs are made of is not needed for it.
+        from tui_app.session.costs import is_over
+
         if self.session.leaving:
             # Typed behind the command that leads to another session: it goes along as a draft.
             self.pane.prompt.editor.give_back(event.text)

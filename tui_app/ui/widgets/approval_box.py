@@ -6,7 +6,7 @@ has typed for a moment, and for another moment letters still go to the prompt. A
 
 from collections.abc import Callable
 from time import monotonic
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -17,14 +17,17 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Static
 
-from tui_app.context.events import ApprovalRequested
-from tui_app.conversation.approvals import Decision, asked_action, session_rule
 from tui_app.ui.approval_text import question_detail, question_title
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.stray_keys import QUIET_S
+
+# What is asked and answered is loaded behind the first frame, which only holds the empty box.
+if TYPE_CHECKING:
+    from tui_app.context.events import ApprovalRequested
+    from tui_app.conversation.approvals import Decision
 
 _NO_FIT = "This rule does not fit the call, or can allow nothing. A rule is: TOOL PATTERN"
 
@@ -64,13 +67,13 @@ class ApprovalBox(Vertical, can_focus=True):
     ApprovalBox.-typing > Input { display: block; }
     """
 
-    question: reactive[ApprovalRequested | None] = reactive(None)
+    question: "reactive[ApprovalRequested | None]" = reactive(None)
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     class Answered(Message):
         """The person has decided."""
 
-        def __init__(self, id: str, decision: Decision) -> None:
+        def __init__(self, id: str, decision: "Decision") -> None:
             super().__init__()
             self.id, self.decision = id, decision
 
@@ -119,7 +122,7 @@ class ApprovalBox(Vertical, can_focus=True):
         self._came = self._clock()
         self.focus()
 
-    def watch_question(self, before: ApprovalRequested | None, asked: ApprovalRequested | None) -> None:
+    def watch_question(self, before: "ApprovalRequested | None", asked: "ApprovalRequested | None") -> None:
         """Show a question, or go away."""
         self.set_class(asked is not None, "-asking")
         if asked is None:
@@ -143,7 +146,7 @@ class ApprovalBox(Vertical, can_focus=True):
         self.query_one("#approval-note", Static).update(Content(text))
         self.query_one("#approval-keys", HintRow).hints = self._hints(asked)
 
-    def _hints(self, asked: ApprovalRequested) -> tuple[Hint, ...]:
+    def _hints(self, asked: "ApprovalRequested") -> tuple[Hint, ...]:
         if self.has_class("-typing"):
             return (Hint("enter", "allow" if self._editing else "say no", 0), Hint("esc", "back", 1, "back"))
         if not self._has_keys:
@@ -182,12 +185,12 @@ class ApprovalBox(Vertical, can_focus=True):
 
     def action_once(self) -> None:
         """Allow this call."""
-        self._answer(Decision("once"))
+        self._answer("once")
 
     def action_always(self) -> None:
         """Allow what the rule says."""
         if self.question is not None and self.question.pattern:
-            self._answer(Decision("always", pattern=self.question.pattern))
+            self._answer("always", pattern=self.question.pattern)
 
     def action_edit(self) -> None:
         """Ask for another rule."""
@@ -214,15 +217,26 @@ class ApprovalBox(Vertical, can_focus=True):
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
         if not self._editing:
-            self._answer(Decision("no", reason=event.value))
-        elif self.question is not None and session_rule(asked_action(self.question), event.value) is not None:
-            self._answer(Decision("always", pattern=event.value))
+            self._answer("no", reason=event.value)
+        elif self._fits(event.value):
+            self._answer("always", pattern=event.value)
         else:
             self._explain(_NO_FIT)
 
-    def _answer(self, decision: Decision) -> None:
+    def _answer(
+        self, answer: Literal["once", "always", "no"], *, pattern: str = "", reason: str = ""
+    ) -> None:
+        from tui_app.conversation.approvals import Decision
+
         if self.question is not None:
+            decision = Decision(answer, pattern=pattern, reason=reason)
             self.post_message(self.Answered(self.question.id, decision))
+
+    def _fits(self, rule: str) -> bool:
+        """Whether a rule would allow what is asked."""
+        from tui_app.conversation.approvals import asked_action, session_rule
+
+        return self.question is not None and session_rule(asked_action(self.question), rule) is not None
 
     def _open_line(self, text: str, placeholder: str, *, editing: bool) -> None:
         self._editing = editing
