@@ -199,8 +199,9 @@ class Deck:
         await self.until(lambda: self.app.chat.is_ready, "the chat")
         session = self.app.chat.session
         await self.until(lambda: session.state.usage is not None and session.link.ready, "the agent side")
-        await session.link.ask(_prepared)
-        await self.settle()
+        measured = await session.link.ask(_prepared)
+        # A model that cannot be built measures nothing; that is told in a notice.
+        await self.until(lambda: session.state.usage == measured or session.state.notices, "the gauge")
 
     async def idle(self) -> None:
         await self.until(lambda: not self.app.chat.session.state.busy, "an idle screen")
@@ -211,9 +212,10 @@ class Deck:
         await self.idle()
 
 
-async def _prepared(opened: Any) -> None:
-    """Building the model is the last thing the engine does before it is at rest."""
+async def _prepared(opened: Any) -> Any:
+    """Building the model is the last thing the engine does before it is at rest; what it measured by then."""
     await opened.prepare()
+    return opened.conversation.history.usage()
 
 
 @asynccontextmanager
