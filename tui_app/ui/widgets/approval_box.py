@@ -9,7 +9,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import events, on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -96,17 +95,25 @@ class ApprovalBox(Vertical, can_focus=True):
         self._came = float("-inf")
         self._typed = float("-inf")
         self._has_keys = False
+        self._detail: Static | None = None
         self._editing = False
         """Whether the line is for the rule, not for a reason."""
 
-    def compose(self) -> ComposeResult:
-        """Question, what would be done, why it is asked, a line to type in, keys."""
-        yield Static(id="approval-title", markup=False)
-        with VerticalScroll(id="approval-scroll", can_focus=False):
-            yield Static(id="approval-detail", markup=False)
-        yield Static(id="approval-note", markup=False)
-        yield Input(id="approval-line", compact=True)
-        yield HintRow((), id="approval-keys")
+    def _build(self) -> Static:
+        """Question, what would be done, why it is asked, a line to type in, keys: not before one is asked.
+
+        Returns:
+            The widget of what would be done; it joins the tree a moment after the others.
+        """
+        detail = Static(id="approval-detail", markup=False)
+        self.mount(
+            Static(id="approval-title", markup=False),
+            VerticalScroll(detail, id="approval-scroll", can_focus=False),
+            Static(id="approval-note", markup=False),
+            Input(id="approval-line", compact=True),
+            HintRow((), id="approval-keys"),
+        )
+        return detail
 
     def typed(self) -> None:
         """Note that the person is writing in the prompt."""
@@ -128,12 +135,14 @@ class ApprovalBox(Vertical, can_focus=True):
         if asked is None:
             self._close_line()
             return
+        if self._detail is None:
+            self._detail = self._build()
         self.query_one("#approval-title", Static).update(question_title(asked, self.glyphs))
         if before is not None and before.id == asked.id:
             return
         self._close_line()
         self._came = self._clock()
-        self.query_one("#approval-detail", Static).update(question_detail(asked))
+        self._detail.update(question_detail(asked))
         self.query_one("#approval-scroll").scroll_home(animate=False)
         self._explain()
 
