@@ -1,13 +1,12 @@
-"""Slash commands that a person or a project has written as Markdown files, and the prompts they stand for."""
+"""Slash commands that a person or a project has written as Markdown files, and the prompts they stand for.
+
+The prompt editor knows the type before the first frame; what reads files is imported by what reads them.
+"""
 
 import re
-import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from tui_app.front_matter import read_document
-from tui_app.project_files import Refused, entries, folders_of, read_inside
 
 FOLDER = ".plimsoll/commands"
 MOST = 100
@@ -40,6 +39,8 @@ def find_commands(folder: Path, config: Path, taken: Collection[str]) -> tuple[C
         config: The person's own folder of settings.
         taken: Names that are built in: no file ever gets one of them.
     """
+    from tui_app.project_files import entries, folders_of
+
     places = folders_of(folder)
     wanted: list[tuple[Path, Path | None]] = [(place / FOLDER, places[0]) for place in reversed(places)]
     found: dict[str, CustomCommand] = {}
@@ -52,6 +53,9 @@ def find_commands(folder: Path, config: Path, taken: Collection[str]) -> tuple[C
 
 
 def _read(file: Path, root: Path | None) -> CustomCommand | None:
+    from tui_app.front_matter import read_document
+    from tui_app.project_files import Refused, read_inside
+
     name = file.stem.lower()
     if file.suffix.lower() != ".md" or not _NAME.fullmatch(name):
         return None
@@ -86,6 +90,9 @@ def prompt_of(command: CustomCommand, argument: str) -> str:
     Raises:
         Refused: if the file is gone, or cannot be read any more.
     """
+    from tui_app.front_matter import read_document
+    from tui_app.project_files import Refused, read_inside
+
     read = read_inside(command.file, command.root, FILE_CHARS)
     if read is None:
         raise Refused("its file is gone")
@@ -102,6 +109,8 @@ def prompt_of(command: CustomCommand, argument: str) -> str:
 
 
 def _words(argument: str) -> Sequence[str]:
+    import shlex
+
     try:
         return shlex.split(argument)
     except ValueError:

@@ -1,11 +1,14 @@
 """Where the load lines stand on the gauge."""
 
+from typing import TYPE_CHECKING
+
 from tui_app.context.usage import ContextUsage
-from tui_app.conversation.policies import choose_policy, policy_names
-from tui_app.settings import Settings
+
+if TYPE_CHECKING:
+    from tui_app.settings import Settings
 
 
-def marks(settings: Settings, usage: ContextUsage | None, policy: str = "") -> tuple[float, float]:
+def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") -> tuple[float, float]:
     """Where the gauge's two marks stand, as shares of the window: never behind the room for the answer.
 
     Args:
@@ -15,14 +18,20 @@ def marks(settings: Settings, usage: ContextUsage | None, policy: str = "") -> t
 
     Returns:
         Zeros for marks that the policy does not have: it compacts nothing by itself, or counts messages.
+        Zeros as well while nothing is measured.
     """
+    if usage is None:
+        return 0.0, 0.0
+    # Policies are not needed for the first frame, which has nothing measured.
+    from tui_app.conversation.policies import choose_policy, policy_names
+
     if policy not in policy_names(settings):
         policy = ""
     chosen = choose_policy(settings, policy)
     if not chosen.automatic:
         return 0.0, 0.0
-    most = usage.window.effective / usage.window.limit if usage is not None else 1.0
+    most = usage.window.effective / usage.window.limit
     if chosen.limit is None:
         return min(chosen.background_threshold, most), min(chosen.blocking_threshold, most)
-    mark = chosen.limit.mark(usage.window) if usage is not None else None
-    return (mark / usage.window.limit if mark and usage is not None else 0.0), most
+    mark = chosen.limit.mark(usage.window)
+    return (mark / usage.window.limit if mark else 0.0), most

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tui_app.session.entries import Body, Entry
-from tui_app.ui.finding import Excerpt, Hit, excerpt_in_log, look_in_log
 
 if TYPE_CHECKING:
     from tui_app.context.events import Record
     from tui_app.session.places import Database
     from tui_app.session.ports import SessionStore
     from tui_app.session.preview import StoreBodies
+    from tui_app.ui.finding import Excerpt, Hit
 
 LONG_CHARS = 200_000
 """Longer texts are read in a thread: reading one takes a millisecond and more."""
@@ -98,14 +98,18 @@ class LateBodies:
         if (reading := self._reading.get(entry)) is not None:
             await asyncio.wait([reading])
 
-    async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:
+    async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> "list[Hit]":
         """Every place where words stand in some rows; looked for in a thread."""
+        from tui_app.ui.finding import look_in_log
+
         if self._place is None:
             return []
         return await asyncio.to_thread(look_in_log, *self._place, entries, pattern)
 
-    async def excerpt(self, entry: Entry, hit: Hit) -> Excerpt | None:
+    async def excerpt(self, entry: Entry, hit: "Hit") -> "Excerpt | None":
         """What stands around a place; read in a thread."""
+        from tui_app.ui.finding import excerpt_in_log
+
         if self._place is None:
             return None
         return await asyncio.to_thread(excerpt_in_log, *self._place, entry, hit)

@@ -9,7 +9,7 @@ import pytest
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.session.entries import Entry
-from tui_app.ui import finding, late_bodies
+from tui_app.ui import finding
 from tui_app.ui.finding import Hit, look_in_log
 from tui_app.ui.widgets.find_row import FindRow
 
@@ -104,7 +104,7 @@ async def test_a_search_says_how_far_it_is_and_escape_stops_it(
             gate.wait(20)
         return look_in_log(database, session, entries, pattern)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(late_bodies, "look_in_log", slow)
+    monkeypatch.setattr(finding, "look_in_log", slow)
     session = served.store(Story("many").turns(10, words="tide"))
     async with shown(served.app(session), USUAL) as deck:
         await deck.ready()

@@ -14,7 +14,6 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.screen import Screen
 
-from tui_app.conversation.work import Prompt
 from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
 from tui_app.ui.custom_commands import named
 from tui_app.ui.keys import as_bindings
@@ -112,7 +111,8 @@ class ChatScreen(Screen[None]):
     @on(PromptEditor.Submitted)
     def submit(self, event: PromptEditor.Submitted) -> None:
         """Send a prompt, or run a command."""
-        # Behind the first frame: what costs are made of is not needed for it.
+        # Behind the first frame: it needs neither work for the engine nor what costs are made of.
+        from tui_app.conversation.work import Prompt
         from tui_app.session.costs import is_over
 
         if self.session.leaving:

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from tui_app.session.entries import Body, Entry, EntryState
-from tui_app.ui.finding import Excerpt
 from tui_app.ui.format import clock, count, count_lines, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import clean, one_line
@@ -22,6 +21,9 @@ from tui_app.ui.widgets.pieces import (
     TextPiece,
     text_pieces,
 )
+
+if TYPE_CHECKING:
+    from tui_app.ui.finding import Excerpt
 
 TOOL_LINES = 400
 """An opened tool row shows this many lines of arguments and as many of result; the rest is counted."""
@@ -107,7 +109,7 @@ def pieces(
     wording: Wording,
     *,
     expanded: bool,
-    excerpt: Excerpt | None = None,
+    excerpt: "Excerpt | None" = None,
 ) -> list[Piece]:
     """List the pieces of an entry.
 
@@ -152,7 +154,7 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> I
             assert_never(entry.kind)
 
 
-def _excerpt(excerpt: Excerpt, wording: Wording) -> Iterator[Piece]:
+def _excerpt(excerpt: "Excerpt", wording: Wording) -> Iterator[Piece]:
     """A part of a long text that was looked for."""
     where = f"found at character {excerpt.offset + 1:,} of {excerpt.length:,}"
     yield TextPiece(f"{wording.glyphs.dots} {where}", Tone.WARNING, indent=_INDENT)

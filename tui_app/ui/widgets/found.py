@@ -4,13 +4,15 @@ import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from tui_app.ui.finding import Hit
 from tui_app.ui.widgets.layout import Layout, Spot
 from tui_app.ui.widgets.lines import Line
 from tui_app.ui.widgets.pieces import FadedPiece, MarkdownPiece, Piece, RowPiece, TextPiece
+
+if TYPE_CHECKING:
+    from tui_app.ui.finding import Hit
 
 _KEPT = 200
 """Pieces whose places are remembered."""
@@ -52,7 +54,7 @@ class Found:
         for start, stop, nth in places[spot.line] if spot.line < len(places) else ():
             yield Span(start, stop, self.here == (spot.slot, spot.piece, nth))
 
-    def go(self, layout: Layout, slot: int, hit: Hit, *, excerpt_at: int | None = None) -> Spot:
+    def go(self, layout: Layout, slot: int, hit: "Hit", *, excerpt_at: int | None = None) -> Spot:
         """Make a place the one the person has gone to, and tell the line it stands on.
 
         Args:
@@ -66,7 +68,7 @@ class Found:
             if nth is None:
                 continue
             if nth < 0:
-                hit = Hit(hit.seq, hit.part, hit.at, -nth - 1)
+                hit = replace(hit, nth=-nth - 1)
                 continue
             lines = layout.lines(slot, number)
             places = self._places(piece, lines)
@@ -87,7 +89,7 @@ class Found:
         return places
 
 
-def _nth(piece: Piece, hit: Hit, excerpt_at: int | None, pattern: re.Pattern[str]) -> int | None:
+def _nth(piece: Piece, hit: "Hit", excerpt_at: int | None, pattern: re.Pattern[str]) -> int | None:
     """Which place of a piece a hit is; None for none of it.
 
     Below zero: it stands further down, and so many places (plus one) are still to be counted off.

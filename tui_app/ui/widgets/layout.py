@@ -2,10 +2,9 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tui_app.session.entries import Bodies, Body, Entry
-from tui_app.ui.finding import Excerpt
 from tui_app.ui.safe_text import clean
 from tui_app.ui.widgets import blocks
 from tui_app.ui.widgets.blocks import Wording
@@ -14,6 +13,9 @@ from tui_app.ui.widgets.line_cache import LineCache
 from tui_app.ui.widgets.lines import Line, Painter
 from tui_app.ui.widgets.live import LiveMessage
 from tui_app.ui.widgets.pieces import Piece
+
+if TYPE_CHECKING:
+    from tui_app.ui.finding import Excerpt
 
 _MAX_BLOCKS = 300
 _EMPTY = Body(text="")

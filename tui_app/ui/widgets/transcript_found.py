@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tui_app.session.entries import Entry
-from tui_app.ui.finding import Excerpt, Hit
 from tui_app.ui.widgets.found import Found
 from tui_app.ui.widgets.transcript_live import LiveTranscript
+
+if TYPE_CHECKING:
+    from tui_app.ui.finding import Excerpt, Hit
 
 _LEAST_ABOVE = 3
 """Lines that are shown above a place, where there are some."""
@@ -34,7 +37,7 @@ class SearchedTranscript(LiveTranscript):
         self._found = None if pattern is None else Found(pattern)
         self.refresh()
 
-    def show_hit(self, hit: Hit, excerpt: Excerpt | None = None) -> bool:
+    def show_hit(self, hit: "Hit", excerpt: "Excerpt | None" = None) -> bool:
         """Go to a place; the row it stands in is opened for it.
 
         Args:
