@@ -9,7 +9,8 @@ from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.context.events import QueueChanged, Record, TurnEnd, TurnStart, UserMessage
-from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch, Work, WorkQueue
+from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch, Work
+from tui_app.conversation.work_queue import WorkQueue
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ async def test_cancel_pauses_what_waits_until_something_is_sent(desk: Desk, serv
         await cancelled_within(conversation)
         await until(watching, lambda data: data == QueueChanged(prompts=("second", "third"), paused=True))
         assert len(server.journal) == 1
-        assert conversation.take_back() == "third"
+        assert conversation.waiting.take_back() == "third"
         conversation.resume_queue()
         await conversation.settle()
         assert [body["messages"][-1]["content"] for body in server.journal[1:]] == ["second"]
@@ -109,7 +110,7 @@ async def test_cancelling_when_idle_does_nothing(desk: Desk, server: FakeOpenAI)
     server.add(Text("Fine."))
     async with desk.session() as opened:
         opened.conversation.cancel()
-        assert opened.conversation.take_back() == ""
+        assert opened.conversation.waiting.take_back() == ""
         records = await turn(opened.conversation, "Hello")
         assert isinstance(records[-1].data, TurnEnd)
         assert of(records, TurnStart)

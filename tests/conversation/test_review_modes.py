@@ -52,7 +52,7 @@ async def test_one_in_the_background_waits_while_the_turn_goes_on(
 ) -> None:
     async with filled(desk, fake_openai, window=6_600) as opened:
         conversation = opened.conversation
-        conversation.ask_about("always")
+        conversation.reviews.ask_about("always")
         fake_openai.add(Text(NOTES), phrase=ASKS)
         fake_openai.add(Text("Short."), Text("Once more."))
         watch = conversation.watch()
@@ -67,7 +67,7 @@ async def test_one_in_the_background_waits_while_the_turn_goes_on(
 async def test_who_says_no_is_not_asked_again_at_once(desk: Desk, fake_openai: FakeOpenAI) -> None:
     async with filled(desk, fake_openai, window=6_600) as opened:
         conversation = opened.conversation
-        conversation.ask_about("always")
+        conversation.reviews.ask_about("always")
         fake_openai.add(Text(NOTES), phrase=ASKS)
         fake_openai.add(Text("Short."), Text("Once more."))
         asked = await proposed(opened)
@@ -81,13 +81,13 @@ async def test_a_request_that_cannot_go_on_waits_for_the_decision(
 ) -> None:
     async with filled(desk, fake_openai, window=6_600) as opened:
         conversation = opened.conversation
-        conversation.ask_about("always")
+        conversation.reviews.ask_about("always")
         fake_openai.add(Text(NOTES), phrase=ASKS)
         fake_openai.add(Text("Short."))
         watch = conversation.watch()
         asked = await proposed(opened, f"Fifth {LONG} {LONG}")
         assert conversation.busy, "the turn waits"
-        conversation.decide(asked.job, asked.summary)
+        conversation.reviews.decide(asked.job, asked.summary)
         await until(watch, lambda payload: isinstance(payload, TurnEnd))
         complete = last_of(opened)
         assert (complete.outcome, complete.trigger) == ("success", "blocking")
@@ -96,7 +96,7 @@ async def test_a_request_that_cannot_go_on_waits_for_the_decision(
 async def test_manual_leaves_those_of_the_background_alone(desk: Desk, fake_openai: FakeOpenAI) -> None:
     async with filled(desk, fake_openai, window=6_600) as opened:
         conversation = opened.conversation
-        conversation.ask_about("manual")
+        conversation.reviews.ask_about("manual")
         fake_openai.add(Text(NOTES), phrase=ASKS)
         fake_openai.add(Text("Short."))
         await turn(conversation, "Fifth")
@@ -107,8 +107,8 @@ async def test_manual_leaves_those_of_the_background_alone(desk: Desk, fake_open
 async def test_a_changed_mode_counts_at_once(desk: Desk, fake_openai: FakeOpenAI) -> None:
     async with filled(desk, fake_openai) as opened:
         conversation = opened.conversation
-        conversation.ask_about("always")
-        conversation.ask_about("never")
+        conversation.reviews.ask_about("always")
+        conversation.reviews.ask_about("never")
         fake_openai.add(Text(NOTES), phrase=ASKS)
         await done(conversation, Compact())
         assert last_of(opened).outcome == "success"
@@ -132,7 +132,7 @@ async def test_the_turn_end_of_a_policy_holds_nothing_up(desk: Desk, fake_openai
     fake_openai.add(*(Text(NOTES) for _ in range(6)), phrase=ASKS)
     async with desk.session(policy="reserve") as opened:
         conversation = opened.conversation
-        conversation.ask_about("always")
+        conversation.reviews.ask_about("always")
         watch = conversation.watch()
         for number in range(6):
             await turn(conversation, f"Question {number}? {LONG}")

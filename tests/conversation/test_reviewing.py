@@ -8,6 +8,7 @@ from tests.servers.behaviours import Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionProposed, TurnEnd
 from tui_app.context.job import State
+from tui_app.context.review import Refocus
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Clear, Compact, Restate
 
@@ -26,7 +27,7 @@ async def proposed(opened: OpenSession, server: FakeOpenAI) -> CompactionPropose
 
 
 async def decided(opened: OpenSession, job: str, summary: str | None) -> CompactionComplete:
-    assert opened.conversation.decide(job, summary)
+    assert opened.conversation.reviews.decide(job, summary)
     await opened.conversation.settle()
     return last_of(opened)
 
@@ -50,7 +51,7 @@ async def test_edited_applied_undone_and_redone(desk: Desk, fake_openai: FakeOpe
         assert view_bytes(conversation) == before
         await done(conversation, Restate(undo=False))
         assert view_bytes(conversation) == compacted
-        assert not conversation.decide(asked.job, NOTES), "it is decided once"
+        assert not conversation.reviews.decide(asked.job, NOTES), "it is decided once"
 
 
 async def test_discarded(desk: Desk, fake_openai: FakeOpenAI) -> None:
@@ -86,7 +87,7 @@ async def test_a_decision_during_a_turn_is_applied_once_it_may_be(
         fake_openai.add(Text("Yes."))
         answer = asyncio.create_task(turn(conversation, "Go on?"))
         await fake_openai.request(6)
-        conversation.decide(asked.job, asked.summary)
+        conversation.reviews.decide(asked.job, asked.summary)
         await answer
         await conversation.settle()
         assert last_of(opened).outcome == "success"
@@ -101,7 +102,7 @@ async def test_cancelling_clearing_and_closing_end_the_question(desk: Desk, fake
         await cancelled_within(conversation)
         assert last_of(opened).outcome == "cancelled"
         assert view_bytes(conversation) == before
-        assert not conversation.decide(asked.job, NOTES)
+        assert not conversation.reviews.decide(asked.job, NOTES)
         await proposed(opened, fake_openai)
         session = conversation.session
     async with desk.session(session=session) as opened:
@@ -110,7 +111,7 @@ async def test_cancelling_clearing_and_closing_end_the_question(desk: Desk, fake
         asked = await proposed(opened, fake_openai)
         opened.conversation.submit(Clear())
         await opened.conversation.settle()
-        assert not opened.conversation.decide(asked.job, NOTES)
+        assert not opened.conversation.reviews.decide(asked.job, NOTES)
         assert list(opened.conversation.history.items()) == []
 
 
@@ -130,7 +131,7 @@ async def test_another_focus_has_it_written_anew(desk: Desk, fake_openai: FakeOp
         watch = conversation.watch()
         asked = await proposed(opened, fake_openai)
         fake_openai.add(Text(f"{NOTES}\nMind the dusk."), phrase=ASKS)
-        assert conversation.refocus(asked.job, "the dusk")
+        assert conversation.reviews.decide(asked.job, Refocus("the dusk"))
         again = await until(
             watch, lambda data: isinstance(data, CompactionProposed) and "dusk" in data.summary
         )
@@ -147,7 +148,7 @@ async def test_where_no_other_is_written_the_first_one_stays(desk: Desk, fake_op
         watch = conversation.watch()
         asked = await proposed(opened, fake_openai)
         fake_openai.add(*(error(500, "down") for _ in range(4)), phrase=ASKS)
-        conversation.refocus(asked.job, "the dusk")
+        conversation.reviews.decide(asked.job, Refocus("the dusk"))
         again = await until(watch, lambda data: isinstance(data, CompactionProposed) and bool(data.problem))
         assert isinstance(again.data, CompactionProposed)
         assert again.data.problem.startswith("with that focus none was written: ")

@@ -55,7 +55,7 @@ async def talk(desk: Desk, fake_openai: FakeOpenAI, small: FakeOpenAI) -> AsyncI
 async def test_forecast_changes_nothing(opened: OpenSession) -> None:
     conversation = opened.conversation
     before, usage = view_bytes(conversation), conversation.usage
-    forecast = await conversation.forecast("small:scripted")
+    forecast = await conversation.models.forecast("small:scripted")
     assert (forecast.tokens, forecast.window.limit, forecast.fits) == (usage.total, SMALL, False)
     assert forecast.can_truncate
     assert 0 < forecast.drops < usage.total
@@ -63,19 +63,19 @@ async def test_forecast_changes_nothing(opened: OpenSession) -> None:
     assert forecast.after_compaction < usage.total
     assert (view_bytes(conversation), conversation.usage) == (before, usage)
     with pytest.raises(ValueError, match="no model"):
-        await conversation.forecast("nobody:nothing")
+        await conversation.models.forecast("nobody:nothing")
 
 
 async def test_forecast_promises_a_compaction_only_where_one_can_help(
     opened: OpenSession, fake_openai: FakeOpenAI
 ) -> None:
     conversation = opened.conversation
-    forecast = await conversation.forecast("small:scripted")
+    forecast = await conversation.models.forecast("small:scripted")
     assert forecast.can_compact
     assert forecast.after_compaction <= forecast.window.effective
     fake_openai.add(Text("I see.", usage=(0, 0)))
     await turn(conversation, f"All of it: {LONG * 6}")
-    forecast = await conversation.forecast("small:scripted")
+    forecast = await conversation.models.forecast("small:scripted")
     assert not forecast.can_compact
     assert forecast.window.effective <= forecast.after_compaction < forecast.tokens
     before, requests = view_bytes(conversation), len(fake_openai.journal)
@@ -92,7 +92,7 @@ async def test_forecast_where_a_compaction_has_left_nothing_that_could_go(
     await done(conversation, Compact())
     with FakeOpenAI() as tiny:
         desk.server("tiny", tiny.base_url, window=2_400)
-        forecast = await conversation.forecast("tiny:scripted")
+        forecast = await conversation.models.forecast("tiny:scripted")
     assert not forecast.can_compact
     assert forecast.after_compaction == forecast.tokens > forecast.window.limit
 
@@ -157,7 +157,7 @@ async def test_compaction_is_cancelled_and_the_old_model_stays(
 async def test_anyway_cuts_each_request(opened: OpenSession, small: FakeOpenAI) -> None:
     conversation = opened.conversation
     before = view_bytes(conversation)
-    forecast = await conversation.forecast("small:scripted")
+    forecast = await conversation.models.forecast("small:scripted")
     await done(conversation, Switch("small:scripted", "anyway"))
     assert conversation.model == "small:scripted"
     small.add(Text("One.", usage=(0, 0)), Text("Two.", usage=(0, 0)))

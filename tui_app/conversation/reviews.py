@@ -60,6 +60,10 @@ class Reviews:
         finally:
             del self._asked[done.job]
 
+    def ask_about(self, mode: ReviewMode) -> None:
+        """Say which summaries a person wants to see before they are applied: there is one to decide."""
+        self.mode = mode
+
     def decide(self, job: str, summary: str | Refocus | None) -> bool:
         """Answer the question about a job's summary.
 

@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from tui_app.context.events import AssistantDelta, Record
+from tui_app.context.review import Refocus
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.request import Opening
-from tui_app.conversation.work import Work, WorkQueue
+from tui_app.conversation.work import Work
+from tui_app.conversation.work_queue import WorkQueue
 from tui_app.session.lock import SessionLocked
 from tui_app.settings import ReviewMode
 
@@ -139,15 +141,15 @@ class Link:
         """Say which summaries wait for a decision: on a screen there is somebody to decide."""
         self._review = review
         if self._ready:
-            self._engine.tell(lambda opened: opened.conversation.ask_about(review))
+            self._engine.tell(lambda opened: opened.conversation.reviews.ask_about(review))
 
     def decide(self, job: str, summary: str | None) -> None:
         """Apply the summary a job has proposed, or discard it with None."""
-        self._engine.tell(lambda opened: opened.conversation.decide(job, summary))
+        self._engine.tell(lambda opened: opened.conversation.reviews.decide(job, summary))
 
     def refocus(self, job: str, focus: str) -> None:
         """Have the summary a job has proposed written once more, keeping something else above all."""
-        self._engine.tell(lambda opened: opened.conversation.refocus(job, focus))
+        self._engine.tell(lambda opened: opened.conversation.reviews.decide(job, Refocus(focus)))
 
     def answer(self, id: str, decision: "Decision") -> None:
         """Answer what a tool asks."""
@@ -172,7 +174,7 @@ class Link:
         """Take the newest waiting prompt back; empty when none waits."""
 
         async def take(opened: "OpenSession") -> str:
-            return opened.conversation.take_back()
+            return opened.conversation.waiting.take_back()
 
         return await self.ask(take)
 
@@ -183,14 +185,14 @@ class Link:
             return work.label if work is not None else ""
 
         async def take(opened: "OpenSession") -> str:
-            return opened.conversation.take(place, label)
+            return opened.conversation.waiting.take(place, label)
 
         return await self.ask(take)
 
     def move(self, place: int, label: str, step: int) -> None:
         """Let what was shown at a place of the queue come earlier or later."""
         if self._ready:
-            self._engine.tell(lambda opened: opened.conversation.move(place, label, step))
+            self._engine.tell(lambda opened: opened.conversation.waiting.move(place, label, step))
         else:
             self._early.move(place, label, step)
 

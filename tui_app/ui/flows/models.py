@@ -27,7 +27,7 @@ async def choose_model(app: "PlimsollApp", session: ChatSession) -> None:
         from tui_app.agent.catalogue import list_models
 
         listed = await list_models(env=await asyncio.to_thread(keys.readable), endpoints=settings.endpoints)
-        return listed, opened.conversation.fit_of(choice.window for choice in listed if choice.window)
+        return listed, opened.conversation.models.fit_of(choice.window for choice in listed if choice.window)
 
     try:
         choices, fit = await look_up(app, session, "Looking for models", look)
@@ -65,7 +65,7 @@ async def switch_to(app: "PlimsollApp", session: ChatSession, name: str) -> None
         from tui_app.agent.key_check import missing_key
 
         missing = missing_key(name, await asyncio.to_thread(keys.readable), endpoints)
-        return missing or await opened.conversation.forecast(name)
+        return missing or await opened.conversation.models.forecast(name)
 
     try:
         found = await look_up(app, session, f"Looking up {name}", look)
