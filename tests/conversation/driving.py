@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
+from tui_app.api_keys import ApiKeys
 from tui_app.context.events import Payload, Record
 from tui_app.context.items import to_messages
 from tui_app.context.repair import repair
@@ -46,10 +47,12 @@ class Desk:
         Windows in tests are so small that it matters how many tools are described in them.
         """
         settings.setdefault("read_only", True)
+        paths = Paths.from_env({"PLIMSOLL_HOME": str(self.home)})
         return Opening(
             settings=Settings(endpoints=self.endpoints, **{**QUIET, **settings}),  # type: ignore[arg-type]
-            paths=Paths.from_env({"PLIMSOLL_HOME": str(self.home)}),
+            paths=paths,
             env=self.env,
+            keys=ApiKeys(self.env, paths),
             cwd=self.cwd,
             session=session,
             model=model,

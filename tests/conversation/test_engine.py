@@ -178,13 +178,17 @@ async def test_first_prompt_waits_for_the_tokenizer(desk: Desk, fake_openai: Fak
 PROGRAM = """
 import sys
 from pathlib import Path
+from tui_app.api_keys import ApiKeys
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.request import Opening
 from tui_app.paths import Paths
 from tui_app.settings import Settings
 paths = Paths.from_env({"PLIMSOLL_HOME": sys.argv[1]})
 engine = Engine(
-    Opening(settings=Settings(), paths=paths, env={}, cwd=Path(sys.argv[1]), model="offline:extractive"),
+    Opening(
+        settings=Settings(), paths=paths, env={}, keys=ApiKeys({}, paths), cwd=Path(sys.argv[1]),
+        model="offline:extractive",
+    ),
     lambda record: None,
 )
 engine.start().result(60)

@@ -1,6 +1,7 @@
 """Conversations on a server: written by one, followed by others, and the prompt kept where that ends."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,14 @@ from tests.conversation.driving import Desk, done, of, turn, view_bytes
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.postgres import Cluster
-from tui_app.context.events import CompactionComplete, CompactionUndone, Error, TurnEnd, UserMessage
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionComplete,
+    CompactionUndone,
+    Error,
+    TurnEnd,
+    UserMessage,
+)
 from tui_app.conversation.inspecting import inspect_session
 from tui_app.conversation.opening import open_session
 from tui_app.conversation.work import Compact, Restate
@@ -158,3 +166,22 @@ async def test_a_writer_that_was_overtaken_gives_its_prompt_back(
     store = PostgresStore(server, read_only=True)
     assert "mine" not in [r.data.text for r, _ in store.records(session) if isinstance(r.data, UserMessage)]
     store.close()
+
+
+async def test_a_budget_counts_what_the_server_holds(
+    desk: Desk, fake_openai: FakeOpenAI, server: Server
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(Text("It is cheap."))
+    async with desk.session(store=server.url, budget={"session_usd": 1.0}) as opened:
+        happened = await turn(opened.conversation, "What does it cost?")
+        assert of(happened, Error) == []
+        assert of(happened, TurnEnd)[-1].outcome == "done"
+        opened.store.append(
+            opened.conversation.session,
+            AssistantMessage(text="dear", input_tokens=9, cost_usd=1.5),
+            None,
+            time=time.time(),
+        )
+        [refused] = of(await turn(opened.conversation, "And now?"), Error)
+        assert "$1.50 of its budget of $1.00" in refused.message

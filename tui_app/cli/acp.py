@@ -32,6 +32,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         settings=settings,
         paths=program.paths,
         env=program.env,
+        keys=program.keys,
         cwd=program.cwd,
         model=args.model or "",
         policy=args.policy or "",

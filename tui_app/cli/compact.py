@@ -69,6 +69,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         settings=settings,
         paths=program.paths,
         env=program.env,
+        keys=program.keys,
         cwd=program.cwd,
         session=session,
         model=args.model or "",

@@ -172,7 +172,12 @@ def _run(program: Program, args: argparse.Namespace) -> int:
     from tui_app.conversation.request import Opening
 
     opening = Opening(
-        settings=settings, paths=program.paths, env=program.env, cwd=program.cwd, model=args.model or ""
+        settings=settings,
+        paths=program.paths,
+        env=program.env,
+        keys=program.keys,
+        cwd=program.cwd,
+        model=args.model or "",
     )
     with program.sessions(writing=True) as store:
         wanted = store.info(args.words[0]) if args.words else None

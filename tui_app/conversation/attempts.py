@@ -14,6 +14,7 @@ from tui_app.context.events import Error, SessionRewind, TurnRetry
 from tui_app.context.items import to_messages
 from tui_app.conversation.fallback import Fallback
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.stopping import Stop, Stopped
 from tui_app.conversation.switching import ModelSwitch
 from tui_app.settings import Settings
 
@@ -25,6 +26,7 @@ class Attempts:
     history: SessionHistory
     runner: TurnRunner
     fallback: Fallback
+    stop: Stop
     rules: RetryRules = field(default_factory=RetryRules)
     _pause: "asyncio.Task[None] | None" = None
     _steered: bool = False
@@ -63,7 +65,10 @@ class Attempts:
             told = describe_error(result.error, model=self.history.model)
             pause = pause_before(result.error, told, attempt=failed, rules=self.rules, jitter=random.random())
             if pause is None:
-                other = await self.fallback.next(told, tried)
+                try:
+                    other = await self.stop.unless(self.fallback.next(told, tried))
+                except Stopped:
+                    return TurnResult(cancelled=True)
                 if other is None:
                     return result
                 model, failed = other, 0
@@ -111,4 +116,4 @@ def attempts(settings: Settings, runner: TurnRunner, models: ModelSwitch) -> Att
     """The turns of a conversation, with the patience and the other models that the settings give them."""
     names = [name.strip() for name in settings.fallback_models.split(",") if name.strip()]
     fallback = Fallback(models.history, models, names)
-    return Attempts(models.history, runner, fallback, RetryRules(retries=settings.retries))
+    return Attempts(models.history, runner, fallback, Stop(), RetryRules(retries=settings.retries))

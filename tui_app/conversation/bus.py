@@ -1,12 +1,15 @@
 """Handing events to everyone who watches a conversation."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
 from tui_app.context.events import Payload, Record
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -22,7 +25,10 @@ class EventBus:
         for queue in self._queues:
             queue.put_nowait(record)
         for listener in self._listeners:
-            listener(record)
+            try:
+                listener(record)
+            except Exception:  # what happened has happened, whoever fails to take note of it
+                _log.exception("a listener failed on %s", record.data.TYPE)
 
     def listen(self, listener: Callable[[Record], None]) -> None:
         """Call somebody with every record at once, for as long as the bus lasts; it must not wait."""

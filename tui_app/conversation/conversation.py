@@ -146,9 +146,9 @@ class Conversation:
         """Stop the turn or compaction under way at once; what waits stays, paused."""
         self.waiting.queue.pause()
         self.models.cancel()
-        if self._turns.attempts.running:
+        if self._turns.stop.under_way:
             self._compactions.cancel_awaited()
-            self._turns.attempts.cancel()
+            self._turns.cancel()
         else:
             self._compactions.cancel()
         self.waiting.show()

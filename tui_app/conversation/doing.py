@@ -81,7 +81,8 @@ class Doing:
 
     async def _turn(self, prompt: Prompt) -> None:
         self.history.append(TurnStart(text=prompt.text))
-        end = await self._answered(prompt)
+        with self.turns.stop.turn():
+            end = await self._answered(prompt)
         # A cancelled turn was paused by whoever cancelled it, and what was sent since then goes on.
         if end.outcome == "failed":
             self.waiting.pause()

@@ -79,9 +79,7 @@ async def inspect_session(opening: Opening) -> Inspection:
     try:
         info = store.info(opening.session)
         model = (
-            opening.model
-            or info.model
-            or resolve_model(opening.settings, opening.env, opening.known_keys.names)
+            opening.model or info.model or resolve_model(opening.settings, opening.env, opening.keys.names)
         )
         text = TextCounter(encoding_name(model))
         await asyncio.to_thread(text.load)
@@ -115,7 +113,7 @@ async def _fix(opening: Opening, history: SessionHistory, extras: Extras) -> tup
 async def _measure(opening: Opening, history: SessionHistory, carried: Breakdown) -> str:
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     try:
-        model = await ModelShelf(opening.known_keys, opening.settings.endpoints, limits).get(history.model)
+        model = await ModelShelf(opening.keys, opening.settings.endpoints, limits).get(history.model)
     except ModelNotReady as error:
         listed = await _listed_window(opening, history.model)
         history.fix(resolve_window(setting=limits.setting, model=listed), carried, history.model)

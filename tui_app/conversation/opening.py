@@ -147,7 +147,7 @@ def _open(opening: Opening) -> OpenSession:
         store = open_store(opening.database)
         undo.callback(store.close)
         asked = opening.model or (own.model_name if own else "")
-        model = asked or resolve_model(settings, opening.env, opening.known_keys.names)
+        model = asked or resolve_model(settings, opening.env, opening.keys.names)
         if opening.session:
             info = store.info(opening.session)
             session = info.id
@@ -186,7 +186,7 @@ class _Place:
 def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     bus, text = EventBus(), TextCounter(encoding_name(place.model))
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
-    shelf = ModelShelf(opening.known_keys, opening.settings.endpoints, limits, _ready(place.own))
+    shelf = ModelShelf(opening.keys, opening.settings.endpoints, limits, _ready(place.own))
     history = _history(opening, place, text, bus)
     telemetry = start_telemetry(opening.settings.telemetry.get("otlp_endpoint", "off"), opening.env)
     writers = _writers(opening, history, shelf, text, telemetry)
@@ -203,7 +203,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     extras.follow(models)
     remembering = remembering_of(opening, history, writers, bus)
     tries = attempts(opening.settings, runner, models)
-    budget = budget_of(opening.settings.budget, opening.paths.database, place.session)
+    budget = budget_of(opening.settings.budget, opening.database, place.session)
     turns = Turns(history, tries, Workspace(opening.cwd), budget, remembering.inbox.deliver)
     conversation = Conversation(
         history=history,
@@ -282,7 +282,7 @@ def _hooks(opening: Opening, history: SessionHistory) -> Hooks:
     return Hooks(
         defined=opening.settings.hooks,
         runner=Runner(opening.cwd, without_keys(opening.env, named)),
-        keys=Secrets(keys_in(opening.env, named, opening.settings.store), opening.known_keys),
+        keys=Secrets(keys_in(opening.env, named, opening.settings.store), opening.keys),
         session=history.session,
         resumed=bool(opening.session),
         report=history.report,

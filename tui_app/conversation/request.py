@@ -17,6 +17,8 @@ class Opening:
     settings: Settings
     paths: Paths
     env: Mapping[str, str] = field(repr=False)
+    keys: ApiKeys = field(repr=False)
+    """The environment with the keys that do not stand in it; one for all: it remembers what it reads."""
     cwd: Path
     session: str = ""
     """Id of the session to go on with; empty begins a new one."""
@@ -34,13 +36,6 @@ class Opening:
     """Whether everything that asks goes ahead where nobody can be asked."""
     passing: bool = False
     """The model is for this opening alone: the session goes on with its own afterwards."""
-    keys: ApiKeys | None = field(default=None, repr=False)
-    """Where keys are looked up; None makes it from ``env``."""
-
-    @property
-    def known_keys(self) -> ApiKeys:
-        """The environment together with the keys that do not stand in it."""
-        return self.keys if self.keys is not None else ApiKeys(self.env, self.paths)
 
     @property
     def database(self) -> Database:

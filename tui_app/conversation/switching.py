@@ -203,6 +203,7 @@ class ModelSwitch:
             await asyncio.wait([loading])
         finally:
             self._loading = None
+            loading.cancel()
         if loading.cancelled():
             raise LoadingCancelled
         return loading.result()

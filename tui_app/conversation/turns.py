@@ -28,6 +28,7 @@ from tui_app.conversation.attaching import Attached, Attachment, read_attachment
 from tui_app.conversation.attempts import Attempts
 from tui_app.conversation.budget import Budget
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.stopping import Stop, Stopped
 from tui_app.conversation.work import Prompt
 
 
@@ -48,6 +49,16 @@ class Turns:
     deliver: Callable[[], Awaitable[None]] = _nothing
     """Puts in front of a first prompt what earlier sessions have left for it."""
 
+    @property
+    def stop(self) -> Stop:
+        """Whether a turn is under way, and is to end."""
+        return self.attempts.stop
+
+    def cancel(self) -> None:
+        """Stop the turn under way at once, whatever it waits for."""
+        self.stop.ask()
+        self.attempts.cancel()
+
     async def run(self, prompt: Prompt, model: Model) -> TurnEnd:
         """Send a prompt and follow it to its end; every outcome is an event.
 
@@ -57,14 +68,12 @@ class Turns:
         history = self.history
         # What was said of a request that then failed says nothing about the next one.
         history.take_distrust()
-        if self.budget is not None:
-            told = await self.budget.check(agreed=prompt.above_budget)
-            if told is not None:
-                history.append(told)
-            if isinstance(told, Error):
-                return TurnEnd(outcome="failed", prompt=prompt.text)
-        files = await self._files(prompt)
-        await self.deliver()
+        try:
+            files = await self.stop.unless(self._prepared(prompt))
+        except Stopped:
+            return TurnEnd(outcome="cancelled", prompt=prompt.text)
+        if files is None:
+            return TurnEnd(outcome="failed", prompt=prompt.text)
         request = _request(prompt.text, files)
         if (error := self._too_large(request)) is not None:
             history.append(error)
@@ -82,6 +91,18 @@ class Turns:
             return TurnEnd(outcome="cancelled" if result.cancelled else "done", duration_s=duration)
         back = self._failed(result.error, prompt.text, sent.seq)
         return TurnEnd(outcome="failed", duration_s=duration, prompt=back)
+
+    async def _prepared(self, prompt: Prompt) -> list[Attached] | None:
+        """What goes along with a prompt; None where it must not be sent, which is said."""
+        if self.budget is not None:
+            told = await self.budget.check(agreed=prompt.above_budget)
+            if told is not None:
+                self.history.append(told)
+            if isinstance(told, Error):
+                return None
+        files = await self._files(prompt)
+        await self.deliver()
+        return files
 
     async def _files(self, prompt: Prompt) -> list[Attached]:
         """What goes along with a prompt; why something does not is said."""

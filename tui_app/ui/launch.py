@@ -85,7 +85,7 @@ class Launch:
             policy=self.policy if asked_here else "",
             agent=self.agent,
             attended=True,
-            keys=self.keys,
+            keys=self.api_keys,
         )
 
 

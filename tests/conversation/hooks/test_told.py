@@ -1,15 +1,20 @@
 """What a hook is told: the event as its schema says, and no keys, neither in text nor in the environment."""
 
 import json
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.context.schema_check import problems
+from tests.conversation.driving import Desk
+from tests.fake_keyring import FakeKeyring
+from tui_app.api_keys import ApiKeys
 from tui_app.context.events import CompactionStart, Record, ToolCall, ToolResult
 from tui_app.context.events.schema import event_schema
 from tui_app.conversation.hooks.envelope import RESULT_CHARS, stdin_of
 from tui_app.conversation.hooks.environment import keys_in, without_keys
+from tui_app.conversation.opening import open_session
 
 KEY = "sk-fake-0123456789"
 
@@ -64,3 +69,17 @@ def test_an_environment_without_keys() -> None:
     env = {**kept, **keys}
     assert without_keys(env, ["harbour"]) == kept
     assert keys_in(env, ["harbour", ""]) == {value for value in keys.values() if value}
+
+
+async def test_a_key_that_a_model_was_made_with_is_known_to_the_hooks(desk: Desk) -> None:
+    opening = desk.opening()
+    ring = FakeKeyring()
+    ApiKeys(opening.env, opening.paths, ring).store("OPENAI_API_KEY", KEY)
+    opening = replace(opening, keys=ApiKeys(opening.env, opening.paths, ring))
+    opened = open_session(opening)
+    try:
+        # As a model does that is made with it.
+        assert opened.conversation.models.shelf.env["OPENAI_API_KEY"] == KEY
+        assert KEY in opened.hooks.keys
+    finally:
+        await opened.close()

@@ -79,7 +79,7 @@ def _reader(opening: Opening, info: SessionInfo, telling: Telling) -> SessionRea
     return SessionReader(
         boards_in(opening.paths.database),
         opening.database,
-        ModelShelf(opening.known_keys, opening.settings.endpoints, limits),
+        ModelShelf(opening.keys, opening.settings.endpoints, limits),
         TextCounter(encoding_name(opening.model or info.model)),
         memory_settings(opening.settings.memory),
         opening.settings.summary_timeout_s,
