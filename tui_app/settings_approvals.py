@@ -12,10 +12,10 @@ from typing import Literal
 
 from tui_app.settings_rules import Group, Refused, show
 
-Ruling = Literal["allow", "ask", "deny"]
+Ruling = Literal["allow", "ask", "deny", "looks"]
 RuleSource = Literal["built in", "settings", "session", "command line"]
-RULINGS: tuple[Ruling, ...] = ("deny", "ask", "allow")
-"""What may be ruled; an earlier one wins over a later one."""
+RULINGS: tuple[Ruling, ...] = ("deny", "ask", "allow", "looks")
+"""What may be ruled; an earlier one wins over a later one. What looks is allowed, in read-only mode too."""
 COMMAND_TOOL = "run_command"
 SHELL_SIGNS = frozenset("|&;<>()$`\\\n\r*?[]#~!{}\"'\0")
 """With one of these in it a command is more than its words: no pattern allows it."""
@@ -58,6 +58,8 @@ def parse_rule(ruling: Ruling, text: str, source: RuleSource = "settings") -> Ap
     pattern = pattern.strip()
     if ruling == "allow" and tool == COMMAND_TOOL and SHELL_SIGNS & set(pattern):
         raise Refused(show(text), "the first words of a command, without signs that a shell reads")
+    if ruling == "looks" and pattern:
+        raise Refused(show(text), 'the name of a tool that only looks, and nothing behind it: "my_tool"')
     return ApprovalRule(ruling, tool, pattern, source)
 
 
@@ -99,7 +101,7 @@ class ApprovalTable:
 
 
 APPROVALS = ApprovalTable(
-    Group({ruling: _Rules(ruling) for ruling in ("allow", "ask", "deny")}, called="ruling")
+    Group({ruling: _Rules(ruling) for ruling in ("allow", "ask", "deny", "looks")}, called="ruling")
 )
 
 

@@ -64,6 +64,51 @@ def test_a_rule_that_could_allow_nothing_is_wrong_usage(plimsoll: Plimsoll, rule
     assert "allowed:" in result.err
 
 
+OWN_AGENT = """
+from pathlib import Path
+
+from pydantic_ai import Agent
+from pydantic_ai.models.test import TestModel
+
+helper = Agent(TestModel(call_tools=["book"], custom_output_text="That was all."))
+
+@helper.tool_plain
+def book(ferry: str) -> str:
+    Path("booked").touch()
+    return "booked"
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "rules", "why"),
+    [
+        ((), "", "asks unless a rule allows it; --allow or --yes lets it"),
+        (("--allow", "book"), "", ""),
+        (("--yes",), "", ""),
+        ((), 'allow = ["book"]', ""),
+        (
+            ("--yes", "--read-only"),
+            'allow = ["book"]',
+            "read-only mode: no rule says that this tool only looks",
+        ),
+        (("--read-only",), 'looks = ["book"]', ""),
+        (("--yes",), 'deny = ["book"]', 'by the rule "book"'),
+    ],
+)
+def test_a_tool_of_an_agent_of_ones_own_runs_only_where_that_was_allowed(
+    plimsoll: Plimsoll, plimsoll_home: Path, project: Path, flags: tuple[str, ...], rules: str, why: str
+) -> None:
+    (project / "agents.py").write_text(OWN_AGENT)
+    (plimsoll_home / "config").mkdir(parents=True, exist_ok=True)
+    (plimsoll_home / "config/config.toml").write_text(f"[approvals]\n{rules}\n")
+    result = plimsoll("run", "Book.", "--agent", "agents.py:helper", *flags)
+    assert result.code == 0
+    assert "That was all." in result.out
+    assert (project / "booked").exists() is not bool(why)
+    assert why in result.err
+    assert ("denied" in result.err) is bool(why)
+
+
 def test_the_environment_gives_no_rules(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLIMSOLL_APPROVALS", '{allow = ["*"]}')
     result = plimsoll(*RUN)

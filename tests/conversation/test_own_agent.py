@@ -46,6 +46,7 @@ class Own:
     server: FakeOpenAI
 
     def opening(self, attribute: str, **settings: object):
+        settings.setdefault("approvals", {"looks": ("departures", "search_history")})
         opening = self.desk.opening(**settings)
         return type(opening)(
             settings=opening.settings, paths=opening.paths, env=opening.env, cwd=opening.cwd,

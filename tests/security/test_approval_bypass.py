@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic_ai import ToolDenied
 from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import ToolDefinition
 
 from tests.conversation.driving import Desk, of, turn
 from tests.conversation.test_approving import NO, ONCE, command, played, results, together, working
@@ -104,7 +105,8 @@ async def test_tools_nobody_knows_are_asked_about_with_their_arguments() -> None
 
     async def called(name: str) -> object:
         call = ToolCallPart(name, {"to": "all"}, "id")
-        return await guard.wrap_tool_execute(None, call=call, tool_def=None, args={"to": "all"}, handler=run)  # type: ignore[arg-type]
+        tool_def, args = ToolDefinition(name=name), {"to": "all"}
+        return await guard.wrap_tool_execute(None, call=call, tool_def=tool_def, args=args, handler=run)  # type: ignore[arg-type]
 
     assert await called("read_file") == {"to": "all"}
     assert isinstance(await called("mail__send"), ToolDenied)

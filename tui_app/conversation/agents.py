@@ -9,6 +9,7 @@ from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import FunctionToolset
 
+from tui_app.agent.approvals.action import Gate
 from tui_app.agent.instructions import MEMORY, system_instructions
 from tui_app.agent.mcp.toolset import McpTools
 from tui_app.agent.own_agent import OwnAgent
@@ -122,7 +123,8 @@ def build_runner(
     provider = settings.provider_compaction
     if own is not None:
         recall = recall_toolset(SessionSearch(history.store, history.session))
-        added = _added(own, recall, governed.capabilities(*watched, files, provider=provider))
+        capabilities = governed.capabilities(*watched, files, provider=provider)
+        added = _added(own, recall, capabilities, tooling.approvals)
         return TurnRunner(own.agent, recorder, history.session, added, steps, manner)
     place = build_workplace(opening, history, tooling, extras)
     capabilities = governed.capabilities(*watched, FilesOnDisk(place.workspace), provider=provider)
@@ -150,16 +152,20 @@ def _sub_agents(
 
 
 def _added(
-    own: OwnAgent, recall: FunctionToolset[Any], capabilities: Sequence[AbstractCapability[Any]]
+    own: OwnAgent, recall: FunctionToolset[Any], capabilities: Sequence[AbstractCapability[Any]], gate: Gate
 ) -> Additions:
-    """What a run of the person's agent is given: its system prompt again, and a way back to what has left."""
+    """What a run of the person's agent is given: its system prompt again, and a way back to what has left.
+
+    Its tools are asked about: nobody here knows what they do.
+    """
     taken = _tool_names(own.agent)
     toolsets = [] if taken & recall.tools.keys() else [recall]
+    ours = [name for tools in toolsets for name in tools.tools]
     return Additions(
         deps=own.deps,
         instructions=[own.system_prompt, *([MEMORY] if toolsets else [])],
         toolsets=toolsets,
-        capabilities=capabilities,
+        capabilities=[*capabilities, ToolGate(gate, ours)],
     )
 
 

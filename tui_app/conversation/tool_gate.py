@@ -3,16 +3,27 @@
 from collections.abc import Collection
 from typing import Any
 
-from pydantic_ai import RunContext, ToolDenied
-from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
+from pydantic_ai.capabilities import AbstractCapability, WrapOutputProcessHandler, WrapToolExecuteHandler
+from pydantic_ai.exceptions import ApprovalRequired, ModelRetry, ToolFailed
 from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.approvals.action import Action, Gate
 
+_DESCRIBING = frozenset({"tool-search", "capability-load"})
+"""Kinds of tools with which pydantic-ai itself shows a model more tools: those are asked about in turn."""
+_NO_RESULT = (
+    "Not done: the result of {} would have to come from outside of this program, and nothing can bring it "
+    "here. Go on without it, or tell the user."
+)
+
 
 class ToolGate(AbstractCapability[Any]):
     """Lets only known tools run without a word.
+
+    What pydantic-ai would have approved by a person passes the same gate, once.
 
     Args:
         gate: Decides about the others.
@@ -21,6 +32,12 @@ class ToolGate(AbstractCapability[Any]):
 
     def __init__(self, gate: Gate, known: Collection[str]) -> None:
         self._gate, self._known = gate, frozenset(known)
+        self._let_through: set[Action] = set()
+        """Calls that may go ahead, and whose tool wants to hear that once more."""
+
+    async def for_run(self, ctx: RunContext[Any]) -> "ToolGate":
+        """No yes outlives its turn."""
+        return ToolGate(self._gate, self._known)
 
     async def wrap_tool_execute(
         self,
@@ -32,10 +49,47 @@ class ToolGate(AbstractCapability[Any]):
         handler: WrapToolExecuteHandler,
     ) -> Any:
         """Ask, and run the tool with the very arguments that were asked about."""
-        if call.tool_name not in self._known:
-            action = Action(
-                tool=call.tool_name, kind="other", subject=call.args_as_json_str(), call=call.tool_call_id
-            )
-            if declined := await self._gate(action):
-                return ToolDenied(declined)
-        return await handler(args)
+        if call.tool_name in self._known or tool_def.tool_kind in _DESCRIBING:
+            return await handler(args)
+        action = _action(call)
+        if action in self._let_through and ctx.tool_call_approved:
+            self._let_through.discard(action)
+        elif declined := await self._gate(action):
+            return ToolDenied(declined)
+        try:
+            return await handler(args)
+        except ApprovalRequired:
+            # It comes back, approved by ``handle_deferred_tool_calls``, and is not asked about again.
+            self._let_through.add(action)
+            raise
+
+    async def wrap_output_process(
+        self,
+        ctx: RunContext[Any],
+        *,
+        output_context: OutputContext,
+        output: Any,
+        handler: WrapOutputProcessHandler,
+    ) -> Any:
+        """Ask before a function runs that a model calls to give its answer.
+
+        Raises:
+            ModelRetry: if it must not run; the model reads why, and may answer in another way.
+        """
+        call = output_context.tool_call
+        if call is not None and output_context.has_function and (declined := await self._gate(_action(call))):
+            raise ModelRetry(declined)
+        return await handler(output)
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults:
+        """Leave what wants approval to the gate, which stands in front of its execution too."""
+        calls: dict[str, Any] = {
+            call.tool_call_id: ToolFailed(_NO_RESULT.format(call.tool_name)) for call in requests.calls
+        }
+        return requests.build_results(approve_all=True, calls=calls)
+
+
+def _action(call: ToolCallPart) -> Action:
+    return Action(tool=call.tool_name, kind="other", subject=call.args_as_json_str(), call=call.tool_call_id)

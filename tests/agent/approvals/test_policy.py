@@ -88,6 +88,37 @@ def test_asking_wins_over_allowing_and_read_only_over_everything() -> None:
     assert judge(write("b"), lists, read_only=True).ruling == "deny"
 
 
+@pytest.mark.parametrize(
+    ("lists", "ruling", "in_read_only"),
+    [
+        ({}, "ask", "deny"),
+        ({"allow": ["*"]}, "allow", "deny"),
+        ({"looks": ["tides"]}, "allow", "allow"),
+        ({"looks": ["tide?"]}, "allow", "allow"),
+        ({"looks": ["tide"]}, "ask", "deny"),
+        ({"looks": ["tides"], "ask": ["tides"]}, "ask", "ask"),
+        ({"looks": ["tides"], "deny": ["tides"]}, "deny", "deny"),
+    ],
+)
+def test_what_only_looks_by_a_rule_goes_ahead_in_read_only_mode_too(
+    lists: dict[str, list[str]], ruling: str, in_read_only: str
+) -> None:
+    action = Action(tool="tides", kind="other", subject="{}")
+    assert judge(action, rules(**lists)).ruling == ruling
+    assert judge(action, rules(**lists), read_only=True).ruling == in_read_only
+
+
+@pytest.mark.parametrize("action", [command("ls"), write("docs/a.md")])
+def test_no_rule_says_of_a_tool_that_writes_or_runs_that_it_only_looks(action: Action) -> None:
+    assert judge(action, rules(looks=["*", action.tool])).ruling == "ask"
+    assert judge(action, rules(looks=["*", action.tool]), read_only=True).ruling == "deny"
+
+
+def test_a_rule_about_what_only_looks_is_a_tool_and_nothing_else() -> None:
+    with pytest.raises(Refused, match="only looks"):
+        parse_rule("looks", "tides north")
+
+
 def test_a_guarded_file_is_allowed_by_nothing() -> None:
     action = write(".git/hooks/pre-commit", guarded="files in .git can make programs run")
     assert judge(action, rules(allow=["*", "write_file .git/**"])).ruling == "ask"

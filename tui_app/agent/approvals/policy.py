@@ -12,6 +12,7 @@ from tui_app.agent.tools.patterns import compile_path, expand_braces
 from tui_app.settings_approvals import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
 
 READ_ONLY = "read-only mode: nothing is written, run or fetched"
+UNKNOWN = "read-only mode: no rule says that this tool only looks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +32,17 @@ def judge(action: Action, rules: Iterable[ApprovalRule], *, read_only: bool = Fa
     Args:
         action: What wants to go ahead.
         rules: All there are, in any order.
-        read_only: Whether nothing may be changed at all.
+        read_only: Whether only what looks may go ahead.
     """
-    if read_only:
-        return Verdict("deny", READ_ONLY)
     known = tuple(rules)
+    if read_only and not any(rule.ruling == "looks" and fits(rule, action) for rule in known):
+        return Verdict("deny", UNKNOWN if action.kind == "other" else READ_ONLY)
     for ruling in RULINGS:
         if ruling == "allow" and action.guarded:
             break
         fitting = (rule for rule in known if rule.ruling == ruling and fits(rule, action))
         if (rule := next(fitting, None)) is not None:
-            return Verdict(ruling, rule.text, by_rule=True)
+            return Verdict("allow" if ruling == "looks" else ruling, rule.text, by_rule=True)
     return Verdict("ask", action.guarded or "asks unless a rule allows it")
 
 
@@ -50,6 +51,9 @@ def fits(rule: ApprovalRule, action: Action) -> bool:
     narrow = rule.ruling == "allow"
     if not fnmatchcase(action.tool, rule.tool):
         return False
+    if rule.ruling == "looks":
+        # What our own tools do is known: nobody can say that one that writes only looks.
+        return action.kind == "other"
     if not rule.pattern:
         # All commands, whatever a shell makes of them, are allowed by their name alone.
         return True

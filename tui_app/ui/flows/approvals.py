@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _HOW = (
     "allow, ask or deny, then a tool, then what of it:\n"
     "allow run_command pytest -q   (all commands that begin so)\n"
-    "allow write_file docs/**   deny edit_file *.lock   ask web_fetch *.example.org"
+    "allow write_file docs/**   deny edit_file *.lock   ask web_fetch *.example.org\n"
+    "looks my_tool   (it changes nothing: in read-only mode too)"
 )
 
 
@@ -87,7 +88,7 @@ async def _add(app: "PlimsollApp", session: ChatSession, desk: SettingsDesk) -> 
         word, _, rest = typed.partition(" ")
         ruling = next((each for each in RULINGS if each == word), None)
         if ruling is None:
-            refused = "It begins with allow, ask or deny."
+            refused = "It begins with allow, ask, deny or looks."
             continue
         try:
             rule = parse_rule(ruling, rest.strip())

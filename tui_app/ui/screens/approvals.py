@@ -169,7 +169,7 @@ def rule_row(rule: ApprovalRule, width: int) -> _Row:
     """One rule: what it says, about what, and where it comes from."""
     room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
     text = one_line(visible(rule.text), room - 1)
-    colour = {"allow": "$text-success", "ask": "$text-accent", "deny": "$text-error"}[rule.ruling]
+    colour = {"ask": "$text-accent", "deny": "$text-error"}.get(rule.ruling, "$text-success")
     where = {"settings": "your file", "session": "this session"}.get(rule.source, rule.source)
     line = Content.assemble(
         (f"{rule.ruling:<{_RULING_CELLS}}", colour),
