@@ -12,16 +12,18 @@ import pytest
 from tests.conversation.driving import Desk, assert_valid, cancelled_within, of, turn, until
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.agent.approvals.action import Action
 from tui_app.context.events import (
     ApprovalDecided,
     ApprovalRequested,
     FileChanged,
+    Payload,
     Record,
     ToolOutput,
     ToolResult,
     TurnEnd,
 )
-from tui_app.conversation.approvals import Decision
+from tui_app.conversation.approvals import Approvals, Decision
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.work import Compact
 
@@ -278,3 +280,24 @@ async def test_rules_changed_in_the_settings_count_at_once(desk: Desk, fake_open
         opened.conversation.tooling.approvals.use(())
         records = await played(opened, "Go.", NO)
         assert decided(records) == [("denied", "person", "once", "")]
+
+
+async def test_a_call_that_waits_no_longer_is_not_counted() -> None:
+    shown: list[ApprovalRequested] = []
+
+    def report(payload: Payload) -> None:
+        if isinstance(payload, ApprovalRequested):
+            shown.append(payload)
+
+    approvals = Approvals(report=report, attended=True)
+    calls = [Action(tool="run_command", kind="command", subject=f"echo {name}", call=name) for name in "abc"]
+    first, *others = (asyncio.create_task(approvals(call)) for call in calls)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert shown[-1].waiting == 2
+    others[0].cancel()
+    await asyncio.gather(others[0], return_exceptions=True)
+    assert (shown[-1].id, shown[-1].waiting) == (shown[0].id, 1)
+    first.cancel()
+    others[1].cancel()
+    await asyncio.gather(first, *others, return_exceptions=True)

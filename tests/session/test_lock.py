@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,22 @@ def test_only_the_owner_may_look(tmp_path: Path) -> None:
     with WriterLock(path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_somebody_who_only_looks_does_not_deny_a_free_lock(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    WriterLock(path).release()
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            who_holds(path)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        for _ in range(300):
+            WriterLock(path).release()
+    finally:
+        stop.set()
+        looking.join()

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tui_app.context.events import (
+    ApprovalRequested,
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
@@ -15,11 +16,13 @@ from tui_app.context.events import (
     MemoryPressure,
     Notice,
     Payload,
+    ToolCall,
+    ToolResult,
     Trigger,
     TurnEnd,
     TurnStart,
 )
-from tui_app.ui.chat_events import advance
+from tui_app.ui.chat_events import ASKING, advance
 from tui_app.ui.chat_state import NOTICES, ChatState
 from tui_app.ui.compaction_outcome import CANCELLED
 
@@ -122,3 +125,12 @@ def test_short_memory_is_said_and_noted() -> None:
     state = after(MemoryPressure(rss_mb=1_100, limit_mb=1_000, action="compact"))
     assert state.status.text == "Memory is short (1,100 of 1,000 MB): the history is compacted."
     assert state.notices == (state.status.text,)
+
+
+def test_what_a_tool_asks_stays_on_the_row_while_calls_beside_it_begin_and_end() -> None:
+    question = ApprovalRequested(id="1", tool_call_id="1", tool="run_command", kind="command", subject="echo")
+    begins = ToolCall(tool_call_id="2", name="grep", args="{}")
+    ends = ToolResult(tool_call_id="2", name="grep", text="x")
+    state = after(TurnStart(text="Go."), question, begins, ends)
+    assert state.question == question
+    assert state.status.text == ASKING

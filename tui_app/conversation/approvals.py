@@ -87,8 +87,11 @@ class Approvals:
         try:
             self._recount()
             await self._turn.acquire()
-        finally:
+        except asyncio.CancelledError:
             self._waiting -= 1
+            self._recount()
+            raise
+        self._waiting -= 1
 
     def _recount(self) -> None:
         if self._shown is not None:

@@ -2,11 +2,15 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Self
 
 from tui_app.atomic import make_private
 from tui_app.context.storage_errors import StorageError
+
+_LOOKS_S = (0.001, 0.002, 0.004)
+"""Pauses between tries to take a lock, in seconds; whoever looks at one holds it for some microseconds."""
 
 
 class SessionLocked(Exception):
@@ -37,7 +41,7 @@ class WriterLock:
     def __init__(self, path: Path) -> None:
         make_private(path.parent)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        if not _try_lock(self._file):
+        if not self._taken():
             name = _name(self._file)
             os.close(self._file)
             raise SessionLocked(name)
@@ -47,6 +51,15 @@ class WriterLock:
         except OSError:
             self.release()
             raise
+
+    def _taken(self) -> bool:
+        """Take the lock; somebody who only looks at it holds it for a moment too, and is waited for."""
+        for pause in (*_LOOKS_S, None):
+            if _try_lock(self._file):
+                return True
+            if pause is not None:
+                time.sleep(pause)
+        return False
 
     def release(self) -> None:
         """Let others write; releasing twice is harmless."""

@@ -99,10 +99,10 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             status = Status(kind="answering", started=state.turn_started, tokens=-(-streamed // 4))
             status = _unless_compacting(state, status)
             return replace(state, streamed=streamed, unlogged=unlogged, status=status)
-        case ToolCall(name=name):
+        case ToolCall(name=name) if state.question is None:
             status = Status(kind="tool", text=one_line(name, 40), started=now)
             return replace(state, status=_unless_compacting(state, status), output="")
-        case ToolResult() if state.turn:
+        case ToolResult() if state.turn and state.question is None:
             return replace(state, status=_unless_compacting(state, _waiting(state)), output="")
         case AssistantMessage():
             return replace(state, unlogged=0)

@@ -115,15 +115,15 @@ class ChatSession:
             self.bodies.note(batch)
             self.presenter.present(batch)
             for record in batch:
-                self._follow(record)
+                await self._follow(record)
 
-    def _follow(self, record: Record) -> None:
+    async def _follow(self, record: Record) -> None:
         """Do what an event asks of the screen besides being shown."""
         match record.data:
             case MemoryPressure():
                 self.bodies.shed()
             case SessionRewind(to=to, failed=False, again=False):
-                prompt = self.bodies.record(self.id, to)
+                prompt = await self.bodies.record(to)
                 if prompt is not None and isinstance(prompt.data, UserMessage):
                     self.presenter.give_back(prompt.data.text)
 

@@ -5,6 +5,7 @@ import re
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from tui_app.session.entries import Body, Entry
@@ -65,7 +66,9 @@ class LateBodies:
         self._tell = tell
 
     def body(self, entry: Entry) -> Body:
-        """The full content of a row."""
+        """The full content of a row; at once where it was painted, or stands in a file of this machine."""
+        if entry in self._long:
+            return self._long[entry]
         return self._source.body(entry) if self._source is not None else Body(text=entry.title)
 
     def preview(self, entry: Entry) -> Body:
@@ -81,15 +84,17 @@ class LateBodies:
         return Body(text=f"(reading {entry.chars:,} characters …)")
 
     async def _read(self, database: "Database", session: str, entry: Entry) -> None:
-        if self._far and self._source is not None:
-            # One after the other, on the connection there is.
-            async with self._turn:
-                self._long[entry] = await asyncio.to_thread(self._source.body, entry)
-        else:
-            self._long[entry] = await asyncio.to_thread(_read_body, database, session, entry)
+        try:
+            if self._far and self._source is not None:
+                # One after the other, on the connection there is.
+                async with self._turn:
+                    self._long[entry] = await asyncio.to_thread(_body_from, self._source, entry)
+            else:
+                self._long[entry] = await asyncio.to_thread(_read_body, database, session, entry)
+        finally:
+            del self._reading[entry]
         while self._too_many:
             self._long.popitem(last=False)
-        del self._reading[entry]
         self._tell(entry)
 
     async def ready(self, entry: Entry) -> None:
@@ -143,9 +148,18 @@ class LateBodies:
         self._long.clear()
         self._fresh.clear()
 
-    def record(self, session: str, seq: int) -> "Record | None":
-        """One whole event of the log."""
-        return self._store.record(session, seq) if self._store is not None else None
+    async def record(self, seq: int) -> "Record | None":
+        """One whole event of the log; read in a thread. None where it is not there, or cannot be read."""
+        return (await self.records([seq])).get(seq)
+
+    async def records(self, seqs: Sequence[int]) -> "Mapping[int, Record]":
+        """Whole events of the log by their numbers, those that can be read; read in a thread."""
+        if self._place is None or self._store is None or not seqs:
+            return {}
+        if self._far:
+            async with self._turn:
+                return await asyncio.to_thread(_records_from, self._store, self._place[1], seqs)
+        return await asyncio.to_thread(_read_records, *self._place, seqs)
 
     def close(self) -> None:
         """Close the log."""
@@ -192,10 +206,37 @@ def _read_body(database: "Database", session: str, entry: Entry) -> Body:
     from tui_app.session.preview import StoreBodies
 
     try:
-        store = open_store(database, read_only=True)
-        try:
-            return StoreBodies(store, session).body(entry)
-        finally:
-            store.close()
+        with closing(open_store(database, read_only=True)) as store:
+            return _body_from(StoreBodies(store, session), entry)
     except sqlite3.Error as error:
-        return Body(text=f"This text cannot be read: {error}.")
+        return _unreadable(error)
+
+
+def _body_from(source: "StoreBodies", entry: Entry) -> Body:
+    try:
+        return source.body(entry)
+    except sqlite3.Error as error:
+        return _unreadable(error)
+
+
+def _unreadable(error: sqlite3.Error) -> Body:
+    return Body(text=f"This text cannot be read: {error}.")
+
+
+def _read_records(database: "Database", session: str, seqs: Sequence[int]) -> "Mapping[int, Record]":
+    """Read events with a connection of this thread's own."""
+    from tui_app.session.places import open_store
+
+    try:
+        with closing(open_store(database, read_only=True)) as store:
+            return _records_from(store, session, seqs)
+    except sqlite3.Error:
+        return {}
+
+
+def _records_from(store: "SessionStore", session: str, seqs: Sequence[int]) -> "Mapping[int, Record]":
+    try:
+        found = {seq: store.record(session, seq) for seq in seqs}
+    except sqlite3.Error:
+        return {}
+    return {seq: record for seq, record in found.items() if record is not None}

@@ -59,7 +59,7 @@ async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
     """List the checkpoints, and open the files that are chosen, until the list is closed."""
     marked = 0
     while True:
-        rows = await asyncio.to_thread(_checkpoints, session)
+        rows = await _checkpoints(session)
         if not rows:
             none = "Checkpoints are written when the conversation is compacted."
             await app.push_screen_wait(DetailsScreen("Checkpoints", none))
@@ -81,14 +81,16 @@ def _file_text(path: str) -> str:
         return f"The checkpoint file cannot be read: {error.strerror}."
 
 
-def _checkpoints(session: ChatSession) -> list[CheckpointRow]:
+async def _checkpoints(session: ChatSession) -> list[CheckpointRow]:
     standing = set(session.presenter.agent_view.compactions)
     rows: list[CheckpointRow] = []
     compaction = 0
-    for entry in session.presenter.view.entries:
+    entries = session.presenter.view.entries
+    written = await session.bodies.records([entry.seq for entry in entries if entry.kind == "checkpoint"])
+    for entry in entries:
         if entry.kind == "compaction" and entry.state in ("ok", "undone"):
             compaction = entry.seq
-        record = session.bodies.record(session.id, entry.seq) if entry.kind == "checkpoint" else None
+        record = written.get(entry.seq)
         if record is not None and isinstance(record.data, CheckpointCreated):
             # The folder may have been moved since.
             path = session.folder / "checkpoints" / Path(record.data.path).name

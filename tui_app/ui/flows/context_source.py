@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,9 +55,11 @@ class SessionContext:
         if state.usage is not None:
             mark = int(state.usage.window.limit * background)
             left = turns_left(growths(view, running=bool(state.turn)), state.usage.total, mark)
+        rows = tuple(ledger(view, titles))
+        await self._learn_notes({row.form[0] for row in rows} - self._notes.keys() - {0})
         return ContextView(
             usage=state.usage,
-            rows=tuple(ledger(view, titles)),
+            rows=rows,
             background=background,
             blocking=blocking,
             turns_left=left,
@@ -90,15 +92,16 @@ class SessionContext:
         return await asyncio.to_thread(_stale, session.launch.cwd, reads, bodies)
 
     def note(self, form: tuple[int, int]) -> str:
-        """What was done to an item; its event is read from the log once."""
+        """What was done to an item of the view that was read last."""
         rewrite, place = form
-        if rewrite and rewrite not in self._notes:
-            record = self._session.bodies.record(self._session.id, rewrite)
-            data = record.data if record is not None else None
-            changes = data.changes if isinstance(data, ViewRewrite) else ()
-            self._notes[rewrite] = tuple(change.note for change in changes)
         notes = self._notes.get(rewrite, ())
         return notes[place] if place < len(notes) else ""
+
+    async def _learn_notes(self, rewrites: Collection[int]) -> None:
+        """Read what stages have noted, each event once."""
+        for seq, record in (await self._session.bodies.records(sorted(rewrites))).items():
+            changes = record.data.changes if isinstance(record.data, ViewRewrite) else ()
+            self._notes[seq] = tuple(change.note for change in changes)
 
     def submit(self, work: Work) -> str:
         """Ask for something; why it cannot be done, empty when it was asked for."""

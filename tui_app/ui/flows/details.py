@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 async def open_entry(app: "PlimsollApp", session: ChatSession, entry: Entry) -> None:
     """Show the details of a row."""
-    record = session.bodies.record(session.id, entry.seq)
+    record = await session.bodies.record(entry.seq)
     if record is None:
         return
     match record.data:
@@ -98,7 +98,7 @@ async def _compaction(app: "PlimsollApp", session: ChatSession, entry: Entry, re
     assert isinstance(written, CompactionComplete)
     agent_view = session.presenter.agent_view
     standing, undone = agent_view.compactions, agent_view.undone
-    done = as_worded(session, written, entry.seq)
+    done = await as_worded(session, written, entry.seq)
     shown = any(head.seq == entry.seq for head in agent_view.visible())
     entries = session.presenter.view.entries
     left = [e for e in entries if _carried(e) and in_ranges(e.result_seq or e.seq, done.removed)]
@@ -125,10 +125,10 @@ async def _compaction(app: "PlimsollApp", session: ChatSession, entry: Entry, re
             session.submit(BringBack(entry.seq, fact))
 
 
-def as_worded(session: ChatSession, done: CompactionComplete, seq: int) -> CompactionComplete:
+async def as_worded(session: ChatSession, done: CompactionComplete, seq: int) -> CompactionComplete:
     """A compaction with the words its summary has now, and what they keep of the facts."""
     edits = session.presenter.agent_view.edits.get(seq)
-    record = session.bodies.record(session.id, edits[-1].form[0]) if edits else None
+    record = await session.bodies.record(edits[-1].form[0]) if edits else None
     if record is None or not isinstance(record.data, CompactionEdited):
         return done
     edit = record.data

@@ -169,6 +169,8 @@ class ReviewScreen(Dialog[Reviewed]):
     def propose(self, proposed: CompactionProposed) -> None:
         """Show what would be applied, and start where enter decides nothing."""
         self._proposed, self._shown = proposed, clean(proposed.summary)
+        if not self.is_mounted:
+            return  # it is shown with the rest
         self.query_one(".dialog-title", Static).update(Content(_READY))
         self.query_one("#review-numbers", Static).update(Content(numbers_line(proposed, self._glyphs)))
         self._say("#review-problem", problem_line(proposed))

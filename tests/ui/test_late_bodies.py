@@ -1,0 +1,78 @@
+"""Texts of a session that is kept far away: read behind the screen's loop, and again after a failure."""
+
+import asyncio
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from tui_app.context.events import SessionStart, UserMessage
+from tui_app.session import places
+from tui_app.session.entries import Entry
+from tui_app.session.places import Server
+from tui_app.session.preview import StoreBodies, load_preview
+from tui_app.session.store import Store
+from tui_app.ui.late_bodies import LateBodies
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Entry]:
+    path = tmp_path / "log.db"
+    store = Store(path)
+    session = store.create(SessionStart(cwd="/", model="a:b", policy="off"), time=1.0)
+    store.append(session, UserMessage(text="how late is it?"), None, time=2.0)
+    store.close()
+    [entry] = load_preview(path, session).view.entries
+    monkeypatch.setattr(
+        places, "open_store", lambda _database, *, read_only: Store(path, read_only=read_only)
+    )
+    return session, entry
+
+
+async def test_what_could_not_be_read_is_said_and_read_again(
+    log: tuple[str, Entry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, entry = log
+    bodies, told, read = LateBodies(), asyncio.Event(), StoreBodies.body
+    bodies.announce(lambda _entry: told.set())
+    await bodies.attach(Server("postgresql://nobody@127.0.0.1/none"), session)
+
+    def fail(_source: StoreBodies, _entry: Entry) -> None:
+        raise sqlite3.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(StoreBodies, "body", fail)
+    assert bodies.preview(entry).text.startswith("(reading")
+    await told.wait()
+    assert bodies.preview(entry).text == "This text cannot be read: the connection is lost."
+    monkeypatch.setattr(StoreBodies, "body", read)
+    bodies.shed()
+    told.clear()
+    bodies.preview(entry)
+    await told.wait()
+    assert bodies.preview(entry).text == "how late is it?"
+    bodies.close()
+
+
+async def test_events_are_read_in_a_thread_and_their_absence_is_no_error(
+    log: tuple[str, Entry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, entry = log
+    threads: list[bool] = []
+    record = Store.record
+
+    def noting(store: Store, session: str, seq: int) -> object:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return record(store, session, seq)
+
+    monkeypatch.setattr(Store, "record", noting)
+    for database in (Server("postgresql://nobody@127.0.0.1/none"), Path("here")):
+        bodies = LateBodies()
+        await bodies.attach(database, session)
+        found = await bodies.record(entry.seq)
+        assert found is not None
+        assert found.data == UserMessage(text="how late is it?")
+        assert await bodies.record(99) is None
+        bodies.close()
+        assert await bodies.record(entry.seq) is None
+    assert threads == [False] * 4
