@@ -149,19 +149,30 @@ class EditorSession:
             self._ended.set_result(TurnEnd(outcome="cancelled"))
 
     async def sent(self) -> None:
-        """Wait until the editor has been told everything that has happened."""
-        if self._sender is not None and not self._sender.done():
-            await self._outbox.join()
+        """Wait until the editor has been told everything that has happened, or nobody tells it more."""
+        if self._sender is None:
+            return
+        told = asyncio.ensure_future(self._outbox.join())
+        try:
+            await asyncio.wait((told, self._sender), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            told.cancel()
 
     async def close(self) -> None:
         """End the session, and tell the editor what happened on the way if it still listens."""
         try:
             await self.opened.close()
         finally:
-            if self._sender is not None:
-                self._sender.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await self._sender
+            try:
+                await self.sent()
+            finally:
+                await self._fall_silent()
+
+    async def _fall_silent(self) -> None:
+        if self._sender is not None:
+            self._sender.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sender
 
     def _happened(self, record: Record) -> None:
         match record.data:
