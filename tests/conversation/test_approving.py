@@ -101,6 +101,18 @@ async def test_a_no_changes_nothing_and_the_model_reads_why(desk: Desk, fake_ope
         assert not of(records, FileChanged)
 
 
+async def test_where_nobody_could_be_asked_the_log_names_no_person(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(command("echo one"), Text("All right."))
+    async with working(desk, fake_openai) as opened:
+        records = await played(opened, "Go.", Decision("nobody", reason="the editor has gone"))
+        [(outcome, text)] = results(records)
+        assert outcome == "denied"
+        assert text.startswith("Not done: nobody could be asked about it: the editor has gone.")
+        assert decided(records) == [("denied", "unattended", "once", "")]
+
+
 async def test_from_now_on_is_a_rule_for_calls_that_fit_and_for_no_others(
     desk: Desk, fake_openai: FakeOpenAI
 ) -> None:

@@ -37,6 +37,7 @@ class Editor:
         self, session_id: str, tool_call: Any, options: list[Any], **_: Any
     ) -> RequestPermissionResponse:
         self.asked.append((session_id, tool_call, options))
+        self._news.set()
         return RequestPermissionResponse(
             outcome=AllowedOutcome(outcome="selected", option_id=self.permission)
         )
@@ -87,12 +88,12 @@ async def started(cwd: Path, *arguments: str) -> asyncio.subprocess.Process:
 
 
 @asynccontextmanager
-async def talking(cwd: Path, *arguments: str) -> AsyncIterator[Talk]:
+async def talking(cwd: Path, *arguments: str, editor: Editor | None = None) -> AsyncIterator[Talk]:
     """Start the program and connect; its end of stdin is closed behind the block, and it must go."""
     process = await started(cwd, *arguments)
     assert process.stdin is not None
     assert process.stdout is not None
-    editor = Editor()
+    editor = editor or Editor()
     agent = ClientSideConnection(editor, process.stdin, process.stdout, use_unstable_protocol=True)
     try:
         yield Talk(process, editor, agent, cwd)
@@ -108,11 +109,11 @@ async def talking(cwd: Path, *arguments: str) -> AsyncIterator[Talk]:
             await process.communicate()
 
 
-def endpoint(home: Path, base_url: str, window: int = 32_000) -> None:
-    """Let ``local:scripted`` be the model."""
+def endpoint(home: Path, base_url: str, window: int = 32_000, more: str = "") -> None:
+    """Let ``local:scripted`` be the model, and settings be more than that."""
     config = home / "config"
     config.mkdir(parents=True, exist_ok=True)
     (config / "config.toml").write_text(
         'model = "local:scripted"\nretries = 0\n[endpoints.local]\n'
-        f'base_url = "{base_url}"\nwindow = {window}\n'
+        f'base_url = "{base_url}"\nwindow = {window}\n{more}'
     )

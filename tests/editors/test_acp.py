@@ -108,6 +108,20 @@ async def test_cancel_right_behind_a_prompt_ends_it(
             assert answer.result().stop_reason == "cancelled"
 
 
+async def test_a_session_closed_in_mid_stream_ends_its_prompt(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    fake_openai.add(HangMidStream("Half a sentence and then nothing"))
+    async with talking(cwd) as talk:
+        session = await talk.begin()
+        answer = asyncio.create_task(talk.say(session, "Tell me."))
+        await talk.editor.until(lambda: "sentence" in talk.editor.text(session))
+        async with asyncio.timeout(WAIT_S):
+            await talk.agent.close_session(session_id=session)
+        assert (await answer).stop_reason == "cancelled"
+
+
 async def test_compaction_during_a_prompt_is_seen(
     cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
 ) -> None:

@@ -1,4 +1,4 @@
-"""The parts of the editors' room that need no process: prompts, permissions, log file, what is missing."""
+"""The parts of the editors' room that need no process: prompts, updates, log file, what is missing."""
 
 import builtins
 import logging
@@ -9,16 +9,13 @@ from typing import Any
 import pytest
 from acp import RequestError, text_block
 from acp.schema import (
-    DeniedOutcome,
     EmbeddedResourceContentBlock,
     ImageContentBlock,
-    RequestPermissionResponse,
     ResourceContentBlock,
     TextResourceContents,
 )
 
 from tests.cli.conftest import Plimsoll, plimsoll, project
-from tests.editors.kit import Editor
 from tui_app.cli.acp import MISSING
 from tui_app.context.events import (
     AssistantDelta,
@@ -31,7 +28,6 @@ from tui_app.context.events import (
     ToolResult,
 )
 from tui_app.conversation.work import Compact, Prompt, Restate
-from tui_app.editors.permissions import Question, ask
 from tui_app.editors.prompts import ShowContext, asked
 from tui_app.editors.server import logging_to
 from tui_app.editors.troubles import told
@@ -80,28 +76,6 @@ def test_what_cannot_be_asked_is_said(blocks: list[Any]) -> None:
         asked(blocks, CWD)
     assert refused.value.code == -32602
     assert str(refused.value).endswith(".")
-
-
-@pytest.mark.parametrize(
-    ("chosen", "answer"), [("once", "once"), ("always", "always"), ("no", "no"), ("?", "no")]
-)
-async def test_permission(chosen: str, answer: str) -> None:
-    editor = Editor(permission=chosen)
-    question = Question(call="c1", title="write_file a.py", pattern="write_file src/*")
-    assert await ask(editor, "s1", question) == answer  # type: ignore[arg-type]
-    ((session, call, options),) = editor.asked
-    assert (session, call.tool_call_id, call.title) == ("s1", "c1", "write_file a.py")
-    assert [option.kind for option in options] == ["allow_once", "allow_always", "reject_once"]
-
-
-async def test_permission_that_is_cancelled_or_never_offered_is_a_no() -> None:
-    class Closed(Editor):
-        async def request_permission(self, *_: Any, **__: Any) -> RequestPermissionResponse:
-            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
-
-    question = Question(call="c1", title="run_command rm")
-    assert await ask(Closed(), "s1", question) == "no"  # type: ignore[arg-type]
-    assert await ask(Editor(permission="always"), "s1", question) == "no"  # type: ignore[arg-type]
 
 
 def test_an_answer_is_said_once() -> None:

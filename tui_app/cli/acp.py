@@ -37,6 +37,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         model=args.model or "",
         policy=args.policy or "",
         agent=args.agent,
+        attended=True,
     )
     return run_until_signal(serve(opening))
 

@@ -25,18 +25,19 @@ from tui_app.settings_rules import Refused
 _NOT_DONE = "Not done: {}. Do not try the same in another way; go on without it, or ask the user."
 _NO = "the user said no"
 _NOBODY = "nobody is there to approve it, and no rule allows it"
+_NOT_ASKED = "nobody could be asked about it: {}"
 _REASON_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person answers to a question."""
+    """What comes of a question: a person's answer, or that nobody could be asked."""
 
-    answer: Literal["once", "always", "no"]
+    answer: Literal["once", "always", "no", "nobody"]
     pattern: str = ""
     """With ``always``: the rule to add for this session, ``TOOL PATTERN``."""
     reason: str = ""
-    """With ``no``: why; the model reads it."""
+    """With ``no`` and ``nobody``: why; the model reads it."""
 
 
 @dataclass(slots=True)
@@ -157,8 +158,11 @@ class Approvals:
         return self._decided(id, action, decision, pattern)
 
     def _decided(self, id: str, action: Action, decision: Decision, pattern: str) -> str:
+        reason = decision.reason.strip()[:_REASON_CHARS]
+        if decision.answer == "nobody":
+            self._note(action, "denied", "unattended", id=id, reason=reason)
+            return _NOT_DONE.format(_NOT_ASKED.format(reason))
         if decision.answer == "no":
-            reason = decision.reason.strip()[:_REASON_CHARS]
             self._note(action, "denied", "person", id=id, reason=reason)
             return _NOT_DONE.format(f"{_NO}, because: {reason}" if reason else _NO)
         rule = session_rule(action, decision.pattern) if decision.answer == "always" and pattern else None

@@ -1,52 +1,95 @@
 """Asking a person, through the editor, whether a tool may act.
 
-This is the seam for tools that change something: whoever judges their calls hands a :class:`Question` to
-:func:`ask` and carries the answer back. ``EditorSession`` sees every event, a question among them, and has
-the client to ask.
+Only a chosen option allows anything. An editor that answers with an error, with nothing that was offered, or
+not at all because it has gone, leaves the tool refused, and the events say that nobody could be asked.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+import asyncio
+import logging
+from dataclasses import dataclass, field
 
+from acp import RequestError
 from acp.interfaces import Client
-from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+from acp.schema import AllowedOutcome, RequestPermissionResponse
 
-Answer = Literal["once", "always", "no"]
+from tui_app.context.visible_text import visible
+from tui_app.conversation.approvals import Approvals, Decision
+from tui_app.editors.questions import Question
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """A call that waits to be allowed."""
-
-    call: str
-    """Id of the tool call."""
-    title: str
-    """What it would do, in one line."""
-    pattern: str = ""
-    """What "always" would allow; empty where only this one call can be."""
+_SAID_CHARS = 200
+_log = logging.getLogger(__name__)
 
 
-async def ask(client: Client, session: str, question: Question) -> Answer:
-    """Show a question and wait for the answer; a question that is closed or cancelled is a no."""
-    options = [
-        PermissionOption(option_id="once", name="Allow", kind="allow_once"),
-        PermissionOption(option_id="no", name="Do not allow", kind="reject_once"),
-    ]
-    if question.pattern:
-        name = f"Always allow {question.pattern}"
-        options.insert(1, PermissionOption(option_id="always", name=name, kind="allow_always"))
-    response = await client.request_permission(
-        session_id=session,
-        tool_call=ToolCallUpdate(tool_call_id=question.call, title=question.title, status="pending"),
-        options=options,
-    )
-    outcome = response.outcome
-    if not isinstance(outcome, AllowedOutcome):
-        return "no"
-    match outcome.option_id:
+@dataclass(slots=True)
+class Permissions:
+    """The questions of one session that wait for the editor. Belongs to one event loop."""
+
+    client: Client
+    session: str
+    approvals: Approvals
+    _open: set[str] = field(default_factory=set)
+    _asking: "dict[str, asyncio.Task[None]]" = field(default_factory=dict)
+
+    def opens(self, id: str) -> bool:
+        """Note that something is asked; False when it is known: it is said again when more calls wait."""
+        if id in self._open:
+            return False
+        self._open.add(id)
+        return True
+
+    def show(self, question: Question) -> None:
+        """Have the editor ask, unless the question is over."""
+        if question.id in self._open and question.id not in self._asking:
+            task = asyncio.create_task(self._answer(question), name="acp permission")
+            self._asking[question.id] = task
+            task.add_done_callback(lambda _: self._asking.pop(question.id, None))
+
+    def withdraw(self, id: str) -> None:
+        """Wait no longer for an answer: it was decided, or the turn is over."""
+        self._open.discard(id)
+        if (task := self._asking.get(id)) is not None:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Wait for no answer any more."""
+        tasks = list(self._asking.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _answer(self, question: Question) -> None:
+        decision = await ask(self.client, self.session, question)
+        self.approvals.decide(question.id, decision)
+
+
+async def ask(client: Client, session: str, question: Question) -> Decision:
+    """Show a question and wait for what comes of it."""
+    try:
+        response = await client.request_permission(
+            session_id=session, tool_call=question.call, options=list(question.options)
+        )
+    except ConnectionError:
+        return Decision("nobody", reason="the editor has gone")
+    except RequestError as error:
+        _log.warning("the editor did not ask for permission: %s", error)
+        said = visible(str(error).strip())[:_SAID_CHARS].rstrip(".")
+        return Decision("nobody", reason=f"the editor answered with an error: {said}")
+    except Exception as error:  # whatever a client makes of it, the call must not wait for ever
+        _log.warning("the editor's answer about a permission cannot be read", exc_info=error)
+        return Decision("nobody", reason="the editor's answer cannot be read")
+    return decision_of(response, question)
+
+
+def decision_of(response: RequestPermissionResponse, question: Question) -> Decision:
+    """Read an answer; what was not offered allows nothing."""
+    if not isinstance(response.outcome, AllowedOutcome):
+        return Decision("nobody", reason="the question was closed without an answer")
+    match response.outcome.option_id:
         case "once":
-            return "once"
+            return Decision("once")
         case "always" if question.pattern:
-            return "always"
+            return Decision("always", pattern=question.pattern)
+        case "no":
+            return Decision("no")
         case _:
-            return "no"
+            return Decision("nobody", reason="the editor chose something that was not offered")

@@ -166,7 +166,17 @@ def read_message(line: bytes) -> tuple[Message | None, Message | None]:
         return None, _refusal(id, _INVALID_REQUEST, "The method of a message is a text.")
     if id is None:
         return None, _refusal(None, _INVALID_REQUEST, "A message has a method, or answers one.")
-    return (value, None) if isinstance(id, int) else (None, None)
+    return (_readable(value), None) if isinstance(id, int) else (None, None)
+
+
+def _readable(answer: Message) -> Message:
+    """An answer whose error, if there is one, has the form that errors have."""
+    match answer.get("error"):
+        case None | {"code": int(), "message": str()}:
+            return answer
+        case _:
+            error = {"code": _INVALID_REQUEST, "message": "The answer has an error that cannot be read."}
+            return {"jsonrpc": "2.0", "id": answer["id"], "error": error}
 
 
 def _refusal(id: str | int | None, code: int, sentence: str) -> Message:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from acp.interfaces import Client
 from acp.schema import StopReason
 
-from tui_app.context.events import Error, Notice, Record, TurnEnd
+from tui_app.context.events import ApprovalDecided, ApprovalRequested, Error, Notice, Record, TurnEnd
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import ChangePolicy, Prompt, Switch, Work
 from tui_app.editors.context_text import context_text
+from tui_app.editors.permissions import Permissions
 from tui_app.editors.prompts import Asked, ShowContext
+from tui_app.editors.questions import Question
 from tui_app.editors.troubles import failed, refused, told
 from tui_app.editors.updates import Update, Updates
 
@@ -24,16 +26,14 @@ _ANYWHERE = 1_000_000
 
 @dataclass(slots=True)
 class EditorSession:
-    """Drives one conversation for an editor. Belongs to one event loop.
-
-    Questions that a tool asks before it acts belong into :meth:`_happened`: see ``permissions.py``.
-    """
+    """Drives one conversation for an editor. Belongs to one event loop."""
 
     opened: OpenSession
     opening: Opening
     client: Client
     updates: Updates
-    _outbox: "asyncio.Queue[Update]" = field(default_factory=asyncio.Queue)
+    _permissions: Permissions = field(init=False)
+    _outbox: "asyncio.Queue[Update | Question]" = field(default_factory=asyncio.Queue)
     _sender: "asyncio.Task[None] | None" = None
     _ended: "asyncio.Future[TurnEnd] | None" = None
     _trouble: Error | None = None
@@ -42,6 +42,9 @@ class EditorSession:
     """The prompt under way, as the queue shows it."""
     _cancelled: bool = False
     _gate: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self._permissions = Permissions(self.client, self.id, self.opened.conversation.tooling.approvals)
 
     @property
     def id(self) -> str:
@@ -149,19 +152,31 @@ class EditorSession:
             self._ended.set_result(TurnEnd(outcome="cancelled"))
 
     async def sent(self) -> None:
-        """Wait until the editor has been told everything that has happened."""
-        if self._sender is not None and not self._sender.done():
-            await self._outbox.join()
+        """Wait until the editor has been told everything that has happened, or nobody tells it more."""
+        if self._sender is None:
+            return
+        told = asyncio.ensure_future(self._outbox.join())
+        try:
+            await asyncio.wait((told, self._sender), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            told.cancel()
 
     async def close(self) -> None:
         """End the session, and tell the editor what happened on the way if it still listens."""
         try:
             await self.opened.close()
         finally:
-            if self._sender is not None:
-                self._sender.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await self._sender
+            try:
+                await self._permissions.close()
+                await self.sent()
+            finally:
+                await self._fall_silent()
+
+    async def _fall_silent(self) -> None:
+        if self._sender is not None:
+            self._sender.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sender
 
     def _happened(self, record: Record) -> None:
         match record.data:
@@ -172,12 +187,21 @@ class EditorSession:
                 self._trouble = error
             case Notice(text=text):
                 self._notice = text
+            case ApprovalRequested() as asked:
+                self._ask(asked)
+            case ApprovalDecided(id=id):
+                self._permissions.withdraw(id)
         self._put(self.updates.of(record.data))
+
+    def _ask(self, asked: ApprovalRequested) -> None:
+        """Have the editor ask, behind the call it is about: that must be known there."""
+        if self._permissions.opens(asked.id):
+            self._put([self.updates.question(asked)])
 
     def _say(self, text: str) -> None:
         self._put(self.updates.of(Notice(text=text)))
 
-    def _put(self, updates: Iterable[Update]) -> None:
+    def _put(self, updates: Iterable[Update | Question]) -> None:
         for update in updates:
             self._outbox.put_nowait(update)
 
@@ -185,6 +209,9 @@ class EditorSession:
         while True:
             update = await self._outbox.get()
             try:
+                if isinstance(update, Question):
+                    self._permissions.show(update)
+                    continue
                 # The editor has gone: what is said into the void is taken out of the queue all the same.
                 with contextlib.suppress(ConnectionError):
                     await self.client.session_update(session_id=self.id, update=update)

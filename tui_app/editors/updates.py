@@ -20,6 +20,8 @@ from acp.schema import (
 )
 
 from tui_app.context.events import (
+    ApprovalDecided,
+    ApprovalRequested,
     AssistantDelta,
     AssistantMessage,
     CompactionComplete,
@@ -39,6 +41,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.tool_titles import call_title, result_note
+from tui_app.editors.questions import Question, question_of
 from tui_app.editors.spending import Spending
 from tui_app.editors.troubles import told
 from tui_app.session.head_titles import compaction_title, thousands, truncation_title
@@ -62,6 +65,8 @@ class Updates:
     """Whether the events are those of the past: then prompts are shown too, and streams are not."""
     _titles: dict[str, str] = field(default_factory=dict)
     """Titles of the calls whose result is awaited, by id."""
+    _inputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Their arguments."""
     _calls: dict[str, int] = field(default_factory=dict)
     """Calls of the sub-agents under way, by the id of the call that has sent each."""
     _message: str = ""
@@ -90,6 +95,11 @@ class Updates:
             case _:
                 return self._aside(payload)
 
+    def question(self, asked: ApprovalRequested) -> Question:
+        """Word what a tool asks before it acts."""
+        kind = _KINDS.get(asked.tool, "other")
+        return question_of(asked, self.cwd, kind=kind, args=self._inputs.get(asked.tool_call_id))
+
     def _said(self, payload: UserMessage | AssistantDelta | AssistantMessage) -> Sequence[Update]:
         match payload:
             case UserMessage():
@@ -115,7 +125,7 @@ class Updates:
 
     def _called(self, call: ToolCall) -> Update:
         title = self._titles[call.tool_call_id] = call_title(call.name, call.args)
-        args = _arguments(call.args)
+        args = self._inputs[call.tool_call_id] = _arguments(call.args)
         return helpers.start_tool_call(
             call.tool_call_id,
             title,
@@ -134,6 +144,7 @@ class Updates:
 
     def _answered(self, result: ToolResult) -> Update:
         title = self._titles.pop(result.tool_call_id, result.name)
+        self._inputs.pop(result.tool_call_id, None)
         note = result_note(result.name, result.text, result.outcome)
         return helpers.update_tool_call(
             result.tool_call_id,
@@ -204,6 +215,8 @@ class Updates:
                 return [_thought(f"{payload.reason} Trying again, {payload.attempt} of {payload.attempts}.")]
             case PolicyChange(new=new) if not self.replaying:
                 return [CurrentModeUpdate(session_update="current_mode_update", current_mode_id=new)]
+            case ApprovalDecided(decision="allowed", by="person", tool_call_id=call) if not self.replaying:
+                return [helpers.update_tool_call(call, status="in_progress")]
             case Error() if self.replaying:
                 return [_message(told(payload))]
             case _:

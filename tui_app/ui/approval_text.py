@@ -1,11 +1,11 @@
 """The words of a question about a tool. What would be done is shown as it is: nothing in it can hide."""
 
-import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from tui_app.context.visible_text import visible
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import cut_cells, one_line
 
@@ -15,26 +15,6 @@ if TYPE_CHECKING:
 MOST_LINES = 2_000
 """Lines painted of one question; more are counted."""
 _LINE_CHARS = 4_000
-
-
-def visible(text: str) -> str:
-    r"""A line in which every sign that a terminal would hide or act on is written out, as ``\x1b``.
-
-    Removing it, as elsewhere, would let a command look like another one.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(sign if _is_shown(sign) else _written_out(sign) for sign in text)
-
-
-def _is_shown(sign: str) -> bool:
-    return sign == " " or (sign.isprintable() and not unicodedata.category(sign).startswith(("C", "Z")))
-
-
-def _written_out(sign: str) -> str:
-    if sign == "\t":
-        return "    "
-    return sign.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def question_title(asked: "ApprovalRequested", glyphs: Glyphs) -> Content:

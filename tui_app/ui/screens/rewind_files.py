@@ -11,7 +11,7 @@ from textual.types import CSSPathType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_app.ui.approval_text import visible
+from tui_app.context.visible_text import visible
 from tui_app.ui.format import count
 from tui_app.ui.keys import Hint
 from tui_app.ui.screens.dialog import Dialog

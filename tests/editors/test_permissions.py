@@ -1,0 +1,284 @@
+"""An editor is asked before a tool acts: over stdio, with the protocol's own client; files change or not."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp import RequestError
+from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
+
+from tests.editors.kit import WAIT_S, Editor, Talk, endpoint, talking
+from tests.servers.behaviours import Text, Tool, tool
+from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.events import ApprovalDecided
+from tui_app.paths import Paths
+from tui_app.session.store import Store
+
+README = "# Ferries\n\nLow water on Sunday is at 09:40.\n"
+
+
+@pytest.fixture
+def cwd(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    (folder / "README.md").write_text(README)
+    return folder
+
+
+@dataclass
+class Slow(Editor):
+    """Answers when the test says so, one answer a question."""
+
+    answers: "asyncio.Queue[str | Exception]" = field(default_factory=asyncio.Queue)
+
+    async def request_permission(self, *args: Any, **named: Any) -> RequestPermissionResponse:
+        await super().request_permission(*args, **named)
+        answer = await self.answers.get()
+        if isinstance(answer, Exception):
+            raise answer
+        if not answer:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=answer))
+
+
+def decisions(home: Path, session: str) -> list[tuple[str, str, str, str]]:
+    """What the log says about approvals."""
+    path = Paths.from_env({"PLIMSOLL_HOME": str(home)}).database
+    with contextlib.closing(Store(path, read_only=True)) as store:
+        found = [record.data for record, _ in store.records(session)]
+    return [
+        (each.decision, each.by, each.scope, each.rule) for each in found if isinstance(each, ApprovalDecided)
+    ]
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {each.name: each.read_text() for each in folder.glob("*.txt")}
+
+
+def write(path: str, content: str) -> Tool:
+    return tool("write_file", path=path, content=content)
+
+
+def results(talk: Talk, session: str) -> list[tuple[str, str]]:
+    """How the calls ended, and what was said of it."""
+    ended = [each for each in talk.editor.of(session, "tool_call_update") if each.content]
+    return [(each.status, each.content[0].content.text) for each in ended]
+
+
+async def test_a_yes_changes_the_file_that_was_shown(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    edit = tool("edit_file", path="README.md", old_text="09:40", new_text="10:10")
+    fake_openai.add(write("new/plan.txt", "sea\n"), edit, Text("Done."))
+    async with talking(cwd, editor=(editor := Editor(permission="once"))) as talk:
+        session = await talk.begin()
+        assert (await talk.say(session, "Write it.")).stop_reason == "end_turn"
+        assert (cwd / "new" / "plan.txt").read_text() == "sea\n"
+        assert (cwd / "README.md").read_text() == README.replace("09:40", "10:10")
+    (_, made, _), (_, edited, options) = editor.asked
+    (diff,) = [each for each in made.content if each.type == "diff"]
+    assert (diff.path, diff.old_text, diff.new_text) == (str(cwd / "new" / "plan.txt"), None, "sea\n")
+    (diff,) = [each for each in edited.content if each.type == "diff"]
+    assert (diff.old_text, diff.new_text) == (README, README.replace("09:40", "10:10"))
+    assert edited.title == "edit_file README.md, +1 -1"
+    assert edited.raw_input == {"path": "README.md", "old_text": "09:40", "new_text": "10:10"}
+    assert [each.kind for each in options] == ["allow_once", "allow_always", "reject_once"]
+    assert decisions(plimsoll_home, session) == [("allowed", "person", "once", "")] * 2
+    # The editor knew each call before it was asked about it, and saw it go on.
+    of_call = [each for _, each in editor.updates if getattr(each, "tool_call_id", "") == edited.tool_call_id]
+    assert [each.status for each in of_call] == ["in_progress", "in_progress", "completed"]
+
+
+async def test_always_is_a_rule_of_the_session_and_ends_with_it(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    echo = tool("run_command", command="echo high water")
+    fake_openai.add(echo, echo, Text("Done."), echo, Text("Done."), echo, Text("Done."))
+    async with talking(cwd, editor=(editor := Editor(permission="always"))) as talk:
+        session = await talk.begin()
+        await talk.say(session, "Say it twice.")
+        await talk.say(session, "And again.")
+        assert len(editor.asked) == 1
+        ((_, asked, options),) = editor.asked
+        assert asked.content[0].content.text == "```\n$ echo high water\n```"
+        assert options[1].name == "Allow in this session: run_command echo high water"
+        assert [status for status, _ in results(talk, session)] == ["completed"] * 3
+        await talk.agent.close_session(session_id=session)
+        await talk.agent.resume_session(cwd=str(cwd), session_id=session)
+        editor.permission = "no"
+        await talk.say(session, "Once more.")
+        assert len(editor.asked) == 2
+    rule = "run_command echo high water"
+    assert decisions(plimsoll_home, session) == [
+        ("allowed", "person", "always", rule),
+        ("allowed", "rule", "rule", rule),
+        ("allowed", "rule", "rule", rule),
+        ("denied", "person", "once", ""),
+    ]
+
+
+async def test_a_no_changes_nothing_and_the_turn_goes_on(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    fake_openai.add(write("README.md", "gone"), Text("All right."))
+    async with talking(cwd, editor=Editor(permission="no")) as talk:
+        session = await talk.begin()
+        assert (await talk.say(session, "Empty it.")).stop_reason == "end_turn"
+        assert talk.editor.text(session) == "All right."
+        ((status, said),) = results(talk, session)
+        assert status == "failed"
+        assert said.startswith("Not done: the user said no.")
+    assert (cwd / "README.md").read_text() == README
+    assert decisions(plimsoll_home, session) == [("denied", "person", "once", "")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (RequestError(-32601, "Method not found."), "the editor answered with an error: Method not found"),
+        ("", "the question was closed without an answer"),
+        ("whatever", "the editor chose something that was not offered"),
+    ],
+)
+async def test_without_an_answer_nothing_is_done_and_the_turn_goes_on(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI, answer: str | Exception, why: str
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    fake_openai.add(write("README.md", "gone"), Text("All right."))
+    editor = Slow()
+    editor.answers.put_nowait(answer)
+    async with talking(cwd, editor=editor) as talk:
+        session = await talk.begin()
+        assert (await talk.say(session, "Empty it.")).stop_reason == "end_turn"
+        ((status, said),) = results(talk, session)
+        assert status == "failed"
+        assert said.startswith(f"Not done: nobody could be asked about it: {why}.")
+    assert (cwd / "README.md").read_text() == README
+    assert decisions(plimsoll_home, session) == [("denied", "unattended", "once", "")]
+
+
+async def test_a_cancelled_turn_takes_its_question_along(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    fake_openai.add(write("README.md", "gone"), Text("On again."))
+    async with talking(cwd, editor=(editor := Slow())) as talk:
+        session = await talk.begin()
+        answer = asyncio.create_task(talk.say(session, "Empty it."))
+        await editor.until(lambda: bool(editor.asked))
+        await talk.agent.cancel(session_id=session)
+        async with asyncio.timeout(WAIT_S):
+            assert (await answer).stop_reason == "cancelled"
+        # A yes that comes too late allows nothing, and is no trouble.
+        editor.answers.put_nowait("once")
+        assert (await talk.say(session, "Go on.")).stop_reason == "end_turn"
+        assert talk.editor.text(session) == "On again."
+    assert (cwd / "README.md").read_text() == README
+    assert decisions(plimsoll_home, session) == [("cancelled", "person", "once", "")]
+
+
+async def test_parallel_calls_are_all_asked_about(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    calls = [("write_file", {"path": f"{name}.txt", "content": f"{name}\n"}) for name in ("a", "b", "c")]
+    fake_openai.add(Tool(calls=tuple(calls)), Text("Done."))
+    async with talking(cwd, editor=(editor := Slow())) as talk:
+        session = await talk.begin()
+        answer = asyncio.create_task(talk.say(session, "Write them."))
+        for number, said in enumerate(("once", "no", "once"), 1):
+            await editor.until(lambda number=number: len(editor.asked) == number)
+            editor.answers.put_nowait(said)
+        async with asyncio.timeout(WAIT_S):
+            assert (await answer).stop_reason == "end_turn"
+        assert len({call.tool_call_id for _, call, _ in editor.asked}) == 3
+        refused = editor.asked[1][1].title.partition(",")[0].removeprefix("write_file ")
+        assert set(texts(cwd)) == {"a.txt", "b.txt", "c.txt"} - {refused}
+    assert [each[0] for each in decisions(plimsoll_home, session)] == ["allowed", "denied", "allowed"]
+
+
+async def test_two_sessions_ask_at_the_same_time(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    fake_openai.add(write("one.txt", "1\n"), Text("Done."), phrase="first task")
+    fake_openai.add(write("two.txt", "2\n"), Text("Done."), phrase="second task")
+    async with talking(cwd, editor=(editor := Slow())) as talk:
+        one, two = await talk.begin(), await talk.begin()
+        answers = [
+            asyncio.create_task(talk.say(one, "The first task.")),
+            asyncio.create_task(talk.say(two, "The second task.")),
+        ]
+        await editor.until(lambda: len(editor.asked) == 2)
+        assert {session for session, _, _ in editor.asked} == {one, two}
+        for _ in answers:
+            editor.answers.put_nowait("once")
+        async with asyncio.timeout(WAIT_S):
+            assert [(await each).stop_reason for each in answers] == ["end_turn"] * 2
+    assert texts(cwd) == {"one.txt": "1\n", "two.txt": "2\n"}
+
+
+async def test_rules_and_read_only_mode_come_first(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    rules = '[approvals]\nallow = ["write_file *.txt"]\ndeny = ["write_file README.md"]\n'
+    endpoint(plimsoll_home, fake_openai.base_url, more=rules)
+    fake_openai.add(write("plan.txt", "sea\n"), write("README.md", "gone"), Text("Done."))
+    async with talking(cwd, editor=(editor := Editor())) as talk:
+        session = await talk.begin()
+        await talk.say(session, "Write both.")
+        assert not editor.asked
+        assert [status for status, _ in results(talk, session)] == ["completed", "failed"]
+    assert (cwd / "plan.txt").read_text() == "sea\n"
+    config = plimsoll_home / "config" / "config.toml"
+    config.write_text(f"read_only = true\n{config.read_text()}")
+    fake_openai.add(write("plan.txt", "gone"), Text("Cannot."))
+    async with talking(cwd, editor=editor) as talk:
+        session = await talk.begin()
+        await talk.say(session, "Write it.")
+        assert not editor.asked
+    assert (cwd / "plan.txt").read_text() == "sea\n"
+    assert (cwd / "README.md").read_text() == README
+
+
+async def test_an_editor_that_goes_while_it_is_asked_leaves_the_file_alone(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    fake_openai.add(write("README.md", "gone"))
+    fake_openai.fallback = Text("All right.")
+    async with talking(cwd, editor=(editor := Slow())) as talk:
+        session = await talk.begin()
+        answer = asyncio.create_task(talk.say(session, "Empty it."))
+        await editor.until(lambda: bool(editor.asked))
+        assert talk.process.stdin is not None
+        talk.process.stdin.close()
+        async with asyncio.timeout(WAIT_S):
+            assert await talk.process.wait() == 0
+        answer.cancel()
+        await asyncio.gather(answer, return_exceptions=True)
+    assert (cwd / "README.md").read_text() == README
+    ((decision, _, _, _),) = decisions(plimsoll_home, session)
+    assert decision in ("denied", "cancelled")
+
+
+async def test_a_session_that_is_closed_while_it_asks_ends_its_prompt(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    fake_openai.add(write("README.md", "gone"))
+    async with talking(cwd, editor=(editor := Slow())) as talk:
+        session = await talk.begin()
+        answer = asyncio.create_task(talk.say(session, "Empty it."))
+        await editor.until(lambda: bool(editor.asked))
+        async with asyncio.timeout(WAIT_S):
+            await talk.agent.close_session(session_id=session)
+        assert (await answer).stop_reason == "cancelled"
+    assert (cwd / "README.md").read_text() == README
+    assert decisions(plimsoll_home, session) == [("cancelled", "person", "once", "")]
