@@ -12,6 +12,7 @@ from acp import PROTOCOL_VERSION, RequestError
 from tests.editors.kit import WAIT_S, endpoint, started, talking
 from tests.servers.behaviours import HangMidStream, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.postgres import Cluster
 
 OFFLINE = ("--model", "offline:extractive")
 ASKS = "Write the notes for this transcript"
@@ -70,6 +71,22 @@ async def test_loaded_session_is_replayed_and_goes_on(cwd: Path) -> None:
         with pytest.raises(RequestError, match="Load it first"):
             await talk.say(session, "Still there?")
         await talk.agent.resume_session(cwd=str(cwd), session_id=session)
+
+
+@pytest.mark.postgres
+async def test_sessions_of_a_server_are_listed_and_loaded(
+    cwd: Path, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLIMSOLL_STORE", postgres.database())
+    async with talking(cwd, *OFFLINE) as talk:
+        session = await talk.begin()
+        await talk.say(session, "When is low water on Sunday?")
+    async with talking(cwd, *OFFLINE) as talk:
+        await talk.agent.initialize(protocol_version=PROTOCOL_VERSION)
+        listed = await talk.agent.list_sessions(cwd=str(cwd))
+        assert [each.session_id for each in listed.sessions] == [session]
+        await talk.agent.load_session(cwd=str(cwd), session_id=session, mcp_servers=[])
+        assert talk.editor.text(session, "user_message_chunk") == "When is low water on Sunday?"
 
 
 async def test_cancel_in_mid_stream(cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI) -> None:

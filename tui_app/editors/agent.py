@@ -41,7 +41,8 @@ from tui_app.editors.prompts import COMMANDS, asked
 from tui_app.editors.session import EditorSession
 from tui_app.editors.troubles import NOT_FOUND, refused, trouble
 from tui_app.editors.updates import Updates
-from tui_app.session.store import SessionNotFound, Store
+from tui_app.session.places import has_begun, open_store
+from tui_app.session.store import SessionNotFound
 from tui_app.version import __version__
 
 _log = logging.getLogger(__name__)
@@ -210,9 +211,9 @@ class EditorAgent:
             raise trouble(SessionNotFound(f"There is no session {session}."))
 
     def _listed(self, cwd: str) -> list[SessionInfo]:
-        if not self.opening.paths.database.exists():
+        if not has_begun(self.opening.database):
             return []
-        with contextlib.closing(Store(self.opening.paths.database, read_only=True)) as store:
+        with contextlib.closing(open_store(self.opening.database, read_only=True)) as store:
             found = store.sessions()
         return [
             SessionInfo(
