@@ -124,14 +124,6 @@ class PlimsollApp(App[int]):
             if leaving.is_ready:
                 await leaving.session.close()
 
-    def jump_to(self, seq: int) -> None:
-        """Show a message in the transcript."""
-        if seq:
-            entries = self.chat.session.presenter.view.entries
-            # A result is shown in the row of its call.
-            rows = {entry.result_seq: entry.seq for entry in entries if entry.result_seq}
-            self.chat.pane.transcript.jump_to(rows.get(seq, seq))
-
     async def leave(self, *, ask: bool) -> None:
         """Quit; asks first when an answer is being written."""
         from tui_app.ui.screens.confirm import ConfirmDialog

@@ -95,7 +95,7 @@ async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, ar
     """Commands that change nothing."""
     match command:
         case CommandId.CONTEXT:
-            app.jump_to(await show_context(app, session))
+            session.presenter.jump_to(await show_context(app, session))
         case CommandId.COPY:
             await copy_message(app, session, argument)
         case CommandId.FIND:
@@ -162,7 +162,7 @@ async def _chosen_session(
             chosen = await choose_session(app, session.launch, session.id)
             if chosen is None or chosen.session != session.id:
                 return chosen
-            app.jump_to(chosen.seq)
+            session.presenter.jump_to(chosen.seq)
             return None
         case CommandId.IMPORT:
             imported = await import_transcript(app, session, argument)

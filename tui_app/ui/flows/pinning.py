@@ -65,4 +65,4 @@ async def _show_pins(app: "PlimsollApp", session: ChatSession) -> None:
     if chosen.unpin:
         _submit(session, chosen.seq, pinned=False)
     else:
-        app.jump_to(titles[chosen.seq].seq if chosen.seq in titles else chosen.seq)
+        session.presenter.jump_to(titles[chosen.seq].seq if chosen.seq in titles else chosen.seq)

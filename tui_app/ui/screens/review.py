@@ -112,6 +112,7 @@ class ReviewScreen(Dialog[Reviewed]):
         """Which compaction this is about."""
         self._shown, self._heard, self._part = "", "", 1
         self._painting: Timer | None = None
+        self._built = False
         self._risks: list[Fact] = []
         self._stray = StrayKeys(clock)
 
@@ -136,6 +137,7 @@ class ReviewScreen(Dialog[Reviewed]):
 
     def on_mount(self) -> None:
         """Show what there is so far."""
+        self._built = True
         self._area.read_only = True
         for name in ("#review-problem", "#review-facts-line", "#review-facts", "#review-ways"):
             self.query_one(name).display = False
@@ -169,7 +171,7 @@ class ReviewScreen(Dialog[Reviewed]):
     def propose(self, proposed: CompactionProposed) -> None:
         """Show what would be applied, and start where enter decides nothing."""
         self._proposed, self._shown = proposed, clean(proposed.summary)
-        if not self.is_mounted:
+        if not self._built:
             return  # it is shown with the rest
         self.query_one(".dialog-title", Static).update(Content(_READY))
         self.query_one("#review-numbers", Static).update(Content(numbers_line(proposed, self._glyphs)))
