@@ -203,7 +203,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     extras.follow(models)
     remembering = remembering_of(opening, history, writers, bus)
     tries = attempts(opening.settings, runner, models)
-    budget = budget_of(opening.settings.budget, opening.paths.database, place.session)
+    budget = budget_of(opening.settings.budget, opening.database, place.session)
     turns = Turns(history, tries, Workspace(opening.cwd), budget, remembering.inbox.deliver)
     conversation = Conversation(
         history=history,
