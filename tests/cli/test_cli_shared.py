@@ -5,18 +5,16 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Plimsoll
 from tests.servers.postgres import PASSWORD, Cluster
-from tui_app.context.events import UserMessage
+from tui_app.context.events import Notice, SessionStart, UserMessage
 from tui_app.conversation.exporting import agent_messages
 from tui_app.session.places import Server
 from tui_app.session.postgres.store import PostgresStore
-from tui_app.session.store import Store
 
 pytestmark = pytest.mark.postgres
 
@@ -43,9 +41,7 @@ def test_a_turn_a_compaction_and_its_undoing(plimsoll: Plimsoll, server: Server,
     again = plimsoll("run", "and high water?", "--session", session)
     assert again.code == 0
     assert "15:50" in again.out
-    # The context board stays on this machine; no session does.
-    with closing(Store(plimsoll_home / "data" / "sessions.db")) as local:
-        assert local.sessions() == []
+    assert not (plimsoll_home / "data" / "sessions.db").exists()
     listed = plimsoll("sessions", "--json").json["sessions"]
     assert [(row["id"], row["title"]) for row in listed] == [(session, "when is low water?")]
     assert plimsoll("stats", session, "--json").json["models"][0]["answers"] >= 2
@@ -185,3 +181,60 @@ def test_killed_in_the_middle_of_a_turn(
     kept = {(record.seq, record.data.TYPE) for record, _ in store.records(session)}
     assert {(line["seq"], line["type"]) for line in acknowledged if line["seq"]} <= kept
     store.close()
+
+
+def test_the_context_board_is_on_the_server(
+    plimsoll: Plimsoll, server: Server, project: Path, plimsoll_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = "Never touch the legacy importer."
+    (project / ".git").mkdir()
+    (project / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (project / ".git/config").write_text('[remote "origin"]\n\turl = git@forge.example:ada/ferry.git\n')
+    empty = {"board": {"repository": "forge.example/ada/ferry", "branch": "main"}, "entries": []}
+    assert plimsoll("memory", "--json").json == empty
+    assert plimsoll("run", rule, "--model", "offline:extractive").code == 0
+    (session,) = [row["id"] for row in plimsoll("sessions", "--json").json["sessions"]]
+    (read,) = plimsoll("memory", "run", session, "--json").json["sessions"]
+    assert read["consolidated"]["added"] == 1
+    assert f"{session}#2" in plimsoll("memory").out
+    assert plimsoll("memory", "edit", "1", "Never touch the old importer.").out == "Kept as entry 2.\n"
+    assert plimsoll("memory", "add", "Ada reviews every change.").code == 0
+    store = PostgresStore(server)
+    lock = store.lock(session, Path())
+    assert "open in process" in plimsoll("memory", "run", session).err
+    assert plimsoll("memory", "forget", "2", "--yes").code == 0
+    store.append(session, Notice(text="still the writer"), None, time=1.0)
+    lock.release()
+    store.close()
+    assert [entry["text"] for entry in plimsoll("memory", "--json").json["entries"]] == [
+        "Ada reviews every change."
+    ]
+    assert rule in plimsoll("memory", "--pruned").out
+    assert not (plimsoll_home / "data" / "sessions.db").exists()
+    monkeypatch.setenv("PLIMSOLL_HOME", str(project.parent / "laptop"))
+    assert "Ada reviews" in plimsoll("run", "What is it?", "--model", "offline:extractive", "--json").out
+
+
+def test_a_session_of_a_folder_elsewhere_is_read_where_its_board_is_known(
+    plimsoll: Plimsoll, server: Server
+) -> None:
+    store = PostgresStore(server)
+    session = store.create(SessionStart(cwd="/nowhere/on/this/machine", model="offline:extractive"), time=1.0)
+    store.close()
+    done = plimsoll("memory", "run", session)
+    assert done.code == 1
+    assert "its folder /nowhere/on/this/machine is on another machine; read it there" in done.err
+
+
+def test_a_board_on_a_server_that_is_away(plimsoll: Plimsoll, server: Server, postgres: Cluster) -> None:
+    assert plimsoll("memory", "add", "Ada reviews every change.").code == 0
+    postgres.stop()
+    try:
+        for words in (("list",), ("add", "x y z"), ("forget", "1", "--yes"), ("run",)):
+            result = plimsoll("memory", *words)
+            assert result.code == 1
+            assert "cannot be reached" in result.err
+            assert PASSWORD not in result.err
+    finally:
+        postgres.start()
+    assert "Ada reviews" in plimsoll("memory").out

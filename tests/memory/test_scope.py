@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.memory.scope import DETACHED, scope_of
+from tui_app.memory.scope import DETACHED, Scope, scope_of, shared
 
 GIT = shutil.which("git")
 
@@ -160,3 +160,41 @@ def test_what_git_itself_writes_is_understood(tmp_path: Path) -> None:
     assert (scope.repository, scope.branch) == (str(root), "main")
     git("checkout", "-q", "--detach")
     assert scope_of(root).branch == DETACHED
+
+
+ORIGIN = '[remote "origin"]\n\turl = git@forge.example:ada/ferry.git\n'
+
+
+def test_between_machines_a_repository_goes_by_where_it_was_cloned_from(tmp_path: Path) -> None:
+    root = repository(tmp_path / "ferry")
+    (root / ".git/config").write_text(ORIGIN)
+    scope = shared(scope_of(worktree(root, tmp_path / "wt")), "desk")
+    assert (scope.repository, scope.branch) == ("forge.example/ada/ferry", "tides")
+    assert (scope.folder, scope.label) == (str(root), "ferry, branch tides")
+
+
+def test_what_came_from_nowhere_belongs_to_its_machine(tmp_path: Path) -> None:
+    scope = shared(scope_of(repository(tmp_path / "ferry")), "desk")
+    assert scope.repository == f"desk:{tmp_path / 'ferry'}"
+    assert scope.label == "ferry, branch main"
+    assert shared(Scope(repository="/x"), "desk") != shared(Scope(repository="/x"), "laptop")
+
+
+def test_a_folder_cannot_borrow_where_another_repository_came_from(tmp_path: Path) -> None:
+    root = repository(tmp_path / "secret")
+    (root / ".git/config").write_text(ORIGIN)
+    stranger = tmp_path / "stranger"
+    stranger.mkdir()
+    (stranger / ".git").write_text(f"gitdir: {root}/.git\n")
+    assert scope_of(stranger).remote == ""
+
+
+def test_a_submodule_that_its_git_folder_knows_has_a_name_of_its_own(tmp_path: Path) -> None:
+    root = repository(tmp_path / "ferry")
+    inside, sub = root / ".git/modules/tides", root / "lib/tides"
+    inside.mkdir(parents=True)
+    sub.mkdir(parents=True)
+    (inside / "HEAD").write_text("ref: refs/heads/main\n")
+    (inside / "config").write_text(f"[core]\n\tworktree = ../../../lib/tides\n{ORIGIN}")
+    (sub / ".git").write_text("gitdir: ../../.git/modules/tides\n")
+    assert (scope_of(sub).repository, scope_of(sub).remote) == (str(sub), "forge.example/ada/ferry")

@@ -249,3 +249,17 @@ def test_an_epoch_that_has_passed_fences_a_writer_whose_lock_nobody_saw_go(
         db.execute("UPDATE plimsoll.sessions SET epoch = epoch + 1, writer = 'somebody'")
     with pytest.raises(Overtaken, match="by somebody while"):
         store.append(session, Notice(text="x"), None, time=2.0)
+
+
+def test_what_is_written_besides_overtakes_nobody(store: PostgresStore, opened: Opened) -> None:
+    session, besides = store.create(START, time=1.0), opened()
+    lock = store.lock(session, NOWHERE)
+    with pytest.raises(SessionLocked, match="process"):
+        besides.append(session, Notice(text="a word from elsewhere"), None, time=2.0)
+    store.append(session, UserMessage(text="still ours"), None, time=3.0)
+    lock.release()
+    besides.append(session, Notice(text="now there is room"), None, time=4.0)
+    again = store.lock(session, NOWHERE)
+    store.append(session, UserMessage(text="and on"), None, time=5.0)
+    again.release()
+    assert said(store, session) == ["still ours", "and on"]

@@ -1,12 +1,9 @@
 """What is over a limit: by age, number and size; never because a clock is wrong."""
 
-from pathlib import Path
-
 import pytest
 
-from tui_app.context.events import SessionStart, UserMessage
-from tui_app.session.retention import DAY_S, Limits, due, sizes_of
-from tui_app.session.store import SessionInfo, Store
+from tui_app.session.retention import DAY_S, Limits, due
+from tui_app.session.store import SessionInfo
 
 
 def info(id: str, days_ago: float, now: float = 1_000 * DAY_S) -> SessionInfo:
@@ -46,16 +43,3 @@ def test_limits(limits: Limits, gone: str) -> None:
 def test_a_wrong_clock_makes_nothing_old(wrong: float) -> None:
     fresh = SESSIONS[:2]
     assert due(fresh, Limits(days=30), now=NOW + wrong, sizes={}) == []
-
-
-def test_sizes_are_those_of_log_and_files(tmp_path: Path) -> None:
-    store = Store(tmp_path / "sessions.db")
-    ids = [store.create(SessionStart(cwd="/", model="a:b"), time=1.0) for _ in range(2)]
-    store.append(ids[1], UserMessage(text="x" * 5_000), '{"m": 1}', time=2.0)
-    store.close()
-    folder = tmp_path / "sessions" / ids[0] / "tool_outputs"
-    folder.mkdir(parents=True)
-    (folder / "one.txt").write_text("y" * 9_000)
-    sizes = sizes_of(tmp_path / "sessions.db", tmp_path / "sessions")
-    assert 9_000 < sizes[ids[0]] < 9_500
-    assert 5_000 < sizes[ids[1]] < 5_600

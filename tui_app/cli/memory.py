@@ -13,7 +13,8 @@ from tui_app.conversation.boards import boards_in
 from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import KINDS, PERSON, Draft, Entry
 from tui_app.memory.guard import NotRemembered
-from tui_app.memory.scope import Scope, scope_of
+from tui_app.memory.scope import Scope
+from tui_app.memory.store import BoardStore
 from tui_app.settings_memory import memory_settings
 from tui_app.ui.safe_text import one_line
 
@@ -46,24 +47,24 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     """Do what the action says."""
     if args.action == "run":
         return _run(program, args)
-    scope = scope_of(program.folder(args.folder))
+    boards = boards_in(program.database)
+    scope = boards.scope(program.folder(args.folder))
     if args.action == "list":
         if args.words:
             raise WrongUsage("list takes no words. To add something: plimsoll memory add TEXT")
-        return _list(program, scope, args)
+        return _list(program, boards, scope, args)
     most = memory_settings(program.settings().memory).max_entries
     program.paths.ensure()
-    board = ContextBoard(boards_in(program.paths.database), scope, most)
+    board = ContextBoard(boards, scope, most)
     try:
         return _change(program, board, args)
     except NotRemembered as refusal:
         raise CommandFailed(f"Not done: {refusal}.") from refusal
 
 
-def _list(program: Program, scope: Scope, args: argparse.Namespace) -> int:
+def _list(program: Program, store: BoardStore, scope: Scope, args: argparse.Namespace) -> int:
     entries: list[Entry] = []
     if program.has_sessions:
-        store = boards_in(program.paths.database)
         if args.all or args.pruned:
             entries = [
                 each for each in store.entries(None if args.all else scope) if args.pruned or each.stands
@@ -99,12 +100,12 @@ def _change(program: Program, board: ContextBoard, args: argparse.Namespace) -> 
             draft = Draft(
                 text=" ".join(args.words), kind=args.kind, weight=_WEIGHT, everywhere=args.everywhere
             )
-            return _kept(program, board.add(draft), as_json=args.json)
+            return _kept(program, board.store, board.add(draft), as_json=args.json)
         case "edit":
             if len(args.words) < 2:
                 raise WrongUsage("Which entry, and what should it say? plimsoll memory edit NUMBER TEXT")
             number, text = _number(args.words[0]), " ".join(args.words[1:])
-            return _kept(program, board.edit(number, text), as_json=args.json)
+            return _kept(program, board.store, board.edit(number, text), as_json=args.json)
         case _:
             if len(args.words) != 1:
                 raise WrongUsage("Which entry? plimsoll memory forget NUMBER. To see them: plimsoll memory")
@@ -117,8 +118,8 @@ def _number(word: str) -> int:
     return int(word)
 
 
-def _kept(program: Program, done: Added, *, as_json: bool) -> int:
-    _tell_logs(program)
+def _kept(program: Program, boards: BoardStore, done: Added, *, as_json: bool) -> int:
+    _tell_logs(program, boards)
     if as_json:
         print_json({"entry": asdict(done.entry), "new": done.new, "pruned": list(done.pruned)})
     elif done.new:
@@ -135,7 +136,7 @@ def _forget(program: Program, board: ContextBoard, number: int, args: argparse.N
     sure = args.yes or _confirmed(entry)
     if sure:
         entry = board.prune(number, PERSON)
-        _tell_logs(program)
+        _tell_logs(program, board.store)
     if args.json:
         print_json({"entry": asdict(entry), "forgotten": sure})
     else:
@@ -150,12 +151,12 @@ def _confirmed(entry: Entry) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _tell_logs(program: Program) -> None:
+def _tell_logs(program: Program, boards: BoardStore) -> None:
     """Write what has changed into the logs of the sessions it came from."""
     from tui_app.conversation.remembering.telling import LogOf, Telling
 
     with program.sessions(writing=True) as store:
-        Telling(boards_in(program.paths.database), LogOf(store, time.time), store).tell()
+        Telling(boards, LogOf(store, time.time), store).tell()
 
 
 def _run(program: Program, args: argparse.Namespace) -> int:

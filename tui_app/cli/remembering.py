@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from tui_app.cli.exits import OK, CommandFailed
+from tui_app.cli.exits import FAILED, OK, CommandFailed
 from tui_app.cli.output import print_json, say, tell
 from tui_app.conversation.remembering.headless import Reading, read_sessions, waiting
 from tui_app.conversation.remembering.remembering import RUNNING, outcome_text
@@ -39,12 +39,14 @@ async def run(opening: Opening, store: SessionStore, wanted: SessionInfo | None,
         tell("No session waits to be read. To read one all the same: plimsoll memory run ID")
     if wanted is not None and readings and readings[0].held:
         raise CommandFailed(f"Session {wanted.id} is open in {readings[0].held}: it is read when it ends.")
-    return OK
+    return FAILED if wanted is not None and readings and readings[0].elsewhere else OK
 
 
 def _say(reading: Reading) -> None:
     if reading.held:
         tell(f"{reading.session}: open in {reading.held}, read when it ends")
+    elif reading.elsewhere:
+        tell(f"{reading.session}: its folder {reading.elsewhere} is on another machine; read it there")
     elif reading.done is None:
         say(f"{reading.session}: nothing new since it was read last")
     else:
@@ -53,4 +55,9 @@ def _say(reading: Reading) -> None:
 
 def _json(reading: Reading) -> dict[str, object]:
     done = asdict(reading.done) if reading.done is not None else None
-    return {"session": reading.session, "held": reading.held, "consolidated": done}
+    return {
+        "session": reading.session,
+        "held": reading.held,
+        "elsewhere": reading.elsewhere,
+        "consolidated": done,
+    }

@@ -1,5 +1,6 @@
 """``plimsoll sessions rename``, ``backup`` and ``prune``."""
 
+import shlex
 import sqlite3
 import sys
 import time
@@ -9,11 +10,13 @@ from pathlib import Path
 from tui_app.cli.command import Program
 from tui_app.cli.exits import FAILED, OK, CommandFailed, WrongUsage
 from tui_app.cli.output import moment, print_json, say, say_table, tell
-from tui_app.session.backup import BackupRefused, back_up
-from tui_app.session.lock import SessionLocked, holder
+from tui_app.session.backup import Backup, BackupRefused, back_up
+from tui_app.session.lock import SessionLocked
 from tui_app.session.naming import rename_session
+from tui_app.session.places import Server, has_begun
 from tui_app.session.removal import delete_session
 from tui_app.session.retention import Due, Limits, due, sizes_of
+from tui_app.session.store import SessionDeleted, SessionNotFound
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.safe_text import one_line
 
@@ -33,25 +36,54 @@ def rename(program: Program, wanted: str, title: str, *, json: bool) -> int:
 
 
 def backup(program: Program, target: str, *, json: bool) -> int:
-    """Copy the sessions file while it is in use.
+    """Copy this machine's sessions file while it is in use; a server's sessions are for its own tools.
 
     Raises:
         CommandFailed: if there is nothing to copy, or the copy cannot be made.
     """
-    if not program.has_sessions:
-        raise CommandFailed("There are no sessions yet: nothing to copy.")
-    path = program.cwd / Path(target).expanduser()
+    database, file = program.database, program.paths.database
+    server = database if isinstance(database, Server) else None
+    if not has_begun(file):
+        raise CommandFailed(_nothing_here(server, target))
+    made = _copied(file, program.cwd / Path(target).expanduser())
+    if json:
+        row = {"path": str(made.path), "sessions": made.sessions, "bytes": made.bytes}
+        more = {"server": server.shown, "server_backup": _dump(server, target)} if server else {}
+        print_json({**row, **more})
+        return OK
+    say(f"Copied {made.sessions:,} sessions, {made.bytes / 1_000_000:.1f} MB, to {made.path}")
+    if server:
+        tell(
+            f"Those are what the sessions file of this machine holds. The sessions on {server.shown} are not"
+            f" in it; PostgreSQL's own tool copies them:\n  {_dump(server, target)}"
+        )
+    return OK
+
+
+def _nothing_here(server: Server | None, target: str) -> str:
+    if server is None:
+        return "There are no sessions yet: nothing to copy."
+    return (
+        f"The sessions are kept on {server.shown}, and there is nothing to copy on this machine."
+        f" PostgreSQL's own tool copies them:\n  {_dump(server, target)}"
+    )
+
+
+def _dump(server: Server, target: str) -> str:
+    """The line that copies what is ours on a server; it asks for the password, or finds it in ~/.pgpass."""
+    path = Path(target)
+    file = path.with_suffix(".dump") if path.name else path / "plimsoll.dump"
+    words = ("pg_dump", "--schema=plimsoll", "--format=custom", f"--file={file}", server.shown)
+    return shlex.join(words)
+
+
+def _copied(file: Path, path: Path) -> Backup:
     try:
-        made = back_up(program.sessions_file, path)
+        return back_up(file, path)
     except BackupRefused as refused:
         raise CommandFailed(str(refused)) from refused
     except OSError as error:
         raise CommandFailed(f"{path} cannot be written: {error.strerror or error}.") from error
-    if json:
-        print_json({"path": str(made.path), "sessions": made.sessions, "bytes": made.bytes})
-    else:
-        say(f"Copied {made.sessions:,} sessions, {made.bytes / 1_000_000:.1f} MB, to {made.path}")
-    return OK
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +92,7 @@ class Pruned:
 
     gone: tuple[Due, ...]
     open: tuple[Due, ...]
-    """Written by somebody at the moment: they are kept."""
+    """Written by somebody at the moment, or used since they were looked at: they are kept."""
 
 
 def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
@@ -81,7 +113,7 @@ def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
         return OK
     if not sure:
         _report(found, done=False, json=False)
-        if not _confirmed(len(found.gone)):
+        if not _confirmed(program, len(found.gone)):
             if json:
                 _report(Pruned((), found.open), done=True, json=True)
             else:
@@ -97,10 +129,14 @@ def over_limits(program: Program, limits: Limits) -> Pruned:
     if not program.has_sessions:
         return Pruned((), ())
     paths = program.paths
-    sizes = sizes_of(program.sessions_file, paths.sessions_dir) if limits.max_bytes else {}
     with program.sessions() as store:
+        sizes = sizes_of(store, paths.sessions_dir) if limits.max_bytes else {}
         found = due(store.sessions(), limits, now=time.time(), sizes=sizes)
-    held = [bool(holder(SessionFolder(paths.sessions_dir / each.info.id).lock_file)) for each in found]
+        folders = [SessionFolder(paths.sessions_dir / each.info.id) for each in found]
+        held = [
+            bool(store.holder(each.info.id, folder.lock_file))
+            for each, folder in zip(found, folders, strict=True)
+        ]
     return Pruned(
         tuple(each for each, is_open in zip(found, held, strict=True) if not is_open),
         tuple(each for each, is_open in zip(found, held, strict=True) if is_open),
@@ -110,20 +146,27 @@ def over_limits(program: Program, limits: Limits) -> Pruned:
 def _delete(program: Program, found: Pruned) -> Pruned:
     paths, gone, kept = program.paths, list[Due](), list(found.open)
     for each in found.gone:
+        info = each.info
         try:
-            delete_session(program.sessions_file, paths.sessions_dir, each.info.id)
+            delete_session(program.database, paths.sessions_dir, info.id, last_used=info.updated)
             gone.append(each)
         except SessionLocked:
             kept.append(each)
+        except (SessionDeleted, SessionNotFound):
+            gone.append(each)  # somebody else was faster
         except (OSError, sqlite3.Error) as error:
-            tell(f"{each.info.id} could not be deleted: {error}")
+            tell(f"{info.id} could not be deleted: {error}")
+            if isinstance(program.database, Server):
+                break  # each of the others would wait for the same server
     return Pruned(tuple(gone), tuple(kept))
 
 
-def _confirmed(count: int) -> bool:
+def _confirmed(program: Program, count: int) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise WrongUsage("Deleting cannot be undone. Without a terminal to ask in, say --yes.")
-    tell(f"Delete {count:,} sessions? It cannot be undone. Type y to delete:")
+    database = program.database
+    whose = f" of everybody who uses {database.shown}" if isinstance(database, Server) else ""
+    tell(f"Delete {count:,} sessions{whose}? It cannot be undone. Type y to delete:")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -136,7 +179,7 @@ def _report(found: Pruned, *, done: bool, json: bool) -> None:
         say_table([_row(each) for each in found.gone])
     say(f"{len(found.gone):,} sessions {'deleted' if done else 'are over the limits'}.")
     if found.open:
-        say(f"{len(found.open):,} more are open, and kept.")
+        say(f"{len(found.open):,} more are open or were used just now, and kept.")
 
 
 def _row(each: Due) -> tuple[str, ...]:

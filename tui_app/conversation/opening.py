@@ -108,6 +108,7 @@ class OpenSession:
         finally:
             # Also where the log took no end: whoever watches must not wait for more.
             self.bus.close()
+            await self.remembering.stop()
             await self.extras.servers.close()
             self.lock.release()
             self.store.close()

@@ -1,12 +1,15 @@
 """Which repository and branch a folder belongs to, read from git's own files; no git program is needed.
 
 What stands in ``.git`` may come from anybody, so nothing in it can lead to the board of another repository:
-a worktree counts as one only where the repository it names knows it too.
+a worktree counts as one only where the repository it names knows it too. Between machines a repository goes
+by where it was cloned from, as its own configuration says.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from tui_app.memory.remotes import remote_of, worktree_named
 
 DETACHED = "HEAD"
 """Stands for the branch where none is checked out; git lets no branch have this name."""
@@ -29,6 +32,10 @@ class Scope:
     """Empty without a repository; :data:`DETACHED` where no branch is checked out."""
     former: tuple[str, ...] = ()
     """Names the branch had before it was renamed, the newest first."""
+    remote: str = ""
+    """Where the repository was cloned from, the same on every machine; empty where that is not known."""
+    folder: str = ""
+    """Folder of the repository on this machine, where ``repository`` does not say it."""
 
     @property
     def branches(self) -> tuple[str, ...]:
@@ -52,11 +59,25 @@ def scope_of(folder: Path) -> Scope:
     for place in (start, *start.parents):
         git = place / ".git"
         if git.is_dir() and (git / "HEAD").is_file():
-            return _scope(place, git, git)
+            return _scope(place, git, git, place)
         if git.is_file() and (inside := _named_folder(git)) is not None:
-            root, common = _worktree_of(git, inside) or (place, inside)
-            return _scope(root, inside, common)
+            if (found := _worktree_of(git, inside)) is not None:
+                return _scope(found[0], inside, found[1], found[0])
+            # As a submodule's: it tells whose it is.
+            owner = _resolved(inside / (worktree_named(_read(inside / "config")) or "."))
+            return _scope(place, inside, inside, owner)
     return Scope(repository=str(start))
+
+
+def shared(scope: Scope, machine: str) -> Scope:
+    """The same board by a name that means one repository on all machines.
+
+    Args:
+        scope: As this machine finds it.
+        machine: Its name: what came from nowhere belongs to it alone.
+    """
+    name = scope.remote or f"{machine}:{scope.repository}"
+    return replace(scope, repository=name, folder=scope.repository)
 
 
 def _resolved(folder: Path) -> Path:
@@ -88,10 +109,11 @@ def _worktree_of(git: Path, inside: Path) -> tuple[Path, Path] | None:
     return (common.parent if common.name == ".git" else common), common
 
 
-def _scope(root: Path, own: Path, common: Path) -> Scope:
+def _scope(root: Path, own: Path, common: Path, owner: Path) -> Scope:
     branch = _branch(own)
     former = tuple(_former(common, branch)) if branch != DETACHED else ()
-    return Scope(repository=str(root), branch=branch, former=former)
+    remote = remote_of(_read(common / "config")) if owner == root else ""
+    return Scope(repository=str(root), branch=branch, former=former, remote=remote)
 
 
 def _branch(own: Path) -> str:

@@ -4,10 +4,11 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tui_app.memory.entries import Change, Draft, Due, Entry, Maker
-from tui_app.memory.scope import Scope
+from tui_app.memory.scope import Scope, scope_of
 
 _COLUMNS = (
     "id, repository, branch, text, kind, made_by, session, seq, time, weight, pruned, pruned_by, reason, "
@@ -24,6 +25,10 @@ class SqliteBoardStore:
     """
 
     connect: Callable[[], sqlite3.Connection]
+
+    def scope(self, folder: Path) -> Scope:
+        """A repository goes by its folder; see the port."""
+        return scope_of(folder)
 
     def entries(self, scope: Scope | None) -> list[Entry]:
         """All entries a scope sees; see the port."""

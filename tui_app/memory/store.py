@@ -1,6 +1,7 @@
 """The port behind which boards are kept."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from tui_app.memory.entries import Change, Draft, Due, Entry, Maker
@@ -10,8 +11,13 @@ from tui_app.memory.scope import Scope
 class BoardStore(Protocol):
     """Keeps entries and what is still to be read. Every call is whole on disk when it returns, or not at all.
 
-    May be called from any thread.
+    May be called from any thread. What goes wrong with the database is a ``sqlite3.Error``. Where machines
+    share the store, what is not told yet and what is to be read is always that of this machine.
     """
+
+    def scope(self, folder: Path) -> Scope:
+        """Whose board a folder's is, by the name that the repository has here."""
+        ...
 
     def entries(self, scope: Scope | None) -> list[Entry]:
         """All entries a scope sees, pruned ones too, oldest first; those of every scope for None."""

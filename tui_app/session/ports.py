@@ -46,6 +46,9 @@ class SessionStore(Protocol):
             OSError: if the lock file cannot be made.
         """
 
+    def holder(self, session: str, file: Path) -> str:
+        """Who writes a session, in words; empty when nobody does. Takes the lock file as ``lock`` does."""
+
     def create(self, start: SessionStart, *, time: float, events: Sequence[Event] = ()) -> str:
         """Begin a session with its first event, and with more: all or no session; returns its id."""
 
@@ -90,6 +93,9 @@ class SessionStore(Protocol):
 
     def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
         """Number, type and figures of the events behind a log number that ``/stats`` counts."""
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each session's log, by id; reads the whole log."""
 
     def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
         """Session, number, time and beginning of the prompts of a folder, newest first."""

@@ -1,11 +1,10 @@
 """Which sessions are older, more or larger than a person wants to keep. Only decides: nothing is deleted."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_app.session.database import connect
+from tui_app.session.ports import SessionStore
 from tui_app.session.store import SessionInfo
 
 DAY_S = 86_400.0
@@ -79,19 +78,13 @@ def due(
     return found
 
 
-def sizes_of(database: Path, sessions_dir: Path) -> dict[str, int]:
-    """Bytes of each session's log and files, by id; reads the whole log, and blocks.
+def sizes_of(store: SessionStore, sessions_dir: Path) -> dict[str, int]:
+    """Bytes of each session's log and of its files on this machine, by id; reads the whole log, and blocks.
 
     Raises:
-        sqlite3.Error: if the file cannot be read.
+        sqlite3.Error: if the log cannot be read.
     """
-    query = (
-        "SELECT session, SUM(LENGTH(head) + LENGTH(data) + COALESCE(LENGTH(message), 0))"
-        " FROM events GROUP BY session"
-    )
-    with closing(connect(database, read_only=True)) as db:
-        rows: list[tuple[str, int]] = db.execute(query).fetchall()
-    return {session: size + folder_size(sessions_dir / session) for session, size in rows}
+    return {session: size + folder_size(sessions_dir / session) for session, size in store.sizes().items()}
 
 
 def folder_size(folder: Path) -> int:

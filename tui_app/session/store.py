@@ -21,17 +21,16 @@ from tui_app.session import side_queries
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.database import connect, identity, make_sure
 from tui_app.session.heads import Head, first_line
-from tui_app.session.lock import WriterLock
+from tui_app.session.lock import WriterLock, holder
 from tui_app.session.rows import plain, record_of, row_of
 from tui_app.session.sizes import count_messages, tokens_after, view_tokens
-from tui_app.session.visibility import AFTERWARDS, MESSAGES
+from tui_app.session.visibility import AFTERWARDS
 
 _HEAD_COLUMNS = "seq, type, time, head"
 _INFO = (
     "SELECT id, title, cwd, model, created, updated,"
     " (SELECT COALESCE(MAX(seq), 0) FROM events WHERE session = sessions.id), messages, tokens FROM sessions"
 )
-_ANY_MESSAGE = ", ".join("?" * len(MESSAGES))
 NewEvent = tuple[Payload, str | None, float]
 
 
@@ -92,6 +91,10 @@ class Store:
     def lock(self, _session: str, file: Path) -> WriterLock:
         """Become the one writer of a session; on one machine its lock file says who that is."""
         return WriterLock(file)
+
+    def holder(self, _session: str, file: Path) -> str:
+        """Who writes a session, in words; its lock file says so."""
+        return holder(file)
 
     def create(self, start: SessionStart, *, time: float, events: Sequence[NewEvent] = ()) -> str:
         """Begin a session with its first event, and with more: all of them or no session.
@@ -165,7 +168,7 @@ class Store:
 
     def _touch(self, session: str, records: Sequence[Record]) -> None:
         kinds = [record.data.TYPE for record in records]
-        messages = count_messages(kinds, self._last_message(session, before=records[0].seq))
+        messages = count_messages(kinds, side_queries.last_message(self._db, session, records[0].seq))
         used = next((record.time for record in reversed(records) if record.data.TYPE not in AFTERWARDS), None)
         prompts = (record.data.text for record in records if isinstance(record.data, UserMessage))
         self._db.execute(
@@ -179,15 +182,6 @@ class Store:
                 session,
             ),
         )
-
-    def _last_message(self, session: str, before: int) -> str:
-        """Type of the last message in front of a log number; empty when there is none."""
-        query = (
-            f"SELECT type FROM events WHERE session = ? AND seq < ? AND type IN ({_ANY_MESSAGE})"
-            " ORDER BY seq DESC LIMIT 1"
-        )
-        row = self._db.execute(query, (session, before, *MESSAGES)).fetchone()
-        return row[0] if row else ""
 
     def _tokens(self, session: str, events: Sequence[Payload]) -> int:
         """Tokens of the view behind events that have just been written."""
@@ -288,6 +282,10 @@ class Store:
     def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
         """Figures of the counted events behind a log number."""
         return side_queries.figures(self._db, session, after)
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each session's log, by id."""
+        return side_queries.sizes(self._db)
 
     def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
         """Session, number, time and beginning of the prompts of a folder, newest first."""

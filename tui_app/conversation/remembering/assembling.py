@@ -30,7 +30,7 @@ def remembering_of(
         bus: Where the end of each turn is heard.
     """
     settings, paths = memory_settings(opening.settings.memory), opening.paths
-    boards = boards_in(paths.database)
+    boards = boards_in(opening.database)
     log = LogOf(history.store, time.time, history.session, history.append)
     telling = Telling(boards, log, history.store)
     remembering = Remembering(

@@ -1,6 +1,7 @@
 """Reading sessions for their boards without a screen, and without opening any of them."""
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -15,12 +16,17 @@ from tui_app.conversation.boards import boards_in, lock_of
 from tui_app.conversation.remembering.reader import SessionReader
 from tui_app.conversation.remembering.telling import LogOf, Telling
 from tui_app.conversation.request import Opening
-from tui_app.memory.scope import scope_of
-from tui_app.session.lock import WriterLock, holder
+from tui_app.memory.entries import Due
+from tui_app.memory.scope import Scope
+from tui_app.memory.store import BoardStore
+from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.places import Server
 from tui_app.session.ports import SessionStore
 from tui_app.session.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings_memory import memory_settings
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +38,14 @@ class Reading:
     """None where there was nothing new, or it could not be read now."""
     held: str = ""
     """Who has it open, so that it is read when it ends."""
+    elsewhere: str = ""
+    """Its folder, where that is on another machine and nobody here knows whose board it has."""
 
 
 def waiting(store: SessionStore, opening: Opening) -> list[SessionInfo]:
     """Sessions that wait to be read, the one asked for first in front."""
     known = {info.id: info for info in store.sessions()}
-    due = boards_in(opening.paths.database).due()
+    due = boards_in(opening.database).due()
     return [known[each.session] for each in due if each.session in known]
 
 
@@ -55,29 +63,47 @@ async def read_sessions(
         SessionLocked: if another program is reading.
         sqlite3.Error: if the file cannot be used.
     """
-    boards = boards_in(opening.paths.database)
+    boards = boards_in(opening.database)
     telling = Telling(boards, LogOf(store, time.time), store)
     due = {each.session: each for each in boards.due()}
     with WriterLock(lock_of(opening.paths)):
         telling.tell()
         for info in sessions:
             folder = SessionFolder(opening.paths.sessions_dir / info.id)
-            if who := holder(folder.lock_file):
+            if who := store.holder(info.id, folder.lock_file):
                 yield Reading(info.id, held=who)
                 continue
-            scope = await asyncio.to_thread(scope_of, Path(info.cwd))
+            scope = await asyncio.to_thread(_scope, opening, boards, info, due.get(info.id))
+            if scope is None:
+                yield Reading(info.id, elsewhere=info.cwd)
+                continue
             done = await _reader(opening, info, telling).read(info, scope, opening.model)
             if done is not None:
-                telling.append(info.id, done)
+                _log_to(telling, info.id, done)
             asked = due[info.id].asked if info.id in due else None
             boards.done(info.id, 0, asked=asked)
             yield Reading(info.id, done)
 
 
+def _scope(opening: Opening, boards: BoardStore, info: SessionInfo, due: Due | None) -> Scope | None:
+    """Whose board a session's is; None where only another machine knows."""
+    folder = Path(info.cwd)
+    if isinstance(opening.database, Server) and not folder.is_dir():
+        return Scope(repository=due.repository, branch=due.branch) if due is not None else None
+    return boards.scope(folder)
+
+
+def _log_to(telling: Telling, session: str, done: MemoryConsolidated) -> None:
+    try:
+        telling.append(session, done)
+    except SessionLocked as who:
+        _log.info("%s was opened in %s while it was read", session, who)
+
+
 def _reader(opening: Opening, info: SessionInfo, telling: Telling) -> SessionReader:
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     return SessionReader(
-        boards_in(opening.paths.database),
+        telling.boards,
         opening.database,
         ModelShelf(opening.keys, opening.settings.endpoints, limits),
         TextCounter(encoding_name(opening.model or info.model)),

@@ -11,7 +11,7 @@ from tui_app.context.inbox import inbox_message
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.reading_out import ReadOut, read_out
-from tui_app.memory.scope import Scope, scope_of
+from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.session.visibility import CARRYING
 from tui_app.settings_memory import MemorySettings
@@ -63,7 +63,7 @@ class BoardInbox:
         return any(head.type in CARRYING for head in self.history.view.held())
 
     def _read_out(self, budget: int) -> tuple[Scope, ReadOut] | None:
-        scope = scope_of(self.cwd)
+        scope = self.boards.scope(self.cwd)
         board = ContextBoard(self.boards, scope, self.settings.max_entries)
         told = read_out(board.entries(), scope, budget, self._count)
         return None if told is None else (scope, told)

@@ -70,7 +70,7 @@ class SessionReader:
         started = monotonic()
         after = await asyncio.to_thread(self.boards.read_until, session.id)
         items = await asyncio.to_thread(said_in, self.database, session.id)
-        folders = (session.cwd, scope.repository)
+        folders = (session.cwd, scope.folder or scope.repository)
         task = Task(items=items, session=session.id, after=after, folders=folders)
         if task.until <= after:
             return None

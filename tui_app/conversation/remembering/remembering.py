@@ -15,9 +15,9 @@ from tui_app.conversation.remembering.telling import Telling
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import PERSON, Draft, Due, Entry, EntryKind
-from tui_app.memory.scope import Scope, scope_of
+from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
-from tui_app.session.lock import SessionLocked, WriterLock, holder
+from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.store import SessionDeleted, SessionNotFound
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings_memory import MemorySettings
@@ -61,7 +61,7 @@ class Remembering:
         return ContextBoard(self.boards, self._scope(), self.settings.max_entries, self.now)
 
     def _scope(self) -> Scope:
-        return scope_of(self.cwd)
+        return self.boards.scope(self.cwd)
 
     def heard(self, record: Record) -> None:
         """Ask for this session to be read, once enough has been said in it."""
@@ -105,24 +105,32 @@ class Remembering:
             await asyncio.wait(tasks)
 
     async def close(self) -> None:
-        """Stop reading; what was begun goes on at the next start. The conversation must be closed before."""
+        """Stop reading others and read this session, if that is quick; its log must have ended before."""
+        await self.stop()
+        await self._leave()
+
+    async def stop(self) -> None:
+        """Stop reading; what was begun goes on at the next start."""
         tasks = [*self._by_hand, *([self._task] if self._task is not None else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._leave()
 
     async def _leave(self) -> None:
         """Read the session that is over, where that needs no model and takes no more than a moment."""
+        if not self.settings.enabled:
+            return
         session = self.history.session
         try:
-            due = next((each for each in self.boards.due() if each.session == session), None)
             info = self.history.store.info(session)
             offline = (self.settings.model or info.model).startswith("offline:")
-            if due is None or not offline or info.events > _SHORT or not self.settings.enabled:
+            if not offline or info.events > _SHORT:
                 return
             async with asyncio.timeout(MOMENT_S):
-                await self._read(due)
+                waiting = await asyncio.to_thread(self.boards.due)
+                due = next((each for each in waiting if each.session == session), None)
+                if due is not None:
+                    await self._read(due)
         except TimeoutError:
             _log.info("reading %s goes on at the next start", session)
         except (OSError, sqlite3.Error, SessionNotFound, SessionLocked) as error:
@@ -192,7 +200,7 @@ class Remembering:
         for due in await asyncio.to_thread(self.boards.due):
             if due.session == self.history.session:
                 continue
-            if holder(self.folder(due.session).lock_file):
+            if self.history.store.holder(due.session, self.folder(due.session).lock_file):
                 held = True
                 continue
             try:
@@ -251,6 +259,8 @@ class Remembering:
             self.telling.append(session, payload)
         except SessionDeleted:
             _log.info("%s was deleted while it was read", session)
+        except SessionLocked as who:
+            _log.info("%s was opened in %s while it was read", session, who)
 
 
 def outcome_text(done: MemoryConsolidated) -> str:

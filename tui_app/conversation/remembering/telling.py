@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from tui_app.context.events import MemoryAdded, MemoryPruned, Payload
 from tui_app.memory.entries import Change
 from tui_app.memory.store import BoardStore
+from tui_app.session.lock import SessionLocked
 from tui_app.session.ports import SessionStore
 from tui_app.session.store import SessionDeleted
 
@@ -18,7 +19,7 @@ class Telling:
     """Tells the log of the session a change belongs to.
 
     A board marks a change as told once a log holds it. Who finds one unmarked looks into the log first: a
-    process may have been killed in between.
+    process may have been killed in between. A log that somebody writes on another machine is told later.
     """
 
     boards: BoardStore
@@ -27,6 +28,7 @@ class Telling:
 
     Raises:
         SessionDeleted: if it is no longer there.
+        SessionLocked: if only somebody else may write it now.
     """
     sessions: SessionStore
 
@@ -45,23 +47,27 @@ class Telling:
         for change in self.boards.untold():
             if entries is None or change.entry.id in entries:
                 payload, log = payload_of(change), session or change.entry.session
-                self._write(log, payload, change.entry.id, known)
-                self.boards.told(change)
-                told.append(payload)
+                if self._write(log, payload, change.entry.id, known):
+                    self.boards.told(change)
+                    told.append(payload)
         return told
 
-    def _write(self, log: str, payload: Payload, entry: int, known: dict[str, _Told]) -> None:
+    def _write(self, log: str, payload: Payload, entry: int, known: dict[str, _Told]) -> bool:
+        """Whether nothing is left to be told."""
         if not log:
-            return  # a person's own, made outside of any session
+            return True  # a person's own, made outside of any session
         if log not in known:
             known[log] = {(head.type, head.ref) for head in self.sessions.heads(log) if head.type in _TYPES}
         if (payload.TYPE, entry) in known[log]:
-            return
+            return True
         try:
             self.append(log, payload)
         except SessionDeleted:
-            return  # its log is gone, and nobody looks for the event there
+            return True  # its log is gone, and nobody looks for the event there
+        except SessionLocked:
+            return False
         known[log].add((payload.TYPE, entry))
+        return True
 
 
 _TYPES = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE})

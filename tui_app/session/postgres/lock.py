@@ -98,6 +98,17 @@ def take_again(db: Connection, hold: Hold) -> int:
     return int(str(row[1]))
 
 
+def borrow(db: Connection, session: str) -> None:
+    """Become the writer until the transaction ends: what is written besides must not overtake anybody.
+
+    Raises:
+        SessionLocked: if somebody writes it.
+    """
+    row = db.execute("SELECT pg_try_advisory_xact_lock(%s)", (key_of(session),)).fetchone()
+    if not (row and row[0]):
+        raise SessionLocked(holder_of(db, session) or "another window")
+
+
 def let_go(db: Connection, hold: Hold) -> None:
     """Let others write."""
     db.execute(

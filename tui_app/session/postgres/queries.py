@@ -145,6 +145,15 @@ def prompts(db: Connection, cwd: str, most: int, chars: int) -> list[tuple[str, 
     ]
 
 
+def sizes(db: Connection) -> dict[str, int]:
+    """Bytes of each session's log, by id."""
+    query = (
+        "SELECT session, SUM(octet_length(head) + octet_length(data) + COALESCE(octet_length(message), 0))"
+        " FROM plimsoll.events GROUP BY session"
+    )
+    return {str(session): int(str(size)) for session, size in db.execute(query)}
+
+
 def _info(row: Sequence[Any]) -> SessionInfo:
     """The columns stand in the order of the fields."""
     return SessionInfo(**dict(zip(SessionInfo.__dataclass_fields__, row, strict=True)))

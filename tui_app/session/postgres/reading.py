@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from tui_app.context.events import Payload, Record
 from tui_app.session.heads import Head
 from tui_app.session.places import Server
 from tui_app.session.postgres import queries, schema
+from tui_app.session.postgres.lock import holder_of
 from tui_app.session.postgres.wire import Wire
 from tui_app.session.postgres.writing import storable
 from tui_app.session.store import SessionInfo
@@ -38,6 +40,10 @@ class PostgresReader:
     def close(self) -> None:
         """Close the connection."""
         self._wire.close()
+
+    def holder(self, session: str, _file: Path) -> str:
+        """See ``SessionStore``; the lock file is not needed."""
+        return self._wire.ask(lambda db: holder_of(db, session))
 
     def sessions(self) -> list[SessionInfo]:
         """See ``SessionStore``."""
@@ -84,6 +90,10 @@ class PostgresReader:
     def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
         """See ``SessionStore``."""
         yield from self._wire.ask(lambda db: queries.figures(db, session, after))
+
+    def sizes(self) -> dict[str, int]:
+        """See ``SessionStore``."""
+        return self._wire.ask(queries.sizes)
 
     def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
         """See ``SessionStore``."""

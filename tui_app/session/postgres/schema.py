@@ -47,7 +47,45 @@ _VERSION_1 = (
     "CREATE INDEX events_by_word ON plimsoll.events USING gin (words) WHERE words IS NOT NULL",
     "CREATE INDEX sessions_by_folder ON plimsoll.sessions (cwd)",
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1,)
+# The context boards. The code that reads and writes them lives in the room ``memory``.
+_VERSION_2 = (
+    """
+    CREATE TABLE plimsoll.memories (
+        id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        token text NOT NULL UNIQUE,
+        repository text NOT NULL,
+        branch text NOT NULL,
+        text text NOT NULL,
+        kind text NOT NULL,
+        made_by text NOT NULL,
+        session text NOT NULL,
+        seq integer NOT NULL,
+        time double precision NOT NULL,
+        weight double precision NOT NULL,
+        machine text NOT NULL,
+        pruned double precision NOT NULL DEFAULT 0,
+        pruned_by text NOT NULL DEFAULT '',
+        reason text NOT NULL DEFAULT '',
+        replaced_by integer NOT NULL DEFAULT 0,
+        pruned_on text NOT NULL DEFAULT '',
+        added_told boolean NOT NULL DEFAULT false,
+        pruned_told boolean NOT NULL DEFAULT false
+    )
+    """,
+    "CREATE INDEX memories_by_scope ON plimsoll.memories (repository, branch)",
+    """
+    CREATE TABLE plimsoll.consolidations (
+        session text PRIMARY KEY,
+        repository text NOT NULL,
+        branch text NOT NULL,
+        machine text NOT NULL,
+        asked double precision NOT NULL,
+        attempts integer NOT NULL DEFAULT 0,
+        read_until integer NOT NULL DEFAULT 0
+    )
+    """,
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2)
 """Statements that lead from version N to N+1."""
 
 

@@ -88,6 +88,7 @@ class PostgresStore(PostgresReader):
 
         Raises:
             SessionDeleted: if the session is no longer there; nothing is written then.
+            SessionLocked: if somebody else writes it, and we never did.
             StorageError: if the server cannot be reached, or somebody else writes the session by now.
         """
         return self.append_many(session, [(payload, message, time)])[0]
@@ -97,6 +98,7 @@ class PostgresStore(PostgresReader):
 
         Raises:
             SessionDeleted: if the session is no longer there.
+            SessionLocked: if somebody else writes it, and we never did.
             StorageError: if the server cannot be reached, or somebody else writes the session by now.
         """
         hold = self._hold if self._hold is not None and self._hold.session == session else None
@@ -198,6 +200,8 @@ def _last(db: Connection, session: str, hold: locks.Hold | None) -> int:
     row = db.execute(query, (session,)).fetchone()
     if row is None:
         raise SessionDeleted(session)
-    if hold is not None and (int(str(row[0])), int(str(row[1]))) != (hold.last, hold.epoch):
+    if hold is None:
+        locks.borrow(db, session)
+    elif (int(str(row[0])), int(str(row[1]))) != (hold.last, hold.epoch):
         raise Overtaken(str(row[2]))
     return int(str(row[0]))

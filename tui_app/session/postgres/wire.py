@@ -39,10 +39,14 @@ SET synchronous_commit = on; SET lock_timeout = '5s'; SET idle_in_transaction_se
 """The server, too, must notice soon that we are gone; and a commit that returned is on its disk."""
 
 
+def this_machine() -> str:
+    """The name this machine goes by on others."""
+    return socket.gethostname().encode("ascii", "replace").decode()[:40]
+
+
 def this_process() -> str:
     """The name a process goes by on other machines."""
-    host = socket.gethostname().encode("ascii", "replace").decode()[:40]
-    return f"process {os.getpid()} on {host}"
+    return f"process {os.getpid()} on {this_machine()}"
 
 
 class Wire:

@@ -15,7 +15,7 @@ from tui_app.session.rows import plain, row_of
 from tui_app.session.sizes import count_messages, tokens_after, view_tokens
 from tui_app.session.stats import COUNTED, FIGURES
 from tui_app.session.store import SessionDeleted
-from tui_app.session.visibility import MESSAGES
+from tui_app.session.visibility import AFTERWARDS, MESSAGES
 
 CHANNEL = "plimsoll"
 """Where news of every session is told; the text is the session's id."""
@@ -83,12 +83,14 @@ def _touch(db: Connection, session: str, records: Sequence[Record]) -> None:
     if row is None:
         raise SessionDeleted(session)
     tokens, before = row
+    used = next((record.time for record in reversed(records) if record.data.TYPE not in AFTERWARDS), None)
     db.execute(
-        "UPDATE plimsoll.sessions SET last = %s, updated = %s, messages = messages + %s, tokens = %s,"
+        "UPDATE plimsoll.sessions SET last = %s, updated = COALESCE(%s, updated),"
+        " messages = messages + %s, tokens = %s,"
         " title = CASE WHEN title = '' THEN %s ELSE title END WHERE id = %s",
         (
             records[-1].seq,
-            records[-1].time,
+            used,
             count_messages(kinds, before or ""),
             _tokens(db, session, int(tokens), [record.data for record in records]),
             storable(first_line(next(prompts, ""))),

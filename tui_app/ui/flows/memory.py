@@ -11,8 +11,7 @@ from tui_app.conversation.boards import boards_in
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Entry
 from tui_app.memory.guard import LONGEST, NotRemembered
-from tui_app.memory.scope import scope_of
-from tui_app.session.places import open_store
+from tui_app.session.places import has_begun, open_store
 from tui_app.settings_memory import memory_settings
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.leaving import what_leaving_costs
@@ -76,10 +75,11 @@ async def read_session_now(session: ChatSession) -> None:
 
 def _read(launch: Launch) -> tuple[list[Entry], str]:
     """What stands on the board of the folder, and whose it is."""
-    scope = scope_of(launch.cwd)
-    if not launch.paths.database.exists():
+    boards = boards_in(launch.database)
+    scope = boards.scope(launch.cwd)
+    if not has_begun(launch.database):
         return [], scope.label
-    return ContextBoard(boards_in(launch.paths.database), scope).entries(), scope.label
+    return ContextBoard(boards, scope).entries(), scope.label
 
 
 async def _change(app: "PlimsollApp", session: ChatSession, choice: MemoryChoice) -> _Result:
