@@ -51,9 +51,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     with program.sessions() as store:
         session = store.info(args.id).id
     # The agent side takes a second to load: only for those who need it.
-    from tui_app.agent.models import UnknownModel
     from tui_app.cli.signals import run_until_signal
-    from tui_app.conversation.inspecting import inspect_session
     from tui_app.conversation.request import Opening
 
     opening = Opening(
@@ -65,27 +63,32 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         session=session,
         model=args.model or "",
     )
+    return run_until_signal(_measure(opening, args))
 
-    async def measure() -> int:
-        await _steer(opening, args)
-        try:
-            inspection = await inspect_session(opening)
-        except UnknownModel as error:
-            raise CommandFailed(str(error)) from error
-        try:
-            usage, model, shares = inspection.usage(), inspection.model, inspection.shares
-        finally:
-            inspection.close()
-        if inspection.unknown:
-            tell(f"{inspection.unknown} Measured without it.")
-        if args.json:
-            print_json({"session": session, "model": model, **usage.to_json(), **_by_source(shares)})
-        else:
-            show_usage(usage, session, model, plain=settings.plain or not speaks_unicode())
-            show_shares(shares)
-        return OK
 
-    return run_until_signal(measure())
+async def _measure(opening: "Opening", args: argparse.Namespace) -> int:
+    """Do what is asked for with single messages, then measure and print."""
+    from tui_app.agent.models import UnknownModel
+    from tui_app.conversation.inspecting import inspect_session
+
+    await _steer(opening, args)
+    try:
+        inspection = await inspect_session(opening)
+    except UnknownModel as error:
+        raise CommandFailed(str(error)) from error
+    try:
+        usage, model, shares = inspection.usage(), inspection.model, inspection.shares
+    finally:
+        inspection.close()
+    if inspection.unknown:
+        tell(f"{inspection.unknown} Measured without it.")
+    if args.json:
+        print_json({"session": opening.session, "model": model, **usage.to_json(), **_by_source(shares)})
+    else:
+        plain = opening.settings.plain or not speaks_unicode()
+        show_usage(usage, opening.session, model, plain=plain)
+        show_shares(shares)
+    return OK
 
 
 async def _steer(opening: "Opening", args: argparse.Namespace) -> None:
