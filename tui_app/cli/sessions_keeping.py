@@ -15,9 +15,11 @@ from tui_app.session.naming import rename_session
 from tui_app.session.removal import delete_session
 from tui_app.session.retention import Due, Limits, due, sizes_of
 from tui_app.session.workspace import SessionFolder
+from tui_app.ui import format as numbers
 from tui_app.ui.safe_text import one_line
 
 _TITLE_CELLS = 50
+_NO_LIMIT = "Everything is kept: no limit is set. For example: plimsoll config set retention.days 90"
 
 
 def rename(program: Program, wanted: str, title: str, *, json: bool) -> int:
@@ -50,7 +52,8 @@ def backup(program: Program, target: str, *, json: bool) -> int:
     if json:
         print_json({"path": str(made.path), "sessions": made.sessions, "bytes": made.bytes})
     else:
-        say(f"Copied {made.sessions:,} sessions, {made.bytes / 1_000_000:.1f} MB, to {made.path}")
+        copied = f"{numbers.count(made.sessions, 'session')}, {made.bytes / 1_000_000:.1f} MB"
+        say(f"Copied {copied}, to {made.path}")
     return OK
 
 
@@ -67,14 +70,15 @@ def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
     """Delete the sessions over the limits of the settings, after saying which and asking.
 
     Raises:
-        CommandFailed: if no limit is set.
+        CommandFailed: if no limit is set, and more is wanted than to know what would go.
         WrongUsage: if nobody can be asked.
     """
     limits = Limits.of(program.settings().retention)
-    if not limits.any:
-        raise CommandFailed(
-            "Everything is kept: no limit is set. For example: plimsoll config set retention.days 90"
-        )
+    if not limits.any and not dry_run:
+        raise CommandFailed(_NO_LIMIT)
+    if not limits.any and not json:
+        say(_NO_LIMIT)
+        return OK
     found = over_limits(program, limits)
     if dry_run or not found.gone:
         _report(found, done=False, json=json)
@@ -123,7 +127,7 @@ def _delete(program: Program, found: Pruned) -> Pruned:
 def _confirmed(count: int) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise WrongUsage("Deleting cannot be undone. Without a terminal to ask in, say --yes.")
-    tell(f"Delete {count:,} sessions? It cannot be undone. Type y to delete:")
+    tell(f"Delete {numbers.count(count, 'session')}? It cannot be undone. Type y to delete:")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -134,9 +138,11 @@ def _report(found: Pruned, *, done: bool, json: bool) -> None:
         return
     if found.gone:
         say_table([_row(each) for each in found.gone])
-    say(f"{len(found.gone):,} sessions {'deleted' if done else 'are over the limits'}.")
-    if found.open:
-        say(f"{len(found.open):,} more are open, and kept.")
+    gone, still_open = len(found.gone), len(found.open)
+    over = "is over the limits" if gone == 1 else "are over the limits"
+    say(f"{numbers.count(gone, 'session')} {'deleted' if done else over}.")
+    if still_open:
+        say(f"{still_open:,} more {'is' if still_open == 1 else 'are'} open, and kept.")
 
 
 def _row(each: Due) -> tuple[str, ...]:
