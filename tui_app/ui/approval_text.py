@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from tui_app.ui.glyphs import Glyphs
-from tui_app.ui.safe_text import cut_cells, one_line
+from tui_app.ui.safe_text import clean, cut_cells, one_line
 
 if TYPE_CHECKING:
     from tui_app.context.events import ApprovalRequested
@@ -28,7 +28,11 @@ def visible(text: str) -> str:
 
 
 def _is_shown(sign: str) -> bool:
-    return sign == " " or (sign.isprintable() and not unicodedata.category(sign).startswith(("C", "Z")))
+    if sign == " ":
+        return True
+    # Some letters and marks have no shape of their own either, or change the width of others.
+    visible = sign.isprintable() and not unicodedata.category(sign).startswith(("C", "Z"))
+    return visible and clean(sign) == sign
 
 
 def _written_out(sign: str) -> str:
