@@ -38,7 +38,7 @@ def proposal(text: str, problem: str = "") -> CompactionProposed:
     facts = tuple(
         Fact(kind="file", text=f"{words} {n}", source=words, state=each) for n, each in enumerate(states)
     )
-    return CompactionProposed(job="1", summary=words[:50_000], retention=0.5, facts=facts, problem=problem)
+    return CompactionProposed(job="1", summary=words[:10_000], retention=0.5, facts=facts, problem=problem)
 
 
 async def review(deck: Deck, proposed: CompactionProposed) -> ReviewScreen:
@@ -81,7 +81,7 @@ async def edited(deck: Deck, text: str) -> None:
 async def pasted(deck: Deck, text: str) -> None:
     screen = await review(deck, proposal("plain"))
     await deck.press("e")
-    screen.query_one(TextArea).post_message(Paste(text[:20_000]))
+    screen.query_one(TextArea).post_message(Paste(text[:10_000]))
     await deck.settle()
 
 
