@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tui_app.paths import Paths
 from tui_app.settings_hooks import FILE_ONLY
-from tui_app.settings_rules import Refused, Rule, show
+from tui_app.settings_rules import Choice, Refused, Rule, show
 from tui_app.settings_schema import OLD_NAMES, RULES
 from tui_app.settings_store import STORE, STORE_VARIABLE
 
@@ -198,7 +198,12 @@ def origin(sources: Sequence[Source], key: str, inner: str = "") -> Origin:
 
 
 def unknown(source: str, key: str, known: list[str]) -> SettingsError:
-    """The error for a key that does not exist, with the closest one that does."""
+    """The error for a key that does not exist, with what it is called now, or the closest one that does."""
+    if key in OLD_NAMES:
+        name = OLD_NAMES[key][0]
+        rule = RULES[name]
+        words = f": {', '.join(rule.words)}" if isinstance(rule, Choice) else ""
+        return SettingsError(f"{source}: {show(key)} is called {name} now{words}.")
     close = get_close_matches(key, known, n=1)
     meant = f" Did you mean {close[0]}?" if close else ""
     return SettingsError(f"{source}: unknown setting {show(key)}.{meant} Allowed: {', '.join(known)}.")

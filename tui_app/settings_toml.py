@@ -23,8 +23,7 @@ def edited(text: str, path: tuple[str, ...], value: object) -> str:
         Unchangeable: if the result would not hold what it should, and nothing else.
     """
     wanted = tomllib.loads(text)
-    # What was checked may be a tuple; TOML has lists.
-    value = list(value) if isinstance(value, tuple) else value
+    value = _plain(value)
     # A value on its own stands above all tables, and above the comments that introduce the first of them.
     is_new_line = len(path) == 1 and path[0] not in wanted and not isinstance(value, Mapping)
     head, rest = _split(text) if is_new_line else (text, "")
@@ -43,6 +42,13 @@ def edited(text: str, path: tuple[str, ...], value: object) -> str:
     except (TOMLKitError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise Unchangeable(str(error)) from error
     raise Unchangeable("something else would change")
+
+
+def _plain(value: object) -> object:
+    """What was checked may hold tuples, also in tables; TOML has lists."""
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tui_app.context.events import SessionStart, ToolCall, ToolResult, UserMessage
+from tui_app.context.events import (
+    FilesRestored,
+    RestoredFile,
+    SessionStart,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
 from tui_app.session.store import Store
@@ -78,6 +85,17 @@ def test_unknown_and_ambiguous_ids(plimsoll: Plimsoll, paths: Paths) -> None:
     ambiguous = plimsoll("sessions", "show", session[0])
     assert ambiguous.code == 1
     assert "more than one session" in ambiguous.err
+
+
+def test_show_says_what_became_of_files(plimsoll: Plimsoll, paths: Paths) -> None:
+    session = begin(paths)
+    store = Store(paths.database)
+    gone = FilesRestored(to=2, files=(RestoredFile(path="new.txt", before="a" * 64),))
+    store.append_many(session, [(gone, None, 1_000.0)])
+    store.close()
+    shown = plimsoll("sessions", "show", session).out
+    assert "1 file removed" in shown
+    assert "restored" not in shown
 
 
 @pytest.mark.parametrize("args", [("show",), ("delete",), ("list", "x"), ("rename", "x")])

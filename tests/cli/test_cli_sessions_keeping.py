@@ -86,6 +86,27 @@ def test_prune_is_off_until_a_limit_is_set(plimsoll: Plimsoll, paths: Paths) -> 
     assert len(ids(paths)) == 1
 
 
+def test_a_dry_run_without_a_limit_has_nothing_to_do(plimsoll: Plimsoll, paths: Paths) -> None:
+    session = begin(paths)
+    result = plimsoll("sessions", "prune", "--dry-run")
+    assert (result.code, result.err) == (0, "")
+    assert "no limit is set" in result.out
+    assert "plimsoll config set retention.days 90" in result.out
+    assert plimsoll("sessions", "prune", "--dry-run", "--json").json == {
+        "deleted": False, "sessions": [], "open": []
+    }  # fmt: skip
+    assert ids(paths) == {session}
+
+
+def test_one_session_is_one(plimsoll: Plimsoll, paths: Paths) -> None:
+    now = time.time()
+    begin(paths, time=now - 40 * DAY_S)
+    begin(paths, time=now)
+    plimsoll("config", "set", "retention.days", "30")
+    assert "1 session is over the limits." in plimsoll("sessions", "prune", "--dry-run").out
+    assert "1 session deleted." in plimsoll("sessions", "prune", "--yes").out
+
+
 def test_prune_says_what_would_go_then_deletes_it(plimsoll: Plimsoll, paths: Paths) -> None:
     now = time.time()
     old, older, fresh = (

@@ -21,6 +21,7 @@ from tui_app.agent.providers import (
     vendor_provider,
     why_not,
 )
+from tui_app.agent.quiet import keep_library_quiet
 from tui_app.context.prices import PricedProfile
 from tui_app.settings import Endpoint
 
@@ -55,6 +56,7 @@ def build_model(
         ModelNotReady: if a key, a package or an address is missing.
         UnknownModel: if there is no such model.
     """
+    keep_library_quiet()
     prefix, _, rest = name.partition(":")
     if name == OFFLINE:
         return OfflineModel()

@@ -13,6 +13,7 @@ from pydantic_ai.messages import SystemPromptPart
 from pydantic_ai.models import Model
 
 from tui_app.agent.error_wording import plain
+from tui_app.agent.quiet import keep_library_quiet
 from tui_app.settings import SettingsError
 
 
@@ -61,6 +62,7 @@ def load_agent(name: str, folder: Path) -> OwnAgent:
     Raises:
         UnusableAgent: if there is no such module or attribute, importing it fails, or it is no agent.
     """
+    keep_library_quiet()
     module_name, _, attribute = name.rpartition(":")
     if not module_name or not attribute:
         raise UnusableAgent(

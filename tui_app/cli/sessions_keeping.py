@@ -18,9 +18,11 @@ from tui_app.session.removal import delete_session
 from tui_app.session.retention import Due, Limits, due, sizes_of
 from tui_app.session.store import SessionDeleted, SessionNotFound
 from tui_app.session.workspace import SessionFolder
+from tui_app.ui import format as numbers
 from tui_app.ui.safe_text import one_line
 
 _TITLE_CELLS = 50
+_NO_LIMIT = "Everything is kept: no limit is set. For example: plimsoll config set retention.days 90"
 
 
 def rename(program: Program, wanted: str, title: str, *, json: bool) -> int:
@@ -51,7 +53,8 @@ def backup(program: Program, target: str, *, json: bool) -> int:
         more = {"server": server.shown, "server_backup": _dump(server, target)} if server else {}
         print_json({**row, **more})
         return OK
-    say(f"Copied {made.sessions:,} sessions, {made.bytes / 1_000_000:.1f} MB, to {made.path}")
+    copied = f"{numbers.count(made.sessions, 'session')}, {made.bytes / 1_000_000:.1f} MB"
+    say(f"Copied {copied}, to {made.path}")
     if server:
         tell(
             f"Those are what the sessions file of this machine holds. The sessions on {server.shown} are not"
@@ -99,14 +102,15 @@ def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
     """Delete the sessions over the limits of the settings, after saying which and asking.
 
     Raises:
-        CommandFailed: if no limit is set.
+        CommandFailed: if no limit is set, and more is wanted than to know what would go.
         WrongUsage: if nobody can be asked.
     """
     limits = Limits.of(program.settings().retention)
-    if not limits.any:
-        raise CommandFailed(
-            "Everything is kept: no limit is set. For example: plimsoll config set retention.days 90"
-        )
+    if not limits.any and not dry_run:
+        raise CommandFailed(_NO_LIMIT)
+    if not limits.any and not json:
+        say(_NO_LIMIT)
+        return OK
     found = over_limits(program, limits)
     if dry_run or not found.gone:
         _report(found, done=False, json=json)
@@ -166,7 +170,7 @@ def _confirmed(program: Program, count: int) -> bool:
         raise WrongUsage("Deleting cannot be undone. Without a terminal to ask in, say --yes.")
     database = program.database
     whose = f" of everybody who uses {database.shown}" if isinstance(database, Server) else ""
-    tell(f"Delete {count:,} sessions{whose}? It cannot be undone. Type y to delete:")
+    tell(f"Delete {numbers.count(count, 'session')}{whose}? It cannot be undone. Type y to delete:")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -177,9 +181,12 @@ def _report(found: Pruned, *, done: bool, json: bool) -> None:
         return
     if found.gone:
         say_table([_row(each) for each in found.gone])
-    say(f"{len(found.gone):,} sessions {'deleted' if done else 'are over the limits'}.")
-    if found.open:
-        say(f"{len(found.open):,} more are open or were used just now, and kept.")
+    gone, still_open = len(found.gone), len(found.open)
+    over = "is over the limits" if gone == 1 else "are over the limits"
+    say(f"{numbers.count(gone, 'session')} {'deleted' if done else over}.")
+    if still_open:
+        these = "is" if still_open == 1 else "are"
+        say(f"{still_open:,} more {these} open or came into use just now, and kept.")
 
 
 def _row(each: Due) -> tuple[str, ...]:

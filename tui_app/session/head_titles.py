@@ -137,8 +137,14 @@ def approval_title(payload: ApprovalDecided) -> str:
 
 
 def files_title(payload: FilesRestored) -> str:
-    """How many files were brought back, and how many were not."""
-    count, left = len(payload.files), len(payload.skipped)
-    what = "taken back" if payload.undo else "restored"
-    title = f"{count} file{'' if count == 1 else 's'} {what}"
-    return f"{title}, {left} left alone" if left else title
+    """How many files hold again what they held, are gone again, or were left alone."""
+    removed = sum(not file.after for file in payload.files)
+    fates = (
+        (len(payload.files) - removed, "restored"),
+        (removed, "removed"),
+        (len(payload.skipped), "left alone"),
+    )
+    (number, fate), *others = [each for each in fates if each[0]] or [(0, "restored")]
+    first = f"{number} file{'' if number == 1 else 's'} {fate}"
+    said = ", ".join([first, *(f"{number} {fate}" for number, fate in others)])
+    return f"taken back: {said}" if payload.undo else said

@@ -10,6 +10,8 @@ import re
 
 from rich.cells import cell_len, get_character_cell_size
 
+from tui_app.context.visible_text import UNSEEN
+
 TAB = "    "
 BIDI_MARK = "�"
 """Stands for a removed bidirectional override or isolate and for half a surrogate pair."""
@@ -20,11 +22,6 @@ _OTHER_ESCAPE = r"\x1b[ -/]*[0-Z\\-~]?"
 _ESCAPES = re.compile(f"{_STRING_SEQUENCE}|{_CSI_SEQUENCE}|{_OTHER_ESCAPE}")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\u2060\ufeff]")
 _HIDDEN = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_UNSEEN = re.compile(
-    r"[\xad\u034f\u200d\u115f\u1160\u180b-\u180f\u2061-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f\uffa0\ufff9-\ufffb"
-    r"\U0001f3fb-\U0001f3ff\U000e0000-\U000e0fff]"
-)
-"""Signs without a shape of their own: they hide words, or change the width of what stands before them."""
 _MARKS = (
     r"[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff"
     r"\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
@@ -34,7 +31,7 @@ MOST_MARKS = 4
 _FLOOD = re.compile(f"({_MARKS}{{{MOST_MARKS}}}){_MARKS}+")
 _SUSPECT = re.compile(
     r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
-    f"|{_UNSEEN.pattern}|{_FLOOD.pattern}"
+    f"|{UNSEEN.pattern}|{_FLOOD.pattern}"
 )
 _SPACES = re.compile(r"\s+")
 
@@ -64,7 +61,7 @@ def clean(text: str, *, keep_newlines: bool = True) -> str:
         text = _ESCAPES.sub("", text)
         text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", TAB)
         text = text.replace("\u2028", "\n").replace("\u2029", "\n")
-        text = _UNSEEN.sub("", _HIDDEN.sub(BIDI_MARK, _CONTROLS.sub("", text)))
+        text = UNSEEN.sub("", _HIDDEN.sub(BIDI_MARK, _CONTROLS.sub("", text)))
         text = _FLOOD.sub(r"\1", text)
     return text if keep_newlines else text.replace("\n", " ")
 

@@ -15,7 +15,6 @@ from tui_app.context.events import ApprovalDecided
 from tui_app.settings import load_settings
 from tui_app.ui.screens.approvals import ApprovalsScreen
 from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.screens.rewind_files import RewindFiles
 from tui_app.ui.widgets import approval_box, chat_pane
 from tui_app.ui.widgets.approval_box import ApprovalBox
 from tui_app.ui.widgets.output_tail import OutputTail
@@ -271,24 +270,3 @@ async def test_rules_and_decisions_are_listed_and_changed(served: Desk, fake_ope
 def _marked(deck: Deck) -> int:
     options = deck.app.screen.query_one("#approvals-list")
     return options.region.y + (getattr(options, "highlighted", 0) or 0)
-
-
-async def test_a_rewind_asks_about_files_and_can_be_taken_back(served: Desk, fake_openai: FakeOpenAI) -> None:
-    served.change(approvals={"allow": ("write_file",)})
-    (served.cwd / "plan.txt").write_text("before\n")
-    fake_openai.add(write(), Text("Done."))
-    async with shown(served.app()) as deck:
-        await deck.ready()
-        await deck.send("Write.")
-        await deck.answered()
-        number = next(one.seq for one in deck.app.chat.session.presenter.view.entries if one.kind == "user")
-        await deck.send(f"/rewind #{number}")
-        await deck.until(lambda: isinstance(deck.app.screen, RewindFiles), "the question")
-        assert "restored   plan.txt" in deck.text
-        await deck.press("down", "enter")
-        await deck.until(lambda: (served.cwd / "plan.txt").read_text() == "before\n", "the old file")
-        await deck.says("1 file restored · u takes it back")
-        entry = next(one for one in deck.app.chat.session.presenter.view.entries if one.kind == "files")
-        deck.app.chat.session.undo(entry)
-        await deck.until(lambda: (served.cwd / "plan.txt").read_text() == "sea\nsky\n", "the new file")
-        await deck.says("taken back")

@@ -43,8 +43,8 @@ ROWS = [
 ]
 looks = pytest.mark.parametrize(
     ("size", "theme"),
-    [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (WIDE, "plimsoll-light")],
-    ids=["120x40-dark", "80x24-dark", "120x40-light"],
+    [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (WIDE, "plimsoll-light"), (USUAL, "plimsoll-light")],
+    ids=["120x40-dark", "80x24-dark", "120x40-light", "80x24-light"],
 )
 
 

@@ -51,6 +51,30 @@ async def test_every_row_opens(served: Desk, seq: int, key: str) -> None:
         await deck.until(lambda: isinstance(deck.app.screen, ChatScreen), "the chat")
 
 
+@pytest.mark.parametrize("focused", ["editor", "transcript"])
+async def test_a_key_with_nothing_to_open_says_what_it_needs(served: Desk, focused: str) -> None:
+    async with shown(served.app(served.store(story())), USUAL) as deck:
+        await deck.ready()
+        getattr(deck, focused).focus()
+        await deck.press("ctrl+o")
+        await deck.until(lambda: deck.status, "a word in the status row")
+        assert deck.status == "Nothing is marked to open: shift+tab, then up."
+        assert isinstance(deck.app.screen, ChatScreen)
+        await deck.press(*(["shift+tab"] if focused == "editor" else []), "up", "ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, MessageScreen), "the message")
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["prompt", "timeline"])
+async def test_an_empty_conversation_has_nothing_to_open(served: Desk, beside: bool) -> None:
+    async with shown(served.app(), WIDE) as deck:
+        await deck.ready()
+        if beside:
+            await deck.press("ctrl+t")
+            deck.app.chat.pane.timeline.focus()
+        await deck.press("ctrl+o")
+        await deck.until(lambda: deck.status == "Nothing to open yet.", "a word in the status row")
+
+
 def test_every_kind_of_row_has_a_name() -> None:
     assert set(KINDS) == set(get_args(EntryKind))
 

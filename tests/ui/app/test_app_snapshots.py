@@ -161,8 +161,8 @@ def look(desk: Desk, fake_openai: FakeOpenAI, snap_compare: Compare) -> Callable
 sizes = pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])
 looks = pytest.mark.parametrize(
     ("size", "theme"),
-    [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (WIDE, "plimsoll-light")],
-    ids=["120x40-dark", "80x24-dark", "120x40-light"],
+    [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (WIDE, "plimsoll-light"), (USUAL, "plimsoll-light")],
+    ids=["120x40-dark", "80x24-dark", "120x40-light", "80x24-light"],
 )
 
 

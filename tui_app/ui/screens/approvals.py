@@ -105,7 +105,7 @@ class ApprovalsScreen(FilterDialog[None]):
 
     def show(self, view: ApprovalsView, said: str) -> None:
         """Show everything anew, and say what has happened."""
-        self._view, self._said = view, said
+        self._view, self._said = view, one_line(visible(said), 300)
         self.query_one(".dialog-title", Static).update(Content(self.title_text))
         self.fill(self.query_one(Input).value)
 

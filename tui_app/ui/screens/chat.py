@@ -169,6 +169,7 @@ class ChatScreen(Screen[None]):
             case ChatPane.ReviewOver(job=job):
                 close_review(self.app, job)
 
+    @on(Transcript.NothingToOpen)
     @on(Transcript.Opened)
     @on(Transcript.UndoRequested)
     @on(Transcript.CompactRequested)
@@ -181,6 +182,8 @@ class ChatScreen(Screen[None]):
         match event:
             case Transcript.Opened(entry=entry):
                 self.work(open_entry(self.app, self.session, entry))
+            case Transcript.NothingToOpen(reason=reason):
+                self.session.say(reason)
             case Transcript.UndoRequested(entry=entry):
                 self.session.undo(entry)
             case Transcript.CompactRequested(entry=entry, up_to=up_to):

@@ -12,6 +12,7 @@ from textual.widgets import Input, Static
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import clean, one_line
 from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.widgets.written import WrittenLine
 
 
 class EditDialog(Dialog[str]):
@@ -40,7 +41,7 @@ class EditDialog(Dialog[str]):
         with Vertical(classes="dialog -small"):
             yield self.heading(one_line(self._title, 60))
             yield Static(Content(clean(self._about)), classes="dialog-note", markup=False)
-            yield Input(self._text, id="edit-value", compact=True)
+            yield WrittenLine(self._text, id="edit-value", compact=True)
             yield Static(Content(clean(self._refused)), id="edit-refused", markup=False)
             yield self.hints()
 

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
 from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.widgets.written import WrittenLine
 
 Result = TypeVar("Result")
 
@@ -54,7 +55,7 @@ class FilterDialog(Dialog[Result]):
         """Title, search box, list, the marked row in words, keys."""
         with Vertical(classes=self.CLASSES_OF_BOX):
             yield self.heading(self.title_text)
-            yield Input(placeholder=self.PLACEHOLDER, id=f"{self.NAME}-search", compact=True)
+            yield WrittenLine(placeholder=self.PLACEHOLDER, id=f"{self.NAME}-search", compact=True)
             yield OptionList(id=f"{self.NAME}-list", compact=True, markup=False)
             yield Static(id=f"{self.NAME}-note", classes="dialog-note", markup=False)
             yield self.hints()

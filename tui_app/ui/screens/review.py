@@ -24,10 +24,12 @@ from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import clean
 from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.details import readable
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.review_text import at_risk, facts_line, numbers_line, problem_line, risk_row, verbatim
 from tui_app.ui.widgets.stray_keys import StrayKeys
+from tui_app.ui.widgets.written import WrittenArea
 
 Way = Literal["apply", "edit", "focus", "discard"]
 WAYS: tuple[Way, ...] = ("apply", "edit", "focus", "discard")
@@ -127,7 +129,7 @@ class ReviewScreen(Dialog[Reviewed]):
             yield self.heading(_WRITING)
             yield Static(classes="dialog-note", id="review-numbers", markup=False)
             yield Static(id="review-problem", markup=False)
-            yield TextArea(compact=True, id="review-text")
+            yield WrittenArea(compact=True, id="review-text")
             yield Static(id="review-facts-line", markup=False)
             yield OptionList(id="review-facts", compact=True, markup=False)
             ways = zip(WAYS, _EFFECTS, strict=True)
@@ -163,7 +165,7 @@ class ReviewScreen(Dialog[Reviewed]):
     def _paint(self) -> None:
         self._painting = None
         if self.writing:
-            self._area.text = clean(self._heard)
+            self._area.text = readable(self._heard)
             self._area.move_cursor(self._area.document.end)
 
     # Once it is written

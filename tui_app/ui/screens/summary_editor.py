@@ -15,6 +15,7 @@ from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import clean
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.widgets.written import WrittenArea
 
 _ABOUT = (
     "The model reads these words from the next request on. They are checked like written ones: secrets are "
@@ -62,7 +63,7 @@ class SummaryEditor(Dialog[str]):
         with Vertical(classes="dialog -full"):
             yield self.heading("Edit the summary")
             yield Static(Content(_ABOUT), classes="dialog-note", markup=False)
-            yield TextArea(self._shown, compact=True, id="summary-text")
+            yield WrittenArea(self._shown, compact=True, id="summary-text")
             options = [Option(Content.assemble((f"{way:<10}", "bold"), what)) for way, what in _WAYS]
             yield OptionList(*options, id="summary-ways", compact=True, markup=False)
             yield self.hints()

@@ -22,6 +22,7 @@ from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.stray_keys import QUIET_S
+from tui_app.ui.widgets.written import WrittenLine
 
 # What is asked and answered is loaded behind the first frame, which only holds the empty box.
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class ApprovalBox(Vertical, can_focus=True):
             Static(id="approval-title", markup=False),
             VerticalScroll(detail, id="approval-scroll", can_focus=False),
             Static(id="approval-note", markup=False),
-            Input(id="approval-line", compact=True),
+            WrittenLine(id="approval-line", compact=True),
             HintRow((), id="approval-keys"),
         )
         return detail

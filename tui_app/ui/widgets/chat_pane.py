@@ -294,7 +294,7 @@ class ChatPane(Vertical):
 
     def action_details(self) -> None:
         """Open the focused row; without one the newest row that has details."""
-        if self.timeline.has_focus:
+        if self.timeline.has_focus and self.timeline.cursor is not None:
             self.timeline.action_select()
         else:
             self.transcript.action_details()

@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 from tui_app.session.ledger import LedgerRow
 from tui_app.ui.screens.context_text import SORTS, Note, Sort, arranged, head_text, ledger_row
 from tui_app.ui.widgets.row_list import Row, RowList
+from tui_app.ui.widgets.written import WrittenLine
 
 _STATE_SHARE = 3
 """A state takes at most one of so many parts of a row."""
@@ -68,7 +69,7 @@ class LedgerList(Vertical):
     def compose(self) -> ComposeResult:
         """Column names, search box, rows."""
         yield Static(self._head(), id="context-head", markup=False)
-        search = Input(placeholder="words to look for", id="context-search", compact=True)
+        search = WrittenLine(placeholder="words to look for", id="context-search", compact=True)
         search.display = False
         yield search
         yield self.Rows(self._row, follows=False, id="context-items")

@@ -82,6 +82,13 @@ class Transcript(TranscriptParts):
     class Opened(_OfEntry):
         """The person wants the details of an entry."""
 
+    class NothingToOpen(Message):
+        """The person wants details, and no entry is marked that has any; ``reason`` is for them."""
+
+        def __init__(self, reason: str) -> None:
+            super().__init__()
+            self.reason = reason
+
     class Asked(Message):
         """The person wants something done with the marked entries, or the one under the cursor."""
 
@@ -221,7 +228,9 @@ class Transcript(TranscriptParts):
         """Ask for all that is known about the entry under the cursor, or the newest that says more."""
         if (entry := self.cursor_entry) is not None:
             self.post_message(self.Opened(self, entry))
-        elif self._cursor is None:
+        elif self._cursor is not None:
+            self.post_message(self.NothingToOpen("The answer is still being written."))
+        else:
             self.open_newest()
 
     def action_open(self) -> None:
@@ -237,6 +246,10 @@ class Transcript(TranscriptParts):
         newest = next((entry for entry in reversed(self._pages.entries) if has_details(entry)), None)
         if newest is not None:
             self.post_message(self.Opened(self, newest))
+        elif self._pages.entries:
+            self.post_message(self.NothingToOpen("Nothing is marked to open: shift+tab, then up."))
+        else:
+            self.post_message(self.NothingToOpen("Nothing to open yet."))
 
     def action_undo(self) -> None:
         """Ask for the compaction, rewrite or restored files under the cursor to be undone."""
