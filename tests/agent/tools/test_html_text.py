@@ -64,6 +64,11 @@ def test_scripts_styles_and_silent_parts_are_left_out() -> None:
     assert text_of_html(page) == "ade"
 
 
+def test_a_head_that_is_not_closed_ends_where_the_body_begins() -> None:
+    assert text_of_html("<html><head><title>Sea</title><style>x</style><body><p>high") == "Sea\n\nhigh"
+    assert text_of_html("<svg><body>no</svg><p>high") == "high"
+
+
 def test_headings_lists_and_what_is_set_already_keep_their_shape() -> None:
     page = "<title> The\nSea </title><H2 class=x>Tides</H2><ul><li>low<li>high</ul><pre>a\n  b</pre>c<br/>d"
     assert text_of_html(page) == "The Sea\n\n## Tides\n\n- low\n- high\n\na\nb\n\nc\nd"

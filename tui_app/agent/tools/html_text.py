@@ -45,6 +45,9 @@ class _Page:
         """A tag begins."""
         if tag == "title":
             self._in_title = True
+        elif tag == "body":
+            # The end of the head may be left out.
+            self.closes("head")
         if tag in _SILENT:
             self._silent.append(tag)
             self._open[tag] += 1
