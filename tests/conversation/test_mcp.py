@@ -37,7 +37,7 @@ async def test_a_turn_calls_a_tool_of_a_server(desk: Desk, fake_openai: FakeOpen
         assert set(shares) == {"Plimsoll", "files"}
         parts = opened.conversation.usage.parts
         # The shares are counted; the category follows what the provider reports of the whole request.
-        assert sum(shares.values()) == pytest.approx(parts.tools, rel=0.03), "the split adds up to the category"
+        assert sum(shares.values()) == pytest.approx(parts.tools, rel=0.03), "it adds up to the category"
 
 
 async def test_a_crash_in_mid_call_is_a_result_and_the_turn_goes_on(
