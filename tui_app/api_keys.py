@@ -4,7 +4,6 @@ Light enough for the start: only the names that the keyring holds are read from 
 when a model is first made with it, off the screen's thread.
 """
 
-import json
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,8 +21,14 @@ KeySource = Literal["environment", "this run", "keyring", ""]
 def held_names(paths: Paths) -> frozenset[str]:
     """Names of the keys that Plimsoll has put into the system keyring; a damaged file counts as empty."""
     try:
-        names = json.loads(paths.keyring_names.read_text(encoding="utf-8"))
+        text = paths.keyring_names.read_text(encoding="utf-8")
     except (OSError, ValueError):
+        return frozenset()
+    import json  # not for the first frame of somebody who has put none there
+
+    try:
+        names = json.loads(text)
+    except ValueError:
         return frozenset()
     return (
         frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
@@ -142,5 +147,7 @@ class ApiKeys(Mapping[str, str]):
             return self._read.get(name, "")
 
     def _write_names(self, names: Collection[str]) -> None:
+        import json
+
         self.paths.ensure()
         write_atomic(self.paths.keyring_names, json.dumps(sorted(names)) + "\n")

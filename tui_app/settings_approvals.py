@@ -5,12 +5,11 @@ rules stand in the person's own settings file and nowhere else: a project must n
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_app.settings_rules import Group, Refused, show
+from tui_app.settings_rules import Group, Refused, parse_toml, show
 
 Ruling = Literal["allow", "ask", "deny", "looks"]
 RuleSource = Literal["built in", "settings", "session", "command line"]
@@ -80,8 +79,8 @@ class _Rules:
     def read(self, text: str) -> tuple[str, ...]:
         """See ``Rule``. The text is a list as in TOML."""
         try:
-            return self.check(tomllib.loads(f"value = {text}")["value"])
-        except (tomllib.TOMLDecodeError, KeyError):
+            return self.check(parse_toml(f"value = {text}")["value"])
+        except (ValueError, KeyError):
             raise Refused(show(text), 'a list such as ["run_command pytest -q"]') from None
 
 

@@ -4,11 +4,10 @@ A rule turns a value into the one the program uses, or refuses it with a sentenc
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 HIDDEN = "(not shown)"
@@ -224,10 +223,23 @@ class Group:
         return self.check(_inline_table(text))
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """What a TOML text holds; the parser is not loaded for somebody who has set nothing.
+
+    Raises:
+        ValueError: if it is not TOML; says where.
+    """
+    if not text.strip():
+        return {}
+    import tomllib
+
+    return tomllib.loads(text)
+
+
 def _inline_table(text: str) -> object:
     try:
-        value = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+        value = parse_toml(f"value = {text}")
+    except ValueError:
         value = {}
     if list(value) != ["value"]:
         raise Refused(show(text), "a TOML inline table, such as {name = ...}")

@@ -3,7 +3,6 @@
 Which of them a value in force comes from can be asked afterwards, because they are kept apart until the end.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -12,7 +11,7 @@ from typing import Any, Literal
 
 from tui_app.paths import Paths
 from tui_app.settings_hooks import FILE_ONLY
-from tui_app.settings_rules import Choice, Refused, Rule, show
+from tui_app.settings_rules import Choice, Refused, Rule, parse_toml, show
 from tui_app.settings_schema import OLD_NAMES, RULES
 from tui_app.settings_store import STORE, STORE_VARIABLE
 
@@ -112,16 +111,16 @@ def stored_at(paths: Paths, env: Mapping[str, str]) -> str:
         return str(_checked("environment", STORE_VARIABLE, STORE, given))
     path = paths.config_file
     try:
-        return str(_checked(str(path), "store", STORE, tomllib.loads(read_file(path)).get("store", "")))
-    except tomllib.TOMLDecodeError as error:
+        return str(_checked(str(path), "store", STORE, parse_toml(read_file(path)).get("store", "")))
+    except ValueError as error:
         raise SettingsError(f"{path}: not valid TOML: {error}") from None
 
 
 def from_file(path: Path, text: str) -> Source:
     """Check a settings file's text. Raises ``SettingsError``."""
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        raw = parse_toml(text)
+    except ValueError as error:
         raise SettingsError(f"{path}: not valid TOML: {error}") from None
     place, values = str(path), dict[str, Any]()
     # What has another name by now comes first: where both stand there, today's name counts.

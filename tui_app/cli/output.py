@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import os
 import sys
 import unicodedata
@@ -62,6 +61,8 @@ def tell(text: str) -> None:
 
 def print_json(value: object) -> None:
     """Print one JSON value as one line of ASCII, which no terminal can misread and no encoding can refuse."""
+    import json
+
     print(json.dumps(value, ensure_ascii=True, allow_nan=False), flush=True)
 
 

@@ -22,7 +22,6 @@ from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.stray_keys import QUIET_S
-from tui_app.ui.widgets.written import WrittenLine
 
 # What is asked and answered is loaded behind the first frame, which only holds the empty box.
 if TYPE_CHECKING:
@@ -106,6 +105,8 @@ class ApprovalBox(Vertical, can_focus=True):
         Returns:
             The widget of what would be done; it joins the tree a moment after the others.
         """
+        from tui_app.ui.widgets.written import WrittenLine
+
         detail = Static(id="approval-detail", markup=False)
         self.mount(
             Static(id="approval-title", markup=False),

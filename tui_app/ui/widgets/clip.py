@@ -1,6 +1,5 @@
 """Keeps what is shown of a huge text within bounds, and says how much is left out."""
 
-import json
 from collections.abc import Callable
 
 COUNTED_CHARS = 1_000_000
@@ -58,6 +57,8 @@ def _clip_lines(head: str, tail: str, max_lines: int | None) -> tuple[str, str]:
 
 def readable_args(args: str) -> str:
     """Write the arguments of a call as ``name: value`` lines; text in them is shown as it is."""
+    import json  # behind the first frame
+
     try:
         values = json.loads(args) if len(args) <= MAX_ARGS_CHARS else None
     except (ValueError, RecursionError):
@@ -70,4 +71,6 @@ def readable_args(args: str) -> str:
 def _value(value: object) -> str:
     if isinstance(value, str):
         return f"\n{value}" if "\n" in value else value
+    import json
+
     return json.dumps(value, ensure_ascii=False)
