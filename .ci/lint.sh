@@ -7,3 +7,4 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 .venv/bin/ruff format --check .
 .venv/bin/mypy
 .venv/bin/lint-imports
+.venv/bin/python -m pytest -q tests/test_house.py
