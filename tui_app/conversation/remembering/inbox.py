@@ -10,7 +10,8 @@ from tui_app.context.events import MemoryInbox
 from tui_app.context.inbox import inbox_message
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.memory.board import ContextBoard
-from tui_app.memory.reading_out import ReadOut, read_out
+from tui_app.memory.entries import Entry
+from tui_app.memory.reading_out import read_out
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.session.visibility import CARRYING
@@ -40,14 +41,15 @@ class BoardInbox:
         if not self.settings.enabled or budget <= 0 or self._has_begun():
             return
         try:
-            found = await asyncio.to_thread(self._read_out, budget)
+            scope, entries = await asyncio.to_thread(self._entries)
         except (OSError, sqlite3.Error) as error:
             # A prompt is worth more than what is remembered.
             _log.warning("the context board cannot be read: %s", error)
             return
-        if found is None:
+        # Counted here: the counter of the conversation is for one thread.
+        told = read_out(entries, scope, budget, self._count)
+        if told is None:
             return
-        scope, told = found
         message = inbox_message(told.text)
         said = MemoryInbox(
             text=told.text,
@@ -62,11 +64,9 @@ class BoardInbox:
     def _has_begun(self) -> bool:
         return any(head.type in CARRYING for head in self.history.view.held())
 
-    def _read_out(self, budget: int) -> tuple[Scope, ReadOut] | None:
+    def _entries(self) -> tuple[Scope, list[Entry]]:
         scope = self.boards.scope(self.cwd)
-        board = ContextBoard(self.boards, scope, self.settings.max_entries)
-        told = read_out(board.entries(), scope, budget, self._count)
-        return None if told is None else (scope, told)
+        return scope, ContextBoard(self.boards, scope, self.settings.max_entries).entries()
 
     def _count(self, text: str) -> int:
         """Tokens with what frames a message, in the model's own."""
