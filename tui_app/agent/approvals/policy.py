@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from tui_app.agent.approvals.action import Action
 from tui_app.agent.approvals.commands import Found, begins_with, find_in
+from tui_app.agent.approvals.hosts import plain_host
 from tui_app.agent.tools.patterns import compile_path, expand_braces
 from tui_app.settings_approvals import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
 
@@ -120,11 +121,11 @@ def _path_fits(pattern: str, path: str, *, narrow: bool) -> bool:
 
 def _host_fits(pattern: str, address: str) -> bool:
     host = _host(address)
-    return bool(host) and fnmatchcase(host, pattern.casefold())
+    return bool(host) and fnmatchcase(host, plain_host(pattern))
 
 
 def _host(address: str) -> str:
     try:
-        return (urlsplit(address).hostname or "").casefold()
+        return plain_host(urlsplit(address).hostname or "")
     except ValueError:
         return ""
