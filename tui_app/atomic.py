@@ -1,7 +1,11 @@
 """Writing files so that a crash leaves the old or the new one, never a half."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
+
+_NAME_CHARS = 50
+"""Characters of a file's name in the temporary one, which must not be longer than names may be."""
 
 
 def make_private(folder: Path) -> None:
@@ -16,7 +20,9 @@ def make_private(folder: Path) -> None:
 
 
 def write_atomic(path: Path, text: str, *, errors: str = "backslashreplace") -> None:
-    """Replace a file's content; owner-only rights, on disk when this returns.
+    """Replace a file's content; owner-only rights.
+
+    When this returns it is on disk, under its name as far as the system lets folders be synced.
 
     Args:
         path: The file; its folder is created when missing.
@@ -36,9 +42,10 @@ def write_bytes_atomic(path: Path, data: bytes) -> None:
         OSError: if the disk refuses.
     """
     make_private(path.parent)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # By no other name: another thread may be writing the same file.
+    temporary = path.with_name(f".{path.name[:_NAME_CHARS]}.{os.urandom(6).hex()}.tmp")
+    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             view = memoryview(data)
             while view:
@@ -50,3 +57,15 @@ def write_bytes_atomic(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    with suppress(OSError):
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            sync_folder(folder)
+        finally:
+            os.close(folder)
+
+
+def sync_folder(folder: int) -> None:
+    """Bring the names in an open folder to the disk, where the system can; they have changed either way."""
+    with suppress(OSError):
+        os.fsync(folder)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 from tests.servers import mcp_stdio
 from tests.servers.mcp_http import mcp_http
 from tui_app.agent.mcp import connection
+from tui_app.agent.mcp.offered import Offered
 from tui_app.agent.mcp.seen import SeenTools
 from tui_app.agent.mcp.server import CallFailed
 from tui_app.agent.mcp.servers import McpServers
@@ -35,10 +36,23 @@ def program(name: str = "files", mode: str = "plain", *more: str, **settings: An
     return McpServer(name=name, command=sys.executable, args=args, **{"timeout": 20.0, **settings})
 
 
+class Ours:
+    """One tool is there already."""
+
+    def other_names(self) -> Collection[str]:
+        return ("evil_echo",)
+
+    def heard(self, status: McpStatus) -> None:
+        pass
+
+    def weigh(self, tool: Offered) -> int:
+        return 0
+
+
 @asynccontextmanager
 async def running(tmp_path: Path, *servers: McpServer) -> AsyncIterator[McpServers]:
     seen = SeenTools(tmp_path / "state" / "mcp.json")
-    all_of_them = McpServers({each.name: each for each in servers}, ENV, tmp_path, seen)
+    all_of_them = McpServers({each.name: each for each in servers}, ENV, tmp_path, seen, Ours())
     all_of_them.start()
     try:
         await all_of_them.settle(30)
@@ -147,6 +161,13 @@ async def test_a_crash_in_mid_call_is_told_and_the_tools_are_gone(tmp_path: Path
         assert await call(servers, "files_echo", text="back") == "back"
 
 
+async def test_a_server_that_was_stopped_offers_nothing_and_says_so(tmp_path: Path) -> None:
+    async with running(tmp_path, program(), program("off", enabled=False)) as servers:
+        assert [each.state for each in servers.statuses()] == ["ready", "off"]
+    assert [each.state for each in servers.statuses()] == ["stopped", "off"]
+    assert (servers.offered(), status(servers).tools) == ([], ())
+
+
 async def test_a_call_that_hangs_ends_at_the_limit_and_one_that_fails_says_why(tmp_path: Path) -> None:
     async with running(tmp_path, program(timeout=3.0)) as servers:
         with pytest.raises(CallFailed, match="It went wrong"):
@@ -158,7 +179,6 @@ async def test_a_call_that_hangs_ends_at_the_limit_and_one_that_fails_says_why(t
 
 async def test_foreign_names_are_made_usable_and_clashes_are_told(tmp_path: Path) -> None:
     async with running(tmp_path, program("evil", "evil"), program("evil_", "plain")) as servers:
-        servers.taken = lambda: ["evil_echo"]
         evil = status(servers, "evil")
         assert [tool.name for tool in evil.tools] == ["evil_bad_name_"]
         told = "\n".join(evil.left_out)

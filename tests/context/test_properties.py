@@ -26,7 +26,7 @@ from tui_app.context.policy import PLIMSOLL
 from tui_app.context.repair import repair, sendable
 from tui_app.context.replacement import key_ranges
 from tui_app.context.sections import sections
-from tui_app.context.segments import choose_boundary, safe_cuts, split_view
+from tui_app.context.segments import choose_boundary, safe_cuts, split_at
 from tui_app.context.spending import Ledger
 from tui_app.context.summary import Progress, Summary, SummaryTask
 from tui_app.context.tokens import TokenCounter
@@ -140,7 +140,8 @@ def answers(item: Item) -> list[str]:
 @given(asked(), st.integers(1, 2_000), st.sets(st.integers(1, 30), max_size=4))
 def test_a_split_loses_and_doubles_nothing(history: list[ModelMessage], budget: int, pins: set[int]) -> None:
     items = as_items(history)
-    split = split_view(items, budget, lambda item: counted([item.message]), frozenset(pins))
+    boundary = choose_boundary(items, budget, lambda item: counted([item.message]))
+    split = split_at(items, boundary, frozenset(pins))
     parts = sorted(item.key for item in (*split.head, *split.old, *split.recent))
     assert parts == [item.key for item in items]
     kept = {item.key for item in (*split.head, *split.recent)}

@@ -14,7 +14,7 @@ from pydantic_ai.messages import (
 
 from tests.context.histories import as_items, long_conversation
 from tui_app.context.items import Item
-from tui_app.context.segments import choose_boundary, split_view, units
+from tui_app.context.segments import choose_boundary, split_at, units
 
 
 def ten(_item: Item) -> int:
@@ -36,7 +36,7 @@ def test_inside_a_turn_when_the_turn_is_too_long() -> None:
     items = as_items([*long_conversation(2), *turn])
     boundary = choose_boundary(items, 45, ten)
     assert boundary == len(items) - 4
-    split = split_view(items, 45, ten)
+    split = split_at(items, choose_boundary(items, 45, ten))
     assert [item.key for item in split.head] == [9], "the prompt of the running turn stays"
     assert [item.key for item in split.recent] == [18, 19, 20, 21]
 
@@ -49,7 +49,7 @@ def test_one_unit_stays_even_when_it_is_over_the_budget() -> None:
 def test_everything_stays_when_everything_fits() -> None:
     items = as_items(long_conversation(3))
     assert choose_boundary(items, 10_000, ten) == 0
-    assert split_view(items, 10_000, ten).old == ()
+    assert split_at(items, choose_boundary(items, 10_000, ten)).old == ()
 
 
 def test_system_prompts_and_pins_stay_and_summaries_go() -> None:
@@ -58,7 +58,8 @@ def test_system_prompts_and_pins_stay_and_summaries_go() -> None:
         ModelRequest(parts=[CompactionPart("c")]),
         *long_conversation(5),
     ]
-    split = split_view(as_items(history), 40, ten, pinned=frozenset({2, 5}))
+    items = as_items(history)
+    split = split_at(items, choose_boundary(items, 40, ten), frozenset({2, 5}))
     assert [item.key for item in split.head] == [1, 4, 5]
     assert 2 in [item.key for item in split.old], "a summary is updated, never pinned"
 
@@ -78,8 +79,9 @@ def test_a_reminder_is_not_the_latest_prompt() -> None:
         turn.append(ModelRequest(parts=[ToolReturnPart("read", "x", f"{number}")]))
     turn.insert(3, ModelRequest(parts=[UserPromptPart(reminder)]))
     items = as_items([*long_conversation(2), *turn])
-    split = split_view(items, 45, ten)
+    split = split_at(items, choose_boundary(items, 45, ten))
     assert [item.key for item in split.head] == [9], "what the person asked for stays, the reminder goes"
     assert 12 in [item.key for item in split.old]
     alone = as_items([*turn[1:3], turn[3], *turn[4:]])
-    assert [item.key for item in split_view(alone, 45, ten).head] == [3], "where nobody asked for anything"
+    split = split_at(alone, choose_boundary(alone, 45, ten))
+    assert [item.key for item in split.head] == [3], "where nobody asked for anything"

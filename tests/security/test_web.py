@@ -1,6 +1,7 @@
 """Fetching pages reaches no address of this machine or its networks, and ends by itself."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -153,3 +154,22 @@ def test_hostile_html_is_read_in_the_end() -> None:
     assert text_of_html("<div>" * 20_000 + "deep") == "deep"
     assert text_of_html("<script>never closed") == ""
     assert text_of_html("</p></x>sea<!-- no -->") == "sea"
+
+
+async def test_reading_a_page_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, reading, release = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def slow(_html: str) -> str:
+        loop.call_soon_threadsafe(reading.set)
+        assert release.wait(10), "the loop stood still meanwhile"
+        return "read"
+
+    monkeypatch.setattr(web, "text_of_html", slow)
+    async with site(page(b"<p>sea"), page(b"<p>sea")) as (url, _):
+        cancelled = asyncio.create_task(fetched(tool(), url))
+        await reading.wait()
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        release.set()
+        assert (await fetched(tool(), url)).endswith("read")

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic_ai import Agent, CancellationToken, ModelRetry, RunContext, Tool
+from pydantic_ai import Agent, ModelRetry, RunContext, Tool
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UsageLimitExceeded
 from pydantic_ai.models import Model
@@ -123,10 +123,8 @@ class SubAgents:
         )
         steps.begin()
         bounds = UsageLimits(request_limit=self.bounds.max_steps, total_tokens_limit=self.bounds.max_tokens)
-        token = CancellationToken()
         try:
-            run = agent.run_stream_events(task, model=model, usage_limits=bounds, cancellation_token=token)
-            async with run as stream:
+            async with agent.run_stream_events(task, model=model, usage_limits=bounds) as stream:
                 async for event in stream:
                     if isinstance(event, AgentRunResultEvent):
                         return str(event.result.output)

@@ -108,7 +108,7 @@ class TurnRunner:
                 async for _event in stream:
                     pass
         except RunCancelled as cancelled:
-            self._keep_partial(history, cancelled.all_messages())
+            self._keep_partial(cancelled.all_messages())
             return TurnResult(cancelled=True)
         except Steered:
             return TurnResult()
@@ -126,7 +126,7 @@ class TurnRunner:
             settings["timeout"] = self.manner.silence_s
         return settings
 
-    def _keep_partial(self, history: Sequence[ModelMessage], messages: Sequence[ModelMessage]) -> None:
+    def _keep_partial(self, messages: Sequence[ModelMessage]) -> None:
         """Write down the answer that was cut off; its unfinished tool calls never ran and are left out."""
         last = messages[-1] if messages else None
         if not isinstance(last, ModelResponse) or last.state == "complete":

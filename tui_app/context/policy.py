@@ -156,11 +156,6 @@ class Policy:
     breaker_after: int = 2
     """Automatic compaction stops after this many in a row without progress."""
 
-    @property
-    def heuristic_fallback(self) -> bool:
-        """Whether extraction stands in for a model that fails in an automatic compaction."""
-        return self.fallback == "heuristic"
-
     def form_of(self, *, by_hand: bool) -> Form:
         """The wording of the replacement.
 

@@ -139,20 +139,6 @@ def _has_text(message: ModelResponse) -> bool:
     return any(isinstance(part, TextPart) and part.content.strip() for part in message.parts)
 
 
-def split_view(
-    items: Sequence[Item], budget: int, tokens: Callable[[Item], int], pinned: frozenset[int] = frozenset()
-) -> Split:
-    """Cut a view into head, old and recent, by tokens alone; see :func:`split_at`.
-
-    Args:
-        items: The agent view, oldest first.
-        budget: Tokens the recent part may take.
-        tokens: Cost of one item, in tokens.
-        pinned: Keys of messages that must stay.
-    """
-    return split_at(items, choose_boundary(items, budget, tokens), pinned)
-
-
 def split_at(
     items: Sequence[Item], boundary: int, pinned: frozenset[int] = frozenset(), *, first: int = 0
 ) -> Split:

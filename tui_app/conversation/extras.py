@@ -1,7 +1,7 @@
 """What a session has beside its own tools: MCP servers, the project's instructions, skills; their cost."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import InitVar, dataclass, field
 
 from pydantic_ai.tools import ToolDefinition
 
@@ -30,13 +30,27 @@ OURS = "Plimsoll"
 class Extras:
     """Belongs to one session."""
 
+    opening: InitVar[Opening]
     history: SessionHistory
     standing: Standing
-    servers: McpServers
     in_use: SkillsInUse
     own: Sequence[ToolDefinition] = field(default_factory=tuple)
     """The program's own tools."""
     carried: Carried = field(default_factory=Carried)
+    servers: McpServers = field(init=False)
+    _models: ModelSwitch | None = None
+    """Measures anew; None for a session that is only looked at."""
+
+    def __post_init__(self, opening: Opening) -> None:
+        """Know the servers that are set; none is started."""
+        self.servers = McpServers(
+            # A person's own agent brings its own tools along.
+            {} if opening.agent else opening.settings.mcp,
+            opening.env,
+            opening.cwd,
+            SeenTools(opening.paths.state / "mcp.json"),
+            self,
+        )
 
     def additions(self) -> Sequence[Addition]:
         """What compactions carry along: plan, todo list, skills in use."""
@@ -44,14 +58,20 @@ class Extras:
 
     def follow(self, models: ModelSwitch) -> None:
         """Measure anew whenever a server comes or goes, and say which one failed."""
+        self._models = models
 
-        def told(status: McpStatus) -> None:
-            if status.state == "failed":
-                self.history.append(Notice(text=f"MCP server {status.name}: {status.error} /mcp shows more."))
-            self.carried.tools = (*self.own, *self._offered())
-            models.measure()
+    def heard(self, status: McpStatus) -> None:
+        """See ``McpHost``."""
+        if self._models is None:
+            return
+        if status.state == "failed":
+            self.history.append(Notice(text=f"MCP server {status.name}: {status.error} /mcp shows more."))
+        self.carried.tools = (*self.own, *self._offered())
+        self._models.measure()
 
-        self.servers.told = told
+    def other_names(self) -> Collection[str]:
+        """See ``McpHost``."""
+        return [tool.name for tool in self.own]
 
     def overview(self) -> Overview:
         """How everything stands, in plain values."""
@@ -115,20 +135,9 @@ def extras_of(opening: Opening, history: SessionHistory, bus: EventBus | None = 
         history: Its view and log.
         bus: Where compactions are heard of; None for a session that is only looked at.
     """
-    settings = opening.settings
-    standing = Standing(opening.cwd, opening.paths.config, settings.project_instructions)
+    standing = Standing(opening.cwd, opening.paths.config, opening.settings.project_instructions)
     if not opening.agent:
         standing.read()
         if bus is not None:
             bus.listen(standing.heard)
-    servers = McpServers(
-        # A person's own agent brings its own tools along.
-        {} if opening.agent else settings.mcp,
-        opening.env,
-        opening.cwd,
-        SeenTools(opening.paths.state / "mcp.json"),
-    )
-    extras = Extras(history, standing, servers, SkillsInUse(history, standing))
-    servers.weigh = extras.weigh
-    servers.taken = lambda: [tool.name for tool in extras.own]
-    return extras
+    return Extras(opening, history, standing, SkillsInUse(history, standing))

@@ -62,6 +62,43 @@ def test_two_places_that_differ_only_in_white_space_are_both_refused() -> None:
         replace_piece("a  b\na   b\n", "a b", "c")
 
 
+def test_blank_lines_full_of_spaces_cost_no_more_than_other_lines() -> None:
+    text = "a\n" + f"{' ' * 100}\n" * 50 + "c\n"
+    with pytest.raises(ToolProblem, match="not in the file"):
+        replace_piece(text, "a\n" + "\n" * 50 + "b\n", "x")
+    assert replace_piece(text, "a\n" + "\n" * 50 + "c\n", "x\n").text == "x\n"
+
+
+def test_a_long_piece_that_nearly_stands_everywhere_is_looked_for_once() -> None:
+    with pytest.raises(ToolProblem, match="not in the file"):
+        replace_piece("a\n" * 100_000, "a\n" * 10_000 + "b", "x")
+    with pytest.raises(ToolProblem, match="not in the file"):
+        replace_piece(" " * 1_000_000 + "b", " \n \na", "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "left"),
+    [
+        ("x(\n\nfoo", "x(\n  ", "NEW\nfoo"),
+        ("x\n \n  foo b", "\t\n  foo  b", None),
+        ("x\n \nfoo b", "\t\nfoo  b", None),
+        ("x(\n\nfoo", "x(\n  \n  foo", None),
+        ("x\n\t\nfoo b\n", "  \n  foo  b", None),
+        ("x.\n\t\nfoo b\n", "\t\n\tfoo  b", None),
+        ("x.\n\t\nfoo b\n", "\n\nfoo  b", "x.\n\t\nNEW\n"),
+        ("x\nfoo b\n", "  \n  foo  b", None),
+        ("a.\n    bar\n", "a.\n\t", None),
+        ("\x0cfoo  bar\n", "foo bar", None),
+    ],
+)
+def test_blank_lines_at_the_edges_stand_for_blank_lines(text: str, old: str, left: str | None) -> None:
+    if left is None:
+        with pytest.raises(ToolProblem):
+            replace_piece(text, old, "NEW")
+    else:
+        assert replace_piece(text, old, "NEW").text == left
+
+
 def test_lines_that_are_not_shifted_alike_are_refused() -> None:
     with pytest.raises(ToolProblem, match="indented otherwise"):
         replace_piece("if a:\n\tb\n\t\tc\n", "if a:\n    b\n    c\n", "if a:\n    d\n")

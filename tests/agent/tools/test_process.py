@@ -10,7 +10,8 @@ import psutil
 import pytest
 
 from tui_app.agent.tools.output import HEAD_CHARS, TAIL_CHARS, Output, readable
-from tui_app.agent.tools.process import NotStarted, ProcessRunner
+from tui_app.agent.tools.process import ProcessRunner
+from tui_app.process_group import NotStarted
 
 GRANDCHILDREN = (
     "import subprocess, sys, time\n"
@@ -88,6 +89,21 @@ async def test_grandchildren_are_ended_too(tmp_path: Path, how: str) -> None:
         assert (await task).timed_out
     assert len(pids) == 2
     assert await all_gone(pids)
+
+
+async def test_cancelled_again_and_again_it_is_ended_all_the_same(tmp_path: Path) -> None:
+    for steps in range(1, 12):
+        heard: list[str] = []
+        task = asyncio.create_task(
+            runner(tmp_path).run(["/bin/sh", "-c", "sleep 600 & echo $!; wait"], 60, heard.append)
+        )
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        while not task.done():
+            task.cancel()
+            await asyncio.sleep(0)
+        assert task.cancelled()
+        assert await all_gone([int(pid) for pid in "".join(heard).split()])
 
 
 async def test_what_a_command_leaves_running_is_ended_with_it(tmp_path: Path) -> None:

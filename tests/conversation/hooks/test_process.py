@@ -112,3 +112,26 @@ async def test_cancelled_while_it_starts(runner: Runner) -> None:
             ended = await running
         assert ended.cancelled
         assert not ended.stdout or gone(int(ended.stdout))
+
+
+async def test_cancelled_again_and_again_while_it_starts(runner: Runner) -> None:
+    """Nobody who is in a hurry leaves a process behind, or an end that nobody tells of."""
+    for steps in range(1, 12):
+        running = asyncio.create_task(run(runner, sh(FAMILY)))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(LIMIT_S):
+            while not running.done():
+                running.cancel()
+                await asyncio.sleep(0)
+        ended = running.result()
+        assert ended.cancelled
+        assert not ended.stdout or gone(int(ended.stdout))
+
+
+async def test_cancelled_before_it_is_found_that_it_cannot_be_started(runner: Runner) -> None:
+    running = asyncio.create_task(run(runner, Hook(command=("no-such-program-anywhere",))))
+    await asyncio.sleep(0)
+    running.cancel()
+    ended = await running
+    assert (ended.cancelled, bool(ended.missing)) == (True, True)

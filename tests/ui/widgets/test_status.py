@@ -119,17 +119,38 @@ async def test_what_escape_does_is_said_whole_or_shorter_but_never_cut(
         assert len(said(app)) == width
 
 
-async def test_time_passes_only_while_something_runs() -> None:
+class Ticker:
+    """A timer that only knows whether it runs."""
+
+    def __init__(self, *, runs: bool) -> None:
+        self.runs = runs
+
+    def resume(self) -> None:
+        self.runs = True
+
+    def pause(self) -> None:
+        self.runs = False
+
+
+async def test_time_passes_only_while_something_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    tickers: list[Ticker] = []
+
+    def ticker(_row: StatusRow, _seconds: float, _call: object, *, pause: bool) -> Ticker:
+        tickers.append(Ticker(runs=not pause))
+        return tickers[-1]
+
+    monkeypatch.setattr(StatusRow, "set_interval", ticker)
     app = Rows()
     async with app.run_test(size=(80, 5)):
         row = app.query_one(StatusRow)
-        assert not row.ticking
+        [tick] = tickers
+        assert not tick.runs
         row.status = Status(kind="answering", started=100.0)
-        assert row.ticking
+        assert tick.runs
         app.time.now = 107.0
         assert "7 s" in said(app)
         row.status = Status()
-        assert not row.ticking
+        assert not tick.runs
         assert said(app).strip() == ""
 
 

@@ -34,8 +34,3 @@ class Gate(Protocol):
             Why the action must not be done, for the model to read; empty when it may.
         """
         ...
-
-
-async def refuse_all(action: Action) -> str:
-    """The gate where nobody decides: nothing goes ahead."""
-    return f"{action.tool} is not allowed here: nobody is there who could approve it."

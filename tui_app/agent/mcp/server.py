@@ -66,6 +66,10 @@ class Server:
         """End the connection, and the program with all its children."""
         self._stop.set()
         self.settled.set()
+        if self.status.state in ("starting", "ready"):
+            self.offer = Offer()
+            self.status = replace(self.status, state="stopped", left_out=())
+            self._changed(self)
         if self._task is None:
             return
         _, late = await asyncio.wait([self._task], timeout=STOP_S)
@@ -153,6 +157,8 @@ class Server:
             opening.result()
             async with asyncio.timeout(self.settings.timeout):
                 listed = await connection.toolset.list_tools()
+            if self._stop.is_set():
+                return
             self.offer = offer(self.settings.name, listed, self.settings.tools)
             self.status = replace(self.status, state="ready", error="", left_out=self.offer.left_out)
             self.settled.set()
@@ -178,6 +184,9 @@ class Server:
         return f"It could not be started: {_sentence(error)}{told}"
 
     def _fail(self, why: str) -> None:
+        if self._stop.is_set():
+            # It was asked to end: what it makes of that is no failure.
+            return
         self.offer = Offer()
         self.status = self.status.failed(self._safe(why))
         self.settled.set()

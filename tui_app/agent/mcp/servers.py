@@ -1,9 +1,10 @@
 """All MCP servers of a session: started together, each failing for itself."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from tui_app.agent.mcp.offered import Offered, without_clashes
 from tui_app.agent.mcp.seen import SeenTools
@@ -15,12 +16,20 @@ WAIT_S = 5.0
 """Seconds for which a request waits for servers that have not started yet, at most."""
 
 
-def _no_names() -> Collection[str]:
-    return ()
+class McpHost(Protocol):
+    """The session that servers belong to."""
 
+    def other_names(self) -> Collection[str]:
+        """Names of all tools that no server brings along."""
+        ...
 
-def _nobody(_status: McpStatus) -> None:
-    """Nobody is told."""
+    def heard(self, status: McpStatus) -> None:
+        """A server has become ready, has failed or was stopped."""
+        ...
+
+    def weigh(self, tool: Offered) -> int:
+        """Tokens of a tool's definition."""
+        ...
 
 
 @dataclass(slots=True)
@@ -32,13 +41,10 @@ class McpServers:
     cwd: Path
     seen: SeenTools
     """Where definitions are kept for whoever counts without starting anything."""
-    taken: Callable[[], Collection[str]] = _no_names
-    """Names of all other tools."""
-    told: Callable[[McpStatus], None] = _nobody
-    """Hears of each server that has become ready, or failed."""
-    weigh: Callable[[Offered], int] = lambda _tool: 0
-    """Tokens of a tool's definition."""
+    host: McpHost
     _servers: dict[str, Server] = field(default_factory=dict)
+    _restarts: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    """Under way, one of each server at most; nobody who asks for one can cancel it."""
     _started: bool = False
     _closed: bool = False
 
@@ -48,22 +54,24 @@ class McpServers:
             return
         self._started = True
         for name in self.defined:
-            self._begin(name)
+            if name not in self._servers:
+                self._begin(name)
 
     async def reload(self, names: Sequence[str] = ()) -> None:
-        """Stop servers and start them again, as they are set; without names all of them."""
+        """Stop servers and start them again, as they are set; without names all of them.
+
+        A server that is being stopped for that already is started once for all who ask.
+        """
         if self._closed:
             return
         wanted = [name for name in names or self.defined if name in self.defined]
-        old = [server for name in wanted if (server := self._servers.get(name)) is not None]
-        await asyncio.gather(*(server.stop() for server in old))
-        for name in wanted:
-            self._begin(name)
+        await asyncio.gather(*(asyncio.shield(self._restart(name)) for name in wanted))
 
     async def close(self) -> None:
         """End all of them, and their programs."""
         self._closed = True
-        await asyncio.gather(*(server.stop() for server in self._servers.values()))
+        # Those that are stopped to start again as well: they are not started now.
+        await asyncio.gather(*(server.stop() for server in self._servers.values()), *self._restarts.values())
 
     async def settle(self, timeout_s: float = WAIT_S) -> None:
         """Wait for those that are starting, for a while."""
@@ -79,13 +87,13 @@ class McpServers:
     def offered(self) -> list[tuple[Server, Offered]]:
         """Every tool that can be called now, in the order of the settings."""
         ready = {name: self._servers[name] for name in self.defined if self._is_ready(name)}
-        kept = without_clashes({name: server.offer for name, server in ready.items()}, self.taken)
+        kept = without_clashes({name: server.offer for name, server in ready.items()}, self.host.other_names)
         return [(ready[name], tool) for name, each in kept.items() for tool in each.tools]
 
     def statuses(self) -> tuple[McpStatus, ...]:
         """How each does, in the order of the settings."""
         ready = {name: self._servers[name].offer for name in self.defined if self._is_ready(name)}
-        kept = without_clashes(ready, self.taken)
+        kept = without_clashes(ready, self.host.other_names)
         found = []
         for name, settings in self.defined.items():
             server = self._servers.get(name)
@@ -95,6 +103,18 @@ class McpServers:
                 status = replace(status, tools=tools, left_out=kept[name].left_out)
             found.append(status)
         return tuple(found)
+
+    def _restart(self, name: str) -> "asyncio.Task[None]":
+        if name not in self._restarts:
+            task = self._restarts[name] = asyncio.create_task(self._again(name), name=f"mcp-restart-{name}")
+            task.add_done_callback(lambda _: self._restarts.pop(name))
+        return self._restarts[name]
+
+    async def _again(self, name: str) -> None:
+        if (server := self._servers.get(name)) is not None:
+            await server.stop()
+        if not self._closed:
+            self._begin(name)
 
     def _begin(self, name: str) -> None:
         server = self._servers[name] = Server(self.defined[name], self.env, self.cwd, self._changed)
@@ -108,14 +128,14 @@ class McpServers:
             return
         if server.status.state == "ready":
             self.seen.note(server.settings, [tool.definition for tool in server.offer.tools])
-        self.told(server.status)
+        self.host.heard(server.status)
 
     def _tool(self, tool: Offered) -> McpTool:
         definition = tool.definition
         return McpTool(
             name=definition.name,
             description=definition.description or "",
-            tokens=self.weigh(tool),
+            tokens=self.host.weigh(tool),
             claims_read_only=tool.claims_read_only,
         )
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-ServerState = Literal["off", "starting", "ready", "failed"]
+ServerState = Literal["off", "starting", "ready", "stopped", "failed"]
 INSTALL = "pip install 'plimsoll-tui[mcp]'"
 """What brings the client along."""
 

@@ -17,6 +17,10 @@ _SHOWN_LINES = 6
 _SHOWN_CHARS = 200
 _PLACES = 5
 """Line numbers named where a piece stands more than once."""
+_GAP = re.compile(r"[ \t]*\r?\n[ \t]*|[ \t]+")
+"""White space that may differ. A text in which each gap is one character is compared as text: a pattern of
+rows with such gaps between them can be tried in more ways than there is time for."""
+_WORD = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,62 +65,75 @@ def replace_piece(text: str, old: str, new: str, *, every: bool = False) -> Edit
 
 
 def _replace_loosely(text: str, old: str, new: str) -> Edited:
-    pattern = _loose_pattern(old)
-    matches = list(_overlapping(pattern, text)) if pattern is not None else []
-    if len(matches) > 1:
-        lines = ", ".join(str(_line_at(text, match.start())) for match in matches[:_PLACES])
+    rows = [" ".join(line.split()) for line in old.strip("\r\n").splitlines()]
+    folded = _GAP.sub(lambda gap: "\n" if "\n" in gap.group() else " ", text)
+    found = _places(folded, rows)
+    if len(found) > 1:
+        lines = ", ".join(str(_line_at(folded, at)) for at in found[:_PLACES])
         raise ToolProblem(
             f"old_text is not in the file; apart from white space it stands at lines {lines}. "
             "Give it exactly as it is, with more lines around it."
         )
-    if not matches:
+    if not found:
         raise ToolProblem(f"old_text is not in the file.{nearest(text, old)}")
-    start, piece = _fitted(text, matches[0], old, new)
-    return Edited(text[:start] + piece + text[matches[0].end() :], 1, "white space")
+    start = _unfolded(text, found[0])
+    end = _unfolded(text, found[0] + len("\n".join(rows)))
+    if not rows[0]:
+        start = text.rfind("\n", 0, start) + 1
+    begin, piece = _fitted(text, start, end, old, new)
+    return Edited(text[:begin] + piece + text[end:], 1, "white space")
 
 
-def _loose_pattern(old: str) -> re.Pattern[str] | None:
-    """The same words on the same lines, whatever white space is between them."""
-    lines = old.strip("\r\n").splitlines()
-    if not any(line.strip() for line in lines):
-        return None
-    rows = [r"[ \t]+".join(map(re.escape, line.split())) for line in lines]
-    body = r"[ \t]*\r?\n[ \t]*".join(rows)
-    # A word must not begin in the middle of another one.
-    before = r"(?<!\w)" if re.match(r"\s*\w", old) else ""
-    after = r"(?!\w)" if re.search(r"\w\s*$", old) else ""
-    return re.compile(f"{before}{body}{after}")
-
-
-def _overlapping(pattern: re.Pattern[str], text: str) -> "list[re.Match[str]]":
-    """Up to six matches, those that overlap included."""
-    found: list[re.Match[str]] = []
-    at = 0
-    while len(found) <= _PLACES and (match := pattern.search(text, at)) is not None:
-        found.append(match)
-        at = match.start() + 1
+def _places(folded: str, rows: Sequence[str]) -> list[int]:
+    """Up to six places of a folded text at which these rows stand, those that overlap included."""
+    if not any(rows):
+        return []
+    piece = "\n".join(rows)
+    found: list[int] = []
+    at = -1
+    while len(found) <= _PLACES and (at := folded.find(piece, at + 1)) >= 0:
+        before, after = folded[at - 1 : at] if at else "", folded[at + len(piece) : at + len(piece) + 1]
+        if _parted(before, rows[0][:1]) and _parted(after, rows[-1][-1:]):
+            found.append(at)
     return found
 
 
-def _fitted(text: str, match: "re.Match[str]", old: str, new: str) -> tuple[int, str]:
+def _parted(outer: str, edge: str) -> bool:
+    """Whether a piece may begin or end here: not inside a word, and an empty row only as an empty line."""
+    if not edge:
+        return outer in ("", "\n")
+    return not (_WORD.match(outer) and _WORD.match(edge))
+
+
+def _unfolded(text: str, at: int) -> int:
+    """Where a place of a folded text is in the text itself."""
+    dropped = 0
+    for gap in _GAP.finditer(text):
+        if gap.start() - dropped >= at:
+            break
+        dropped += len(gap.group()) - 1
+    return at + dropped
+
+
+def _fitted(text: str, start: int, end: int, old: str, new: str) -> tuple[int, str]:
     """Where the replaced piece begins, and the new one with the depth that the place has.
 
     Raises:
         ToolProblem: if its lines are not all shifted alike, so that their depth would be a guess.
     """
-    begin = text.rfind("\n", 0, match.start()) + 1
-    there = text[begin : match.start()]
+    begin = text.rfind("\n", 0, start) + 1
+    there = text[begin:start]
     given = _indent(old.lstrip("\r\n"))
     new = new.removeprefix("\n") if old.startswith("\n") else new
     if old.endswith("\n") and new.endswith("\n"):
         new = new[:-1].removesuffix("\r")
     if there.strip():
         # The middle of a line: there is no depth to keep.
-        if "\n" in match.group():
+        if "\n" in text[start:end]:
             raise ToolProblem(f"old_text begins inside line {_line_at(text, begin)}; give whole lines.")
-        return match.start(), new.strip(" \t")
+        return start, new.strip(" \t")
     olds = old.strip("\r\n").splitlines()
-    theirs = text[begin : match.end()].splitlines()
+    theirs = text[begin:end].split("\n")
     for one, other in zip(olds, theirs, strict=True):
         if one.strip() and _indent(other) != _shifted(_indent(one), given, there):
             raise ToolProblem(
@@ -157,7 +174,8 @@ def _likeliest(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
     """Where most of the wanted lines stand as they are, else where the longest one nearly does."""
     telling = max(wanted, key=len)
     place = wanted.index(telling)
-    equal = {line: number for number, line in reversed(list(enumerate(lines))) if line in set(wanted)}
+    known = set(wanted)
+    equal = {line: number for number, line in reversed(list(enumerate(lines))) if line in known}
     if equal:
         best = max(equal, key=len)
         if len(best) > 3:

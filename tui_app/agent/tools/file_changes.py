@@ -15,6 +15,7 @@ from stat import S_IMODE, S_ISREG
 from tui_app.agent.tools.diffs import counts_of, diff_of
 from tui_app.agent.tools.edits import replace_piece
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
+from tui_app.atomic import sync_folder
 
 MAX_BYTES = 4_000_000
 """A file that is written or edited may be this large."""
@@ -129,10 +130,11 @@ def put_bytes(
                 os.unlink(path.name, dir_fd=folder)
         else:
             _replace_at(folder, path.name, data, mode)
+        sync_folder(folder)
 
 
 def _replace_at(folder: int, name: str, data: bytes, mode: int | None) -> None:
-    temporary = f".{name[:80]}.{secrets.token_hex(6)}.tmp"
+    temporary = f".{name[:50]}.{secrets.token_hex(6)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     # A new file gets the rights that any program of the person would give it.
     file = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)

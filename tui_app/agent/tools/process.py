@@ -1,19 +1,15 @@
 """Running a command: bounded in time and output, in a process group of which nobody stays behind."""
 
 import asyncio
-import os
-import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
 from tui_app.agent.tools.output import Output
+from tui_app.process_group import Listener, NotStarted, Pipes, ProcessGroup, start_group
 
-_GRACE_S = 0.3
-"""Seconds to wait for the pipe of a group that was killed; whoever has left the group may hold it."""
 _SHOW_S = 0.1
 """Seconds between two portions of output that are handed on."""
 _PORTION_CHARS = 4_000
@@ -31,17 +27,12 @@ class Ended:
     timed_out: bool = False
 
 
-class NotStarted(Exception):
-    """There is no such program or folder, or a word of the command can be no argument."""
-
-
-class _Listening(asyncio.SubprocessProtocol):
-    """Collects what a process says, hands it on now and then, and notes when it has ended."""
+class _Listening(Listener):
+    """Collects what a process says, and hands it on now and then."""
 
     def __init__(self, heard: Callable[[str], None]) -> None:
+        super().__init__()
         self.output = Output()
-        self.exited = asyncio.Event()
-        self.closed = asyncio.Event()
         self._heard = heard
         self._waiting = ""
         self._due = 0.0
@@ -64,14 +55,6 @@ class _Listening(asyncio.SubprocessProtocol):
         self._due = monotonic() + _SHOW_S
         if text:
             self._heard(text)
-
-    def process_exited(self) -> None:
-        """The program itself has ended; its children may go on."""
-        self.exited.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """It has ended and nobody holds its pipe."""
-        self.closed.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,68 +79,37 @@ class ProcessRunner:
             NotStarted: if it cannot be started.
         """
         started = monotonic()
+        group, cancelled = await self._started(words, heard)
         timed_out = False
-        transport, listening, cancelled = await self._started(words, heard)
         try:
-            if cancelled:
-                raise asyncio.CancelledError
-            async with asyncio.timeout(timeout_s):
-                await listening.exited.wait()
+            if not cancelled:
+                async with asyncio.timeout(timeout_s):
+                    await group.listener.exited.wait()
         except TimeoutError:
             timed_out = True
         finally:
-            await _end(transport, listening)
-        listening.output.feed(b"", last=True)
-        code = None if timed_out else transport.get_returncode()
-        return Ended(listening.output.text(), code, monotonic() - started, timed_out)
+            cancelled = await group.end() or cancelled
+            group.listener.hand_on()
+        if cancelled:
+            raise asyncio.CancelledError
+        output = group.listener.output
+        output.feed(b"", last=True)
+        code = None if timed_out else group.transport.get_returncode()
+        return Ended(output.text(), code, monotonic() - started, timed_out)
 
     async def _started(
         self, words: Sequence[str], heard: Callable[[str], None]
-    ) -> tuple[asyncio.SubprocessTransport, _Listening, bool]:
-        """Start the process, and say whether that was cancelled meanwhile.
-
-        asyncio never lets go of a process that is cancelled while it starts: it has to be there first.
-        """
-        starting = asyncio.create_task(self._start(words, heard))
-        cancelled = False
-        while not starting.done():
-            try:
-                await asyncio.wait([starting])
-            except asyncio.CancelledError:
-                cancelled = True
+    ) -> tuple[ProcessGroup[_Listening], bool]:
         try:
-            return *starting.result(), cancelled
-        except (OSError, ValueError) as error:
-            if cancelled:
+            return await start_group(
+                lambda: _Listening(heard),
+                words,
+                cwd=self.cwd,
+                env=self.env,
+                # One pipe for both, so that they stay in the order in which they were written.
+                pipes=Pipes(stderr=subprocess.STDOUT),
+            )
+        except NotStarted as error:
+            if error.cancelled:
                 raise asyncio.CancelledError from error
-            why = error.strerror if isinstance(error, OSError) else str(error)
-            raise NotStarted(f"{words[0]:.200}: {why or type(error).__name__}") from error
-
-    async def _start(
-        self, words: Sequence[str], heard: Callable[[str], None]
-    ) -> tuple[asyncio.SubprocessTransport, _Listening]:
-        return await asyncio.get_running_loop().subprocess_exec(
-            lambda: _Listening(heard),
-            *words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            # One pipe for both, so that they stay in the order in which they were written.
-            stderr=subprocess.STDOUT,
-            cwd=self.cwd,
-            env=dict(self.env),
-            # A session of its own: one signal reaches all of its children, and no terminal is theirs.
-            start_new_session=True,
-        )
-
-
-async def _end(transport: asyncio.SubprocessTransport, listening: _Listening) -> None:
-    """End a process group and let go of its pipe."""
-    try:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(transport.get_pid(), signal.SIGKILL)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE_S):
-                await listening.closed.wait()
-    finally:
-        listening.hand_on()
-        transport.close()
+            raise

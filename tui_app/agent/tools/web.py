@@ -152,7 +152,8 @@ async def _text(url: str, answer: httpx2.Response) -> str:
         if cut := len(data) >= MAX_BYTES:
             break
     text = bytes(data).decode(_charset(answer), "replace")
-    text = text_of_html(text) if "html" in kind else readable(text)
+    # Off the loop: an interruption and the limit of time come through meanwhile.
+    text = await asyncio.to_thread(text_of_html if "html" in kind else readable, text)
     note = f"\n[only the first {MAX_BYTES:,} bytes were read]" if cut else ""
     return f"{url} answered {answer.status_code}\n\n{text}{note}"
 

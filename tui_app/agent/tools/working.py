@@ -20,8 +20,9 @@ from tui_app.agent.tools.file_changes import (
     plan_write,
 )
 from tui_app.agent.tools.locks import FileLocks
-from tui_app.agent.tools.process import Ended, NotStarted, ProcessRunner
+from tui_app.agent.tools.process import Ended, ProcessRunner
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
+from tui_app.process_group import NotStarted
 
 T = TypeVar("T")
 SHELL = "/bin/sh"

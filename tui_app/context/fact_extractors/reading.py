@@ -14,7 +14,6 @@ from pydantic_ai.messages import (
     BaseToolCallPart,
     BaseToolReturnPart,
     CompactionPart,
-    ModelResponse,
     RetryPromptPart,
     TextContent,
     TextPart,
@@ -166,13 +165,6 @@ def _apart(whole: Reading, keys: frozenset[int]) -> Reading:
     for action in whole.actions:
         (beside if action.key in keys else rest).actions.append(action)
     return rest
-
-
-def ends_with_open_calls(items: Sequence[Item]) -> bool:
-    """Whether the newest message is an answer whose tool calls still wait."""
-    if not items or not isinstance(items[-1].message, ModelResponse):
-        return False
-    return any(isinstance(part, BaseToolCallPart) for part in items[-1].message.parts)
 
 
 def _place(action: Action) -> int:

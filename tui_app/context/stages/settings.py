@@ -7,7 +7,6 @@ from typing import Literal
 SMALLEST_HEAD_TAIL = 4
 """Lines that head, mark, tail and notice of a cut result take together."""
 MARKER = '\n[… trimmed: {length:,} characters in all; search_history "#{key}" has all of it …]'
-MARKER_WITHOUT_HANDLE = "\n[… trimmed: {length:,} characters in all …]"
 SLIDING_WINDOW_MARKER = "\n[… cut here; {length} characters in all]"
 _FIELDS = frozenset({"length", "key"})
 

@@ -1,43 +1,30 @@
 """Running a hook's command: bounded in time and output, in a process group that leaves nobody behind."""
 
 import asyncio
-import os
-import signal
 import subprocess
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
 from tui_app.conversation.hooks.outcomes import Ended
+from tui_app.process_group import Listener, NotStarted, Pipes, ProcessGroup, start_group
 from tui_app.settings_hooks import Hook
 
 OUTPUT_BYTES = 64 * 1024
 """Bytes kept of each of stdout and stderr; what comes after is read and dropped, so that nobody blocks."""
-_GRACE_S = 0.5
-"""Seconds to wait for the pipes of a group that was killed; whoever has left the group may hold them."""
 
 
-class _Output(asyncio.SubprocessProtocol):
-    """Collects what a process says, and notes when it has ended."""
+class _Output(Listener):
+    """Collects what a process says."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.said = {1: bytearray(), 2: bytearray()}
-        self.exited = asyncio.Event()
-        self.closed = asyncio.Event()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Keep what there is room for."""
         self.said[fd] += data[: OUTPUT_BYTES - len(self.said[fd])]
-
-    def process_exited(self) -> None:
-        """The program itself has ended; its children may go on."""
-        self.exited.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """It has ended and nobody holds its pipes."""
-        self.closed.set()
 
     def text(self, fd: int) -> str:
         """What was said, whatever the bytes are."""
@@ -62,64 +49,34 @@ class Runner:
         started = monotonic()
         timed_out = False
         try:
-            transport, output, cancelled = await self._started(hook)
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else str(error)
-            return Ended(missing=why or type(error).__name__)
+            group, cancelled = await self._started(hook)
+        except NotStarted as error:
+            return Ended(missing=error.why, cancelled=error.cancelled)
         try:
-            _feed(transport, stdin)
+            _feed(group.transport, stdin)
             async with asyncio.timeout(0 if cancelled else timeout_s):
-                await output.exited.wait()
+                await group.listener.exited.wait()
         except TimeoutError:
             timed_out = not cancelled
         except asyncio.CancelledError:
             # Whoever cancelled hears of it from the outcome: the event must still be written.
             cancelled = True
         finally:
-            await _end(transport, output)
+            cancelled = await group.end() or cancelled
         return Ended(
-            exit=None if timed_out or cancelled else transport.get_returncode(),
-            stdout=output.text(1),
-            stderr=output.text(2),
+            exit=None if timed_out or cancelled else group.transport.get_returncode(),
+            stdout=group.listener.text(1),
+            stderr=group.listener.text(2),
             duration_s=monotonic() - started,
             limit_s=timeout_s,
             timed_out=timed_out,
             cancelled=cancelled,
         )
 
-    async def _started(self, hook: Hook) -> tuple[asyncio.SubprocessTransport, _Output, bool]:
-        """Start the process, and say whether that was cancelled meanwhile.
-
-        asyncio never lets go of a process that is cancelled while it starts: it has to be there first.
-        """
-        starting = asyncio.create_task(self._start(hook))
-        cancelled = False
-        try:
-            await asyncio.wait([starting])
-        except asyncio.CancelledError:
-            cancelled = True
-            await asyncio.wait([starting])
-        return *starting.result(), cancelled
-
-    async def _start(self, hook: Hook) -> tuple[asyncio.SubprocessTransport, _Output]:
-        """Start the process.
-
-        Raises:
-            OSError: if there is no such program or folder.
-            ValueError: if a word of the command can be no argument.
-        """
+    async def _started(self, hook: Hook) -> tuple[ProcessGroup[_Output], bool]:
         words = ("/bin/sh", "-c", hook.command) if isinstance(hook.command, str) else hook.command
-        return await asyncio.get_running_loop().subprocess_exec(
-            _Output,
-            *words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self.cwd,
-            env=dict(self.env),
-            # A session of its own: one signal reaches all of its children, and no terminal is theirs.
-            start_new_session=True,
-        )
+        pipes = Pipes(stdin=subprocess.PIPE)
+        return await start_group(_Output, words, cwd=self.cwd, env=self.env, pipes=pipes)
 
 
 def _feed(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
@@ -128,15 +85,3 @@ def _feed(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
     if isinstance(pipe, asyncio.WriteTransport):
         pipe.write(stdin)
         pipe.close()
-
-
-async def _end(transport: asyncio.SubprocessTransport, output: _Output) -> None:
-    """End a process group and let go of its pipes."""
-    try:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(transport.get_pid(), signal.SIGKILL)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE_S):
-                await output.closed.wait()
-    finally:
-        transport.close()

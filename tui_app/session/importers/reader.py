@@ -51,11 +51,6 @@ class Reader:
         self._answer.lines.add(line)
         return self._answer
 
-    @property
-    def is_answering(self) -> bool:
-        """Whether an answer is being put together."""
-        return self._answer is not None
-
     def end_answer(self) -> bool:
         """The answer is whole: it becomes an event. Return whether there was one."""
         answer, self._answer = self._answer, None

@@ -158,11 +158,6 @@ class StatusRow(Widget):
         else:
             self._ticker.pause()
 
-    @property
-    def ticking(self) -> bool:
-        """Whether the row repaints once a second."""
-        return self._ticker is not None and self.status.busy
-
     def render(self) -> Content:
         """The words at the left, what Esc does at the right."""
         status = self.status

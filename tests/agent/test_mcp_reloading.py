@@ -1,0 +1,107 @@
+"""Starting MCP servers again: whoever asks, and whatever is cancelled, one of each is alive or none."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import pytest
+
+from tui_app.agent.mcp import servers as module
+from tui_app.agent.mcp.offered import Offer, Offered
+from tui_app.agent.mcp.seen import SeenTools
+from tui_app.agent.mcp.servers import McpServers
+from tui_app.agent.mcp.status import McpStatus
+from tui_app.settings_mcp import McpServer
+
+
+class Alone:
+    """There are no other tools."""
+
+    def other_names(self) -> Collection[str]:
+        return ()
+
+    def heard(self, status: McpStatus) -> None:
+        pass
+
+    def weigh(self, tool: Offered) -> int:
+        return 0
+
+
+class Fake:
+    """A server that ends when it is let."""
+
+    made: list["Fake"]
+    may_end: asyncio.Event
+
+    def __init__(self, settings: McpServer, env: Mapping[str, str], cwd: Path, changed: object) -> None:
+        self.settings, self.offer, self.ready = settings, Offer(), False
+        self.status = McpStatus(name=settings.name)
+        self.alive = False
+        self.stopping = asyncio.Event()
+        Fake.made.append(self)
+
+    def start(self) -> None:
+        self.alive = True
+
+    async def stop(self) -> None:
+        self.stopping.set()
+        await Fake.may_end.wait()
+        self.alive = False
+
+
+@pytest.fixture
+def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> McpServers:
+    Fake.made, Fake.may_end = [], asyncio.Event()
+    monkeypatch.setattr(module, "Server", Fake)
+    defined = {name: McpServer(name=name, command="x") for name in ("a", "b")}
+    return McpServers(defined, {}, tmp_path, SeenTools(tmp_path / "mcp.json"), Alone())
+
+
+def alive(name: str) -> list[Fake]:
+    return [each for each in Fake.made if each.alive and each.settings.name == name]
+
+
+async def test_two_reloads_at_once_start_one_server_and_none_is_left(servers: McpServers) -> None:
+    servers.start()
+    both = asyncio.gather(servers.reload(["a"]), servers.reload())
+    await Fake.made[0].stopping.wait()
+    Fake.may_end.set()
+    await both
+    assert [len(alive("a")), len(alive("b"))] == [1, 1]
+    assert len(Fake.made) == 4
+    await servers.close()
+    assert not alive("a") + alive("b")
+
+
+async def test_a_reload_that_is_cancelled_starts_the_server_again(servers: McpServers) -> None:
+    servers.start()
+    reload = asyncio.create_task(servers.reload(["a"]))
+    await Fake.made[0].stopping.wait()
+    reload.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reload
+    Fake.may_end.set()
+    await servers.reload(["b"])
+    assert alive("a") not in ([], [Fake.made[0]])
+    await servers.close()
+    assert not alive("a") + alive("b")
+
+
+async def test_nothing_is_started_behind_the_end(servers: McpServers) -> None:
+    servers.start()
+    reload = asyncio.create_task(servers.reload())
+    await Fake.made[0].stopping.wait()
+    close = asyncio.create_task(servers.close())
+    Fake.may_end.set()
+    await asyncio.gather(close, reload)
+    await servers.reload()
+    assert len(Fake.made) == 2
+    assert not alive("a") + alive("b")
+
+
+async def test_a_server_that_was_started_by_a_reload_is_not_started_twice(servers: McpServers) -> None:
+    Fake.may_end.set()
+    await servers.reload(["a"])
+    servers.start()
+    assert [len(alive("a")), len(alive("b"))] == [1, 1]
+    await servers.close()

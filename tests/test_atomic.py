@@ -1,0 +1,66 @@
+"""Writing files: whole or not at all, whoever else writes them, and still there after the power has gone."""
+
+import os
+from pathlib import Path
+from stat import S_ISDIR
+
+import pytest
+
+from tui_app.agent.tools.file_changes import put_bytes
+from tui_app.agent.tools.workspace import Workspace
+from tui_app.atomic import write_atomic
+
+
+def test_a_file_that_another_thread_writes_meanwhile_is_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, sync, others = tmp_path / "todo", os.fsync, ["theirs"]
+
+    def meanwhile(number: int) -> None:
+        if others:
+            write_atomic(file, others.pop())
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    write_atomic(file, "ours")
+    assert file.read_text() == "ours"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "潮" * 85, "🌊" * 63])
+def test_the_longest_names_are_written(tmp_path: Path, name: str) -> None:
+    write_atomic(tmp_path / name, "text")
+    assert (tmp_path / name).read_text() == "text"
+    put_bytes(Workspace(tmp_path), tmp_path / name, b"more", expected=b"text", mode=None, shown="n")
+    assert (tmp_path / name).read_text() == "more"
+
+
+def test_the_new_name_is_brought_to_the_disk_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync = os.fsync
+    synced: list[list[str]] = []
+
+    def noted(number: int) -> None:
+        if S_ISDIR(os.fstat(number).st_mode):
+            synced.append(sorted(os.listdir(number)))
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    write_atomic(tmp_path / "a", "text")
+    put_bytes(Workspace(tmp_path), tmp_path / "b", b"text", expected=None, mode=None, shown="b")
+    put_bytes(Workspace(tmp_path), tmp_path / "b", None, expected=b"text", mode=None, shown="b")
+    assert synced == [["a"], ["a", "b"], ["a"]]
+
+
+def test_a_system_that_cannot_sync_folders_writes_files_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync = os.fsync
+
+    def files_only(number: int) -> None:
+        if S_ISDIR(os.fstat(number).st_mode):
+            raise OSError(22, "Invalid argument")
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", files_only)
+    write_atomic(tmp_path / "a", "text")
+    assert (tmp_path / "a").read_text() == "text"

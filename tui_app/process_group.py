@@ -1,0 +1,128 @@
+"""A program in a process group of its own: it is there or it is not, and ends with all it has started."""
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+_GRACE_S = 0.5
+"""Seconds to wait for the pipes of a group that was killed; whoever has left the group may hold them."""
+
+
+class NotStarted(Exception):
+    """There is no such program or folder, or a word of the command can be no argument.
+
+    Args:
+        words: The command.
+        why: The system's reason.
+        cancelled: Whether whoever wanted it was cancelled meanwhile.
+    """
+
+    def __init__(self, words: Sequence[str], why: str, *, cancelled: bool) -> None:
+        super().__init__(f"{words[0]:.200}: {why}")
+        self.why = why
+        self.cancelled = cancelled
+
+
+class Listener(asyncio.SubprocessProtocol):
+    """Notes when a program has ended; whoever wants to hear what it says adds that."""
+
+    def __init__(self) -> None:
+        self.exited = asyncio.Event()
+        self.closed = asyncio.Event()
+
+    def process_exited(self) -> None:
+        """The program itself has ended; its children may go on."""
+        self.exited.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It has ended and nobody holds its pipes."""
+        self.closed.set()
+
+
+L = TypeVar("L", bound=Listener)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessGroup(Generic[L]):
+    """A program that runs. Whoever started it ends it, also when it has ended by itself."""
+
+    transport: asyncio.SubprocessTransport
+    listener: L
+
+    async def end(self) -> bool:
+        """End the whole group and let go of its pipes; whether this was cancelled meanwhile."""
+        try:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.transport.get_pid(), signal.SIGKILL)
+            return await _cancelled_during(asyncio.create_task(self._closed()))
+        finally:
+            self.transport.close()
+
+    async def _closed(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_S):
+                await self.listener.closed.wait()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipes:
+    """Where a program reads and writes, as for ``subprocess``."""
+
+    stdin: int = subprocess.DEVNULL
+    stdout: int = subprocess.PIPE
+    stderr: int = subprocess.PIPE
+
+
+async def start_group(
+    listener: Callable[[], L], words: Sequence[str], *, cwd: Path, env: Mapping[str, str], pipes: Pipes
+) -> tuple[ProcessGroup[L], bool]:
+    """Start a program, and say whether that was cancelled meanwhile: then it must be ended at once.
+
+    asyncio never lets go of a process that is cancelled while it starts: it has to be there first.
+
+    Args:
+        listener: Makes what listens to it.
+        words: Program and arguments.
+        cwd: Its folder.
+        env: Its environment.
+        pipes: Where it reads and writes.
+
+    Raises:
+        NotStarted: if it cannot be started.
+    """
+    starting = asyncio.create_task(
+        asyncio.get_running_loop().subprocess_exec(
+            listener,
+            *words,
+            stdin=pipes.stdin,
+            stdout=pipes.stdout,
+            stderr=pipes.stderr,
+            cwd=cwd,
+            env=dict(env),
+            # A session of its own: one signal reaches all of its children, and no terminal is theirs.
+            start_new_session=True,
+        )
+    )
+    cancelled = await _cancelled_during(starting)
+    try:
+        return ProcessGroup(*starting.result()), cancelled
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise NotStarted(words, why or type(error).__name__, cancelled=cancelled) from error
+
+
+async def _cancelled_during(task: "asyncio.Task[Any]") -> bool:
+    """Wait for a task to its end, however often that is cancelled; whether it was."""
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            cancelled = True
+    return cancelled
