@@ -11,8 +11,9 @@ from pydantic_ai import ModelRetry
 
 from tui_app.agent.approvals.action import Action
 from tui_app.agent.tools import web
+from tui_app.agent.tools.addresses import is_public
 from tui_app.agent.tools.html_text import text_of_html
-from tui_app.agent.tools.web import WebTool, is_public
+from tui_app.agent.tools.web import WebTool
 
 
 class Call:
@@ -65,13 +66,16 @@ async def fetched(one: WebTool, url: str) -> Any:
         "127.0.0.1", "10.1.2.3", "192.168.0.1", "172.16.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
         "224.0.0.1", "::1", "::", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1",
         "2002:7f00:1::", "not an address",
+        "fec0::1", "64:ff9b:1::1", "64:ff9b:1::101:101", "::127.0.0.1", "::10.1.2.3", "::ffff:0:127.0.0.1",
+        "::ffff:0:192.168.0.1", "64:ff9b::10.0.0.1", "64:ff9b::169.254.169.254", "2002:a00:1::1",
+        "2002:c0a8:1::1", "2001:0:7f00:1::", "2001:0:102:304:0:0:f5ff:fffe", "3fff::1", "5f00::1", "255.255.255.255",
     ],
 )  # fmt: skip
 def test_addresses_of_this_machine_and_its_networks_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["1.1.1.1", "2606:4700::1111", "::ffff:1.1.1.1"])
+@pytest.mark.parametrize("address", ["1.1.1.1", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::1.1.1.1"])
 def test_addresses_of_the_internet_are(address: str) -> None:
     assert is_public(address)
 

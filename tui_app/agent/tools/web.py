@@ -6,7 +6,6 @@ addresses: what the name means a moment later makes no difference. So does each 
 
 import asyncio
 import codecs
-import ipaddress
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -19,6 +18,7 @@ from pydantic_ai import RunContext, ToolDenied
 
 from tui_app.agent.approvals.action import Action, Gate
 from tui_app.agent.approvals.hosts import ascii_host
+from tui_app.agent.tools.addresses import is_public
 from tui_app.agent.tools.html_text import text_of_html
 from tui_app.agent.tools.output import readable
 from tui_app.agent.tools.working import told
@@ -102,21 +102,6 @@ class WebTool:
             if not self.private and not is_public(address):
                 raise ToolProblem(f"{host:.200} is an address of this machine or its networks: not fetched.")
         return found[0]
-
-
-def is_public(address: str) -> bool:
-    """Whether an address is one of the open internet."""
-    try:
-        ip = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    inner = [ip]
-    if isinstance(ip, ipaddress.IPv6Address):
-        # Addresses of the old kind written as one of the new: mapped, 6to4, Teredo, translated.
-        inner += [each for each in (ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())) if each is not None]
-        if ip in ipaddress.ip_network("64:ff9b::/96"):
-            inner.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
-    return all(each.is_global and not each.is_multicast for each in inner)
 
 
 async def _resolve(host: str, port: int) -> list[str]:
