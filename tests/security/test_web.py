@@ -68,7 +68,8 @@ async def fetched(one: WebTool, url: str) -> Any:
         "2002:7f00:1::", "not an address",
         "fec0::1", "64:ff9b:1::1", "64:ff9b:1::101:101", "::127.0.0.1", "::10.1.2.3", "::ffff:0:127.0.0.1",
         "::ffff:0:192.168.0.1", "64:ff9b::10.0.0.1", "64:ff9b::169.254.169.254", "2002:a00:1::1",
-        "2002:c0a8:1::1", "2001:0:7f00:1::", "2001:0:102:304:0:0:f5ff:fffe", "3fff::1", "5f00::1", "255.255.255.255",
+        "2002:c0a8:1::1", "2001:0:7f00:1::", "2001:0:102:304:0:0:f5ff:fffe", "3fff::1",
+        "5f00::1", "255.255.255.255",
     ],
 )  # fmt: skip
 def test_addresses_of_this_machine_and_its_networks_are_not_public(address: str) -> None:
