@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conversation.driving import Desk, assert_valid, of, turn, until
-from tests.servers.behaviours import CutStream, Failure, Text, error, tool
+from tests.servers.behaviours import CutStream, Damaged, Failure, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.retry import RetryRules
 from tui_app.context.events import (
@@ -60,6 +60,19 @@ async def test_what_passes_is_tried_again_and_answered(
         assert_valid(opened.conversation)
     # What broke off is not sent: the model writes the answer from the beginning.
     assert [message["role"] for message in server.journal[-1]["messages"]] == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    "chunk", ["null", "[]", "17", '"text"', '{"choices": 5}', '{"choices": [null]}', "not json"]
+)
+async def test_a_damaged_answer_is_asked_for_again(desk: Desk, server: FakeOpenAI, chunk: str) -> None:
+    server.add(Damaged(chunk), Text("The ferry leaves at nine."))
+    async with desk.session() as opened:
+        happened = await turn(impatient(opened).conversation, "When does it leave?")
+        [again] = of(happened, TurnRetry)
+        assert "damaged" in again.reason
+        assert of(happened, AssistantMessage)[-1].text == "The ferry leaves at nine."
+        assert_valid(opened.conversation)
 
 
 async def test_it_gives_up_after_so_many_tries_and_says_what_happened(desk: Desk, server: FakeOpenAI) -> None:

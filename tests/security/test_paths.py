@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_app.agent.tools.file_changes import carry_out, plan_edit, plan_write
+from tui_app.agent.tools.files import glob, grep, ls, read_file
 from tui_app.agent.tools.workspace import OutsideWorkspace, ToolProblem, Workspace
 
 
@@ -93,3 +94,64 @@ def test_a_hard_link_is_replaced_and_what_it_stood_for_stays(ws: Workspace, tmp_
     carry_out(ws, plan_edit(ws, "hard", "theirs", "ours"))
     assert (ws.root / "hard").read_text() == "ours"
     assert (tmp_path / "outside/secret").read_text() == "theirs"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Workspace:
+    """A home folder with the program's own in it, opened as a workspace."""
+    data = tmp_path / "home/.local/share/plimsoll"
+    session = data / "sessions/one"
+    for path in (
+        data / "sessions.db",
+        session / "tool_outputs/grep.txt",
+        session / "plan.md",
+        data / "skills/a.md",
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("needle")
+    (tmp_path / "home/notes.txt").write_text("needle")
+    (tmp_path / "home/link").symlink_to(data)
+    return Workspace(tmp_path / "home", (session / "tool_outputs", data / "skills"), (data,))
+
+
+OWN = ".local/share/plimsoll"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        OWN,
+        f"{OWN}/sessions.db",
+        f"{OWN}/sessions/one/plan.md",
+        "link/sessions.db",
+        f"{OWN}/skills/../sessions.db",
+    ],
+)
+def test_the_programs_own_folders_are_not_read(home: Workspace, path: str) -> None:
+    for tool in (
+        read_file,
+        ls,
+        lambda ws, path: grep(ws, "needle", path),
+        lambda ws, path: glob(ws, f"{path}/*"),
+    ):
+        with pytest.raises(ToolProblem):
+            tool(home, path)
+
+
+def test_the_programs_own_folders_are_not_come_across(home: Workspace) -> None:
+    assert grep(home, "needle") == "notes.txt:1: needle"
+    assert "plimsoll" not in glob(home, "**/*") + ls(home, ".local/share")
+
+
+def test_what_a_session_offers_of_them_is_read(home: Workspace) -> None:
+    assert read_file(home, "tool_outputs/grep.txt") == "1\tneedle"
+    assert read_file(home, f"{OWN}/sessions/one/tool_outputs/grep.txt") == "1\tneedle"
+    assert "needle" in grep(home, "needle", "tool_outputs")
+    assert read_file(home, f"{OWN}/skills/a.md") == "1\tneedle"
+
+
+def test_whoever_opens_such_a_folder_wants_it_read(home: Workspace) -> None:
+    opened = Workspace(home.root / OWN, closed=(home.root / OWN,))
+    assert read_file(opened, "sessions/one/plan.md") == "1\tneedle"
+    with pytest.raises(OutsideWorkspace):
+        opened.writable("sessions/one/plan.md")

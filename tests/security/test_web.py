@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -11,8 +11,9 @@ from pydantic_ai import ModelRetry
 
 from tui_app.agent.approvals.action import Action
 from tui_app.agent.tools import web
+from tui_app.agent.tools.addresses import is_public
 from tui_app.agent.tools.html_text import text_of_html
-from tui_app.agent.tools.web import WebTool, is_public
+from tui_app.agent.tools.web import WebTool
 
 
 class Call:
@@ -65,13 +66,17 @@ async def fetched(one: WebTool, url: str) -> Any:
         "127.0.0.1", "10.1.2.3", "192.168.0.1", "172.16.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
         "224.0.0.1", "::1", "::", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1",
         "2002:7f00:1::", "not an address",
+        "fec0::1", "64:ff9b:1::1", "64:ff9b:1::101:101", "::127.0.0.1", "::10.1.2.3", "::ffff:0:127.0.0.1",
+        "::ffff:0:192.168.0.1", "64:ff9b::10.0.0.1", "64:ff9b::169.254.169.254", "2002:a00:1::1",
+        "2002:c0a8:1::1", "2001:0:7f00:1::", "2001:0:102:304:0:0:f5ff:fffe", "3fff::1",
+        "5f00::1", "255.255.255.255",
     ],
 )  # fmt: skip
 def test_addresses_of_this_machine_and_its_networks_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["1.1.1.1", "2606:4700::1111", "::ffff:1.1.1.1"])
+@pytest.mark.parametrize("address", ["1.1.1.1", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::1.1.1.1"])
 def test_addresses_of_the_internet_are(address: str) -> None:
     assert is_public(address)
 
@@ -173,3 +178,101 @@ async def test_reading_a_page_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) 
             await cancelled
         release.set()
         assert (await fetched(tool(), url)).endswith("read")
+
+
+@pytest.mark.parametrize(
+    "charset",
+    [
+        "idna",
+        "undefined",
+        "punycode",
+        "unicode_escape",
+        "raw_unicode_escape",
+        "hex",
+        "no-such",
+        "a\0b",
+        "utf-16",
+    ],
+)
+async def test_a_page_in_no_charset_of_texts_is_read_all_the_same(charset: str) -> None:
+    async with site(page(b"tide \\x \xff", f"text/plain; charset={charset}")) as (url, _):
+        with suppress(ModelRetry):
+            assert "answered 200" in await fetched(tool(), url)
+
+
+async def test_an_unknown_charset_is_read_as_usual() -> None:
+    async with site(page("Gezeiten \u2013 Ebbe".encode(), "text/plain; charset=punycode")) as (url, _):
+        assert "Gezeiten \u2013 Ebbe" in await fetched(tool(), url)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://[::1",
+        "http://site.test:99999/",
+        "file:///etc/passwd",
+        "http://\xff/",
+        "//[",
+        "http://site.test/" + "a" * 9_000,
+    ],
+    ids=["bracket", "port", "file", "bytes", "open", "long"],
+)
+async def test_where_a_server_leads_nowhere_the_model_is_told(location: str) -> None:
+    away = page(b"", status="302 Found", more=f"Location: {location}\r\n")
+    async with site(away) as (url, _):
+        with pytest.raises(ModelRetry):
+            await fetched(tool(), url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://site.test/" + "a" * 70_000,
+        "http://[::1",
+        "http://" + "\u00fc" * 70 + ".test/",
+        "http://a..b\u00fc/",
+        "http://\u2100/",
+    ],
+    ids=["long", "bracket", "long label", "empty label", "sign"],
+)
+async def test_an_address_that_cannot_be_is_told(url: str) -> None:
+    with pytest.raises(ModelRetry):
+        await fetched(tool(), url)
+
+
+@pytest.mark.parametrize(
+    ("host", "asked_for"),
+    [
+        ("b\u00fccher.test", b"xn--bcher-kva.test"),
+        ("B\u00dcCHER.test", b"xn--bcher-kva.test"),
+        ("xn--bcher-kva.test", b"xn--bcher-kva.test"),
+        ("\uff53ite.test", b"site.test"),
+        ("site.test.", b"site.test"),
+    ],
+)
+async def test_a_host_in_other_letters_is_fetched(host: str, asked_for: bytes) -> None:
+    resolved: list[str] = []
+
+    async def resolve(name: str, _port: int) -> list[str]:
+        resolved.append(name)
+        return ["127.0.0.1"]
+
+    async with site(page(b"", status="302 Found", more="Location: /b\xe4r\r\n"), page(b"ahoy")) as (
+        url,
+        asked,
+    ):
+        text = await fetched(WebTool(let, private=True, resolve=resolve), url.replace("site.test", host))
+    assert text.endswith("ahoy")
+    assert b"host: " + asked_for + b":" in asked[1].lower()
+    assert resolved == [asked_for.decode()] * 2
+
+
+async def test_whoever_is_asked_sees_what_host_other_letters_mean() -> None:
+    seen: list[Action] = []
+
+    async def gate(action: Action) -> str:
+        seen.append(action)
+        return "no"
+
+    await fetched(WebTool(gate), "https://b\u00fccher.test/")
+    assert seen[0].note == "GET from xn--bcher-kva.test"

@@ -190,6 +190,19 @@ class CutStream:
 
 
 @dataclass(frozen=True)
+class Damaged:
+    """An answer with a chunk in it that is none of the protocol's."""
+
+    chunk: str
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``."""
+        await stage.delta({"role": "assistant", "content": "Well "})
+        await stage.raw(self.chunk)
+        await stage.finish("stop", None)
+
+
+@dataclass(frozen=True)
 class Empty:
     """An answer that ends well and says nothing (or only blanks)."""
 

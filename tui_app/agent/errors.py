@@ -25,6 +25,7 @@ from pydantic_ai.exceptions import (
 )
 
 from tui_app.agent import error_wording as say
+from tui_app.agent.damaged_answers import came_damaged
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.steps import GoesInCircles
 from tui_app.context.error_text import chain, full_text, status_of
@@ -60,6 +61,8 @@ def describe_error(error: BaseException, *, model: str) -> Error:
     described = (
         _by_disk(error) or _too_long(error, model) or _by_type(error, model) or _by_status(error, model)
     )
+    if described is None and came_damaged(error):
+        described = _garbled(error, model)
     if described is None and say.is_network_text(full_text(error)):
         described = say.unreachable(error, model)
     if described is None:

@@ -33,7 +33,7 @@ from tui_app.conversation.request import Opening
 from tui_app.conversation.search import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.tool_gate import ToolGate
-from tui_app.conversation.tooling import Tooling
+from tui_app.conversation.tooling import Tooling, own_folders
 from tui_app.conversation.writers import SummaryWriters
 from tui_app.settings_explore import ExploreSettings, explore_settings
 
@@ -85,7 +85,8 @@ def build_workplace(opening: Opening, history: SessionHistory, tooling: Tooling,
     folder = history.archive.folder
     own = (folder.tool_outputs, folder.conversation_history)
     working = {tool.__name__ for tool in tooling.working}
-    workspace = Workspace(opening.cwd, extra=(*own, *extras.standing.skill_folders))
+    readable = (*own, *extras.standing.skill_folders)
+    workspace = Workspace(opening.cwd, extra=readable, closed=own_folders(opening.paths))
     search = SessionSearch(history.store, history.session)
     tools = [
         build_toolset(workspace, search, tooling.working),

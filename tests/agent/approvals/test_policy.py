@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tui_app.agent.approvals.action import Action, ActionKind
 from tui_app.agent.approvals.commands import plain_words
+from tui_app.agent.approvals.hosts import plain_host
 from tui_app.agent.approvals.policy import judge, proposed_pattern
 from tui_app.settings_approvals import SHELL_SIGNS, ApprovalRule, parse_rule
 from tui_app.settings_rules import Refused
@@ -172,3 +173,34 @@ def test_what_is_no_rule(text: str) -> None:
 )
 def test_which_commands_need_no_shell(line: str, words: tuple[str, ...] | None) -> None:
     assert plain_words(line) == words
+
+
+@pytest.mark.parametrize(
+    ("pattern", "address"),
+    [
+        ("evil.example", "https://evil.example./x"),
+        ("evil.example", "https://EVIL.example:443/"),
+        ("evil.example", "https://\uff45vil.example/"),
+        ("evil.example", "https://evil\u3002example/"),
+        ("evil.example", "https://evil.example\uff0e/"),
+        ("evil.example", "https://evil.exam\u00adple/"),
+        ("evil.example", "https://evil.exam\u200bple/"),
+        ("Evil.Example.", "https://evil.example/"),
+        ("*.example", "https://evil.example./"),
+        ("b\u00fccher.example", "https://xn--bcher-kva.example/"),
+        ("xn--bcher-kva.example", "https://B\u00dcCHER.example/"),
+        ("*\u00fccher.example", "https://xn--bcher-kva.example./"),
+        ("127.0.0.1", "http://2130706433/"),
+        ("127.0.0.1", "http://0x7f.1/"),
+        ("::1", "http://[0:0:0:0:0:0:0:1]:80/"),
+    ],
+)
+def test_a_host_is_the_same_in_every_spelling(pattern: str, address: str) -> None:
+    action = Action(tool="web_fetch", kind="address", subject=address)
+    lists = rules(deny=[f"web_fetch {pattern}"], allow=["web_fetch"])
+    assert judge(action, lists).ruling == "deny"
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_a_host_has_one_plain_spelling(host: str) -> None:
+    assert plain_host(plain_host(host)) == plain_host(host)

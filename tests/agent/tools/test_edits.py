@@ -104,6 +104,57 @@ def test_lines_that_are_not_shifted_alike_are_refused() -> None:
         replace_piece("if a:\n\tb\n\t\tc\n", "if a:\n    b\n    c\n", "if a:\n    d\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "old", "new", "left"),
+    [
+        ("head\r\none\ntwo\nend\n", "one\ntwo\n", "1\n2\n", "head\r\n1\n2\nend\n"),
+        ("head\r\nb\nc\r\nd\n", "b\nc", "B\nC", "head\r\nB\nC\r\nd\n"),
+        ("head\r\nb\nc\r\nd\n", "head\nb\nc\n", "head\nnew\nb\nc\n", "head\r\nnew\nb\nc\r\nd\n"),
+        ("a\r\nb\nc\r\n", "a\nb\nc\n", "a\nc\n", "a\r\nc\r\n"),
+        ("a\r\nb\nc\n", "a", "a\nnew", "a\r\nnew\r\nb\nc\n"),
+        ("a\r\nb\nc", "c", "c\nd", "a\r\nb\nc\nd"),
+        ("a\r\nb\n", "a\r\nb", "x\r\ny", "x\r\ny\n"),
+        ("a\r\nb\n", "a\r\nb", "x\ny", "x\ny\n"),
+        ("a\nb\nc\r\n", "a\r\nb", "x\r\ny", "x\ny\nc\r\n"),
+        ("h\r\nif a:\n\tx\r\n\ty\n", "if a:\n  x\n", "if b:\n  x\n", None),
+        ("h\r\nkey:   value\nz", "key: value", "key: other", "h\r\nkey: other\nz"),
+        ("h\r\n  a\n  b\r\nz\n", "a\nb\n", "c\nd\n", "h\r\n  c\n  d\r\nz\n"),
+    ],
+)
+def test_each_line_keeps_its_own_end(text: str, old: str, new: str, left: str | None) -> None:
+    if left is None:
+        with pytest.raises(ToolProblem):
+            replace_piece(text, old, new)
+    else:
+        assert replace_piece(text, old, new).text == left
+
+
+def test_every_place_keeps_its_ends() -> None:
+    text = "head\r\none\ntwo\nX\none\r\ntwo\r\n"
+    edited = replace_piece(text, "one\ntwo\n", "1\n2\n", every=True)
+    assert (edited.text, edited.count) == ("head\r\n1\n2\nX\n1\r\n2\r\n", 2)
+
+
+@given(
+    st.lists(st.tuples(st.text("abc", max_size=3), st.sampled_from(["\n", "\r\n"])), min_size=1, max_size=8),
+    st.data(),
+)
+def test_no_line_outside_the_piece_changes(lines: list[tuple[str, str]], data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(lines) - 1))
+    last = data.draw(st.integers(first, len(lines) - 1))
+    marked = [(f"{number}{line}", end) for number, (line, end) in enumerate(lines)]
+    new = data.draw(st.lists(st.text("xyz", max_size=3), max_size=4))
+    whole = ["".join(each) for each in marked]
+    piece = "".join(f"{line}\n" for line, _ in marked[first : last + 1])
+    left = replace_piece("".join(whole), piece, "".join(f"{line}\n" for line in new)).text
+    before, after = "".join(whole[:first]), "".join(whole[last + 1 :])
+    assert left.startswith(before)
+    assert left.endswith(after)
+    assert left[len(before) : len(left) - len(after)].replace("\r\n", "\n") == "".join(
+        f"{line}\n" for line in new
+    )
+
+
 def test_line_ends_of_the_file_stay() -> None:
     assert replace_piece("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\nz\n").text == "x\r\ny\r\nz\r\nc\r\n"
 

@@ -7,11 +7,13 @@ from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from tui_app.agent.approvals.action import Action
-from tui_app.agent.approvals.commands import begins_with, may_contain
+from tui_app.agent.approvals.commands import Found, begins_with, find_in
+from tui_app.agent.approvals.hosts import plain_host
 from tui_app.agent.tools.patterns import compile_path, expand_braces
 from tui_app.settings_approvals import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
 
 READ_ONLY = "read-only mode: nothing is written, run or fetched"
+PERHAPS = "which this may be: not all of it is known before it runs"
 UNKNOWN = "read-only mode: no rule says that this tool only looks"
 
 
@@ -37,36 +39,52 @@ def judge(action: Action, rules: Iterable[ApprovalRule], *, read_only: bool = Fa
     known = tuple(rules)
     if read_only and not any(rule.ruling == "looks" and fits(rule, action) for rule in known):
         return Verdict("deny", UNKNOWN if action.kind == "other" else READ_ONLY)
+    fitting = [(_ruling(rule, how), rule.text, how) for rule in known if (how := _fit(rule, action)) != "no"]
     for ruling in RULINGS:
         if ruling == "allow" and action.guarded:
             break
-        fitting = (rule for rule in known if rule.ruling == ruling and fits(rule, action))
-        if (rule := next(fitting, None)) is not None:
-            return Verdict("allow" if ruling == "looks" else ruling, rule.text, by_rule=True)
+        decided = next(((text, how) for each, text, how in fitting if each == ruling), None)
+        if decided is not None:
+            because = decided[0] if decided[1] == "surely" else f"{decided[0]}, {PERHAPS}"
+            return Verdict("allow" if ruling == "looks" else ruling, because, by_rule=True)
     return Verdict("ask", action.guarded or "asks unless a rule allows it")
 
 
 def fits(rule: ApprovalRule, action: Action) -> bool:
     """Whether a rule is about an action. Rules that allow are read narrowly, the others widely."""
+    return _fit(rule, action) != "no"
+
+
+def _ruling(rule: ApprovalRule, how: Found) -> Ruling:
+    """What may be denied, and may be something else, is for a person to say."""
+    return "ask" if rule.ruling == "deny" and how == "perhaps" else rule.ruling
+
+
+def _fit(rule: ApprovalRule, action: Action) -> Found:
     narrow = rule.ruling == "allow"
     if not fnmatchcase(action.tool, rule.tool):
-        return False
+        return "no"
     if rule.ruling == "looks":
         # What our own tools do is known: nobody can say that one that writes only looks.
-        return action.kind == "other"
+        return _sure(action.kind == "other")
     if not rule.pattern:
         # All commands, whatever a shell makes of them, are allowed by their name alone.
-        return True
+        return "surely"
     match action.kind:
         case "file":
-            return _path_fits(rule.pattern, action.subject, narrow=narrow)
+            return _sure(_path_fits(rule.pattern, action.subject, narrow=narrow))
         case "command":
-            check = begins_with if narrow else may_contain
-            return check(action.subject, rule.pattern)
+            if narrow:
+                return _sure(begins_with(action.subject, rule.pattern))
+            return find_in(action.subject, rule.pattern)
         case "address":
-            return _host_fits(rule.pattern, action.subject)
+            return _sure(_host_fits(rule.pattern, action.subject))
         case "other":
-            return not narrow and fnmatchcase(action.subject.casefold(), rule.pattern.casefold())
+            return _sure(not narrow and fnmatchcase(action.subject.casefold(), rule.pattern.casefold()))
+
+
+def _sure(fitting: bool) -> Found:
+    return "surely" if fitting else "no"
 
 
 def proposed_pattern(action: Action) -> str:
@@ -103,11 +121,11 @@ def _path_fits(pattern: str, path: str, *, narrow: bool) -> bool:
 
 def _host_fits(pattern: str, address: str) -> bool:
     host = _host(address)
-    return bool(host) and fnmatchcase(host, pattern.casefold())
+    return bool(host) and fnmatchcase(host, plain_host(pattern))
 
 
 def _host(address: str) -> str:
     try:
-        return (urlsplit(address).hostname or "").casefold()
+        return plain_host(urlsplit(address).hostname or "")
     except ValueError:
         return ""

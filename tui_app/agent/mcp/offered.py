@@ -13,6 +13,13 @@ NAME_CHARS = 64
 DESCRIPTION_CHARS = 4_000
 SCHEMA_CHARS = 40_000
 MOST_TOOLS = 128
+OUR_NAMES = frozenset(
+    {
+        "read_file", "ls", "glob", "grep", "search_history", "write_file", "edit_file", "run_command",
+        "web_fetch", "todo", "plan", "use_skill", "explore",
+    }
+)  # fmt: skip
+"""Names of our own tools. A rule about one must not fit a server's, even while ours is switched off."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -101,9 +108,9 @@ def without_clashes(offers: Mapping[str, Offer], taken: Callable[[], Collection[
 
     Args:
         offers: By server, in the order of the settings.
-        taken: Names of all other tools.
+        taken: Names of all other tools; ours are known.
     """
-    owners = dict.fromkeys(taken(), "a tool of Plimsoll")
+    owners = dict.fromkeys((*OUR_NAMES, *taken()), "a tool of Plimsoll")
     kept: dict[str, Offer] = {}
     for server, each in offers.items():
         clash = [tool for tool in each.tools if tool.definition.name in owners]

@@ -3,6 +3,7 @@
 Nothing is ever guessed beyond white space: a piece that is not there is refused with the nearest place.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ _GAP = re.compile(r"[ \t]*\r?\n[ \t]*|[ \t]+")
 """White space that may differ. A text in which each gap is one character is compared as text: a pattern of
 rows with such gaps between them can be tried in more ways than there is time for."""
 _WORD = re.compile(r"\w")
+_Change = tuple[int, int, str]
+"""From where to where, and what comes there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +49,16 @@ def replace_piece(text: str, old: str, new: str, *, every: bool = False) -> Edit
     """
     if not old:
         raise ToolProblem("old_text is empty; give the text to replace, or use write_file.")
-    if "\r\n" in text and "\r\n" not in old:
-        # The model reads lines, not their ends: what it writes gets those of the file.
-        old, new = old.replace("\n", "\r\n"), re.sub(r"\r?\n", "\r\n", new)
+    ends = ["\n"] * text.count("\n")
+    if "\r\n" in text and not ("\r\n" in old and old in text):
+        # The model reads lines, not their ends: each keeps its own, a new one gets that of its place.
+        ends = re.findall(r"\r?\n", text)
+        text, old, new = (each.replace("\r\n", "\n") for each in (text, old, new))
     if old == new:
         raise ToolProblem("old_text and new_text are the same; nothing would change.")
     count = text.count(old)
     if count == 1 or (count and every):
-        return Edited(text.replace(old, new), count, "exact")
+        return Edited(_put(text, ends, _exactly(text, old, new)), count, "exact")
     if count:
         raise ToolProblem(
             f"old_text stands {count} times, at lines {_lines_of(text, old)}; "
@@ -61,10 +66,53 @@ def replace_piece(text: str, old: str, new: str, *, every: bool = False) -> Edit
         )
     if every:
         raise ToolProblem(f"old_text is not in the file.{nearest(text, old)}")
-    return _replace_loosely(text, old, new)
+    return Edited(_put(text, ends, [_loosely(text, old, new)]), 1, "white space")
 
 
-def _replace_loosely(text: str, old: str, new: str) -> Edited:
+def _exactly(text: str, old: str, new: str) -> list[_Change]:
+    changes: list[_Change] = []
+    at = text.find(old)
+    while at >= 0:
+        changes.append((at, at + len(old), new))
+        at = text.find(old, at + len(old))
+    return changes
+
+
+def _put(text: str, ends: Sequence[str], changes: Sequence[_Change]) -> str:
+    """Carry changes out in a text, and give its lines their ends back."""
+    texts: list[str] = []
+    new_ends: list[str] = []
+    at = line = 0
+    for start, end, piece in changes:
+        before, old = text[at:start], text[start:end]
+        begin = line + before.count("\n")
+        new_ends += ends[line:begin]
+        line = begin + old.count("\n")
+        usual = ends[min(begin, len(ends) - 1)] if ends else "\n"
+        new_ends += _ends_of(piece.split("\n"), old.split("\n"), ends[begin:line], usual)
+        texts += (before, piece)
+        at = end
+    rows = ("".join(texts) + text[at:]).split("\n")
+    return "".join(row + end for row, end in zip(rows, [*new_ends, *ends[line:], ""], strict=True))
+
+
+def _ends_of(new: Sequence[str], old: Sequence[str], ends: Sequence[str], usual: str) -> list[str]:
+    """The ends of all new lines but the last: lines that stay keep theirs, others get those of the old."""
+    same = zip(reversed(new), reversed(old), strict=False)
+    tail = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], same))
+    if not ends:
+        return [usual] * (len(new) - 1)
+    head = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(new, old, strict=False)))
+    shift = len(old) - len(new)
+    return [
+        ends[at + shift]
+        if at >= max(len(new) - tail, head) and at + shift >= 0
+        else ends[min(at, len(ends) - 1)]
+        for at in range(len(new) - 1)
+    ]
+
+
+def _loosely(text: str, old: str, new: str) -> _Change:
     rows = [" ".join(line.split()) for line in old.strip("\r\n").splitlines()]
     folded = _GAP.sub(lambda gap: "\n" if "\n" in gap.group() else " ", text)
     found = _places(folded, rows)
@@ -81,7 +129,7 @@ def _replace_loosely(text: str, old: str, new: str) -> Edited:
     if not rows[0]:
         start = text.rfind("\n", 0, start) + 1
     begin, piece = _fitted(text, start, end, old, new)
-    return Edited(text[:begin] + piece + text[end:], 1, "white space")
+    return begin, end, piece
 
 
 def _places(folded: str, rows: Sequence[str]) -> list[int]:

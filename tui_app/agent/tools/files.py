@@ -81,7 +81,8 @@ def ls(ws: Workspace, path: str = ".") -> str:
     folder = ws.folder(path)
     try:
         with os.scandir(folder) as found:
-            entries = sorted((entry for entry in found if shown(entry)), key=_folders_first)
+            listed = (each for each in found if shown(each) and Path(each.path) not in ws.hidden)
+            entries = sorted(listed, key=_folders_first)
     except OSError as error:
         raise ToolProblem(f"{ws.display(folder)} cannot be listed: {error.strerror or error}.") from error
     rows = [_row(entry) for entry in entries[:MAX_ENTRIES]]
@@ -99,7 +100,7 @@ def glob(ws: Workspace, pattern: str, *, stop: Stop | None = None) -> str:
     """
     base, rest = _split_base(ws, pattern)
     choices = [compile_path(each) for each in expand_braces(rest)]
-    walk = Walk(base, stop or Stop())
+    walk = Walk(base, stop or Stop(), ws.hidden)
     rows: list[str] = []
     for path in walk.files():
         parts = path.relative_to(base).parts

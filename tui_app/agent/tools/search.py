@@ -48,7 +48,7 @@ def grep(
     stop = stop or Stop()
     matches = _matcher(pattern, ignore_case, stop)
     real = ws.resolve(path)
-    walk = Walk(real, stop)
+    walk = Walk(real, stop, ws.hidden)
     found = _Hits(limit=min(max(1, limit), MAX_HITS))
     files: Iterable[Path] = walk.files() if real.is_dir() else [ws.file(path)]
     for file in files:

@@ -1,7 +1,7 @@
 """Walking a workspace the way a person would: without what git ignores and what tools generate."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,8 @@ class Walk:
 
     top: Path
     stop: Stop
+    hidden: Collection[Path] = ()
+    """Folders that are passed over."""
     cut: str = ""
     seen: int = 0
 
@@ -50,7 +52,7 @@ class Walk:
                 if self._ended():
                     return
                 yield path
-            waiting.extend((path, rules) for path in reversed(folders))
+            waiting.extend((path, rules) for path in reversed(folders) if path not in self.hidden)
 
     def _ended(self) -> bool:
         if self.stop.late():

@@ -5,9 +5,10 @@ addresses: what the name means a moment later makes no difference. So does each 
 """
 
 import asyncio
-import ipaddress
+import codecs
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -16,6 +17,8 @@ import httpx2
 from pydantic_ai import RunContext, ToolDenied
 
 from tui_app.agent.approvals.action import Action, Gate
+from tui_app.agent.approvals.hosts import ascii_host
+from tui_app.agent.tools.addresses import is_public
 from tui_app.agent.tools.html_text import text_of_html
 from tui_app.agent.tools.output import readable
 from tui_app.agent.tools.working import told
@@ -24,8 +27,12 @@ from tui_app.agent.tools.workspace import ToolProblem
 MAX_BYTES = 2_000_000
 TIMEOUT_S = 20.0
 MAX_REDIRECTS = 5
+LONGEST_URL = 8_000
+"""Characters."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/xhtml", "application/javascript")
+_NOT_OF_PAGES = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
+"""Codecs that Python counts among those of texts."""
 Resolver = Callable[[str, int], Awaitable[list[str]]]
 """Addresses of a host, as text."""
 
@@ -47,12 +54,13 @@ class WebTool:
             url: An http or https address.
         """
         with told():
-            _parts(url)
+            parts = _parts(url)
             action = Action(
                 tool=ctx.tool_name or "web_fetch",
                 kind="address",
                 subject=url,
-                note="GET",
+                # Letters of other scripts can look like those of another host.
+                note="GET" if url.isascii() else f"GET from {parts.hostname}",
                 call=ctx.tool_call_id or "",
             )
             if declined := await self.gate(action):
@@ -62,7 +70,7 @@ class WebTool:
                     return await self._fetched(url)
             except TimeoutError as error:
                 raise ToolProblem(f"{url:.200} did not answer within {TIMEOUT_S:g} s.") from error
-            except httpx2.HTTPError as error:
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
                 raise ToolProblem(f"{url:.200} cannot be fetched: {type(error).__name__}.") from error
 
     async def _fetched(self, url: str) -> str:
@@ -76,7 +84,7 @@ class WebTool:
                 async with client.stream("GET", _pinned(parts, address), **_as_named(parts)) as answer:
                     if answer.status_code not in _REDIRECTS or "location" not in answer.headers:
                         return await _text(url, answer)
-                    url = urljoin(url, answer.headers["location"])
+                    url = _led_to(url, answer.headers["location"])
         raise ToolProblem(f"{url:.200} leads on more than {MAX_REDIRECTS} times.")
 
     async def _address(self, parts: SplitResult) -> str:
@@ -96,41 +104,45 @@ class WebTool:
         return found[0]
 
 
-def is_public(address: str) -> bool:
-    """Whether an address is one of the open internet."""
-    try:
-        ip = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    inner = [ip]
-    if isinstance(ip, ipaddress.IPv6Address):
-        # Addresses of the old kind written as one of the new: mapped, 6to4, Teredo, translated.
-        inner += [each for each in (ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())) if each is not None]
-        if ip in ipaddress.ip_network("64:ff9b::/96"):
-            inner.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
-    return all(each.is_global and not each.is_multicast for each in inner)
-
-
 async def _resolve(host: str, port: int) -> list[str]:
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def _parts(url: str) -> SplitResult:
+    """The parts of an address, the host as it is asked for in the network.
+
+    Raises:
+        ToolProblem: if it cannot be fetched.
+    """
     try:
         parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        host, port = ascii_host(parts.hostname or ""), parts.port
+        valid = parts.scheme in ("http", "https") and bool(host) and port != 0 and "@" not in parts.netloc
     except ValueError:
         valid = False
-    if not valid or not url.isprintable() or " " in url or "@" in urlsplit(url).netloc:
-        raise ToolProblem("Give an http or https address, without user name and password.")
-    return parts
+    if not valid or not url.isprintable() or " " in url or len(url) > LONGEST_URL:
+        raise ToolProblem(
+            "Give an http or https address, without user name and password, "
+            f"of at most {LONGEST_URL:,} characters."
+        )
+    return parts._replace(netloc=_netloc(host, port))
+
+
+def _led_to(url: str, location: str) -> str:
+    try:
+        return urljoin(url, location)
+    except ValueError as error:
+        raise ToolProblem(f"{url:.200} leads to {location!r:.200}, which is no address.") from error
+
+
+def _netloc(host: str, port: int | None) -> str:
+    host = f"[{host}]" if ":" in host else host
+    return f"{host}:{port}" if port else host
 
 
 def _pinned(parts: SplitResult, address: str) -> str:
-    host = f"[{address}]" if ":" in address else address
-    netloc = f"{host}:{parts.port}" if parts.port else host
-    return parts._replace(netloc=netloc, fragment="").geturl()
+    return parts._replace(netloc=_netloc(address, parts.port), fragment="").geturl()
 
 
 def _as_named(parts: SplitResult) -> dict[str, Any]:
@@ -151,17 +163,17 @@ async def _text(url: str, answer: httpx2.Response) -> str:
         data += piece[: MAX_BYTES - len(data)]
         if cut := len(data) >= MAX_BYTES:
             break
-    text = bytes(data).decode(_charset(answer), "replace")
+    text = _decoded(bytes(data), answer)
     # Off the loop: an interruption and the limit of time come through meanwhile.
     text = await asyncio.to_thread(text_of_html if "html" in kind else readable, text)
     note = f"\n[only the first {MAX_BYTES:,} bytes were read]" if cut else ""
     return f"{url} answered {answer.status_code}\n\n{text}{note}"
 
 
-def _charset(answer: httpx2.Response) -> str:
-    name = answer.charset_encoding or "utf-8"
-    try:
-        "".encode(name)
-    except LookupError:
-        return "utf-8"
-    return name
+def _decoded(data: bytes, answer: httpx2.Response) -> str:
+    """Read bytes as the server says, or as UTF-8 where it names nothing that texts are written in."""
+    with suppress(LookupError, ValueError):
+        name = answer.charset_encoding or "utf-8"
+        if codecs.lookup(name).name not in _NOT_OF_PAGES:
+            return data.decode(name, "replace")
+    return data.decode("utf-8", "replace")

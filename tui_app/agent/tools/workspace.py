@@ -1,7 +1,7 @@
 """Which files the tools may touch: a root folder, plus the session's own folders."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
@@ -25,13 +25,17 @@ class Workspace:
         root: The folder the person opened.
         extra: Further folders that may be read, such as the session's ``tool_outputs``. They need not exist
             yet, and are reached by absolute path, or as ``NAME/...`` unless the root has such an entry.
-        closed: Folders in which nothing is written even where they are in the root: the program's own.
+        closed: The program's own folders. Nothing is written there; below the root nothing is read
+            there either, apart from what is in ``extra``.
     """
 
     def __init__(self, root: Path, extra: Sequence[Path] = (), closed: Sequence[Path] = ()) -> None:
         self.root = root.resolve()
         self._extra = tuple(folder.resolve() for folder in extra)
         self._closed = tuple(folder.resolve() for folder in closed)
+        # Whoever opens such a folder itself wants it read.
+        self.hidden = frozenset(each for each in self._closed if self.root in each.parents)
+        """Folders below the root that are neither read nor listed."""
 
     def resolve(self, path: str) -> Path:
         """Return the real path behind ``path``; it need not exist.
@@ -49,6 +53,8 @@ class Workspace:
             raise OutsideWorkspace(
                 f"{path!r:.200} is outside the workspace; give a path relative to it, such as '.'."
             )
+        if _depth(real, self.hidden) > _depth(real, self._extra):
+            raise OutsideWorkspace(f"{path!r:.200} is in a folder of Plimsoll itself: not read.")
         return real
 
     def writable(self, path: str) -> Path:
@@ -132,6 +138,11 @@ def open_regular(path: Path) -> BinaryIO:
         os.close(descriptor)
         raise ToolProblem(f"{path.name!r:.200} is not a regular file and is not read.")
     return os.fdopen(descriptor, "rb")
+
+
+def _depth(path: Path, folders: Iterable[Path]) -> int:
+    """How deep the deepest of the folders lies that a path is in; 0 where it is in none."""
+    return max((len(each.parts) for each in folders if path.is_relative_to(each)), default=0)
 
 
 def _mode(path: Path) -> int | None:
