@@ -79,12 +79,43 @@ def test_an_unclosed_tag_is_text_of_the_user() -> None:
         ("Always format with `black`.", "Always format with `ruff`."),
         ("Use tabs in the Makefile.", "Do not use tabs in the Makefile."),
         ("Use Postgres as database backend.", "Actually, use SQLite as database backend."),
+        ("Always support Python 3.9.", "Always support Python 3.12 instead."),
+        ("Always run `make lint` first.", "From now on always run `make check` first."),
+        ("Never edit 'dist'.", "Sorry, never edit 'build'."),
+        ("Immer `npm` nehmen.", "Ab jetzt immer `pnpm` nehmen."),
+        ("Always install with `pip`.", "Always install with `uv` instead of `pip`."),
     ],
 )
 def test_a_later_correction_replaces_the_rule_and_says_so(early: str, late: str) -> None:
     facts = extract_facts(history(user(early), says("Done."), user(late)))
     assert texts(facts, "rule") == [late]
     assert f"replaced later: {early}" in texts(facts, "detail")
+
+
+@pytest.mark.parametrize(
+    ("early", "late"),
+    [
+        ("Never edit 'migrations'.", "Never edit 'vendor'."),
+        ("Never edit 'migrations'.", "From now on never edit 'vendor'."),
+        ("No edits in `migrations` please.", "No edits in `vendor` please."),
+        ("No tests in the src folder.", "No docs in the src folder."),
+        ("Always run `make lint` before you commit.", "Always run `make test` before you commit."),
+        ("From now on always run `make lint`.", "From now on always run `make test`."),
+        ("Do not restart node 3.", "Do not restart node 7."),
+        ("You must not delete table `users`.", "You must not delete table `orders`."),
+        ("Always support Python 3.9.", "Always support Python 3.12."),
+        ("Use port 8080 for the server.", "Also use port 9090 for the server."),
+        ("Never use port 8080.", "Never use port 9090."),
+        ("Deploy only to `staging`.", "Never deploy to `prod`."),
+        ("Always use `uv` instead of `pip` here.", "Always use `pnpm` instead of `npm` here."),
+        ("Always run the linter in src.", "From now on never run the linter in docs."),
+        ("Never push to main.", "From now on you may push to main for hotfixes of the docs."),
+        ("Nie `config.toml` ändern.", "Nie `secrets.toml` ändern."),
+    ],
+)
+def test_a_rule_with_another_value_stands_beside_the_first(early: str, late: str) -> None:
+    facts = extract_facts(history(user(early), says("Done."), user(late), says("Done."), user("Go on.")))
+    assert set(texts(facts, "rule")) == {early, late}
 
 
 def test_what_was_typed_when_a_call_was_declined_counts() -> None:

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_app.context.events import Fact
-from tui_app.context.fact_extractors.cues import asks, corrects, rule_strength
+from tui_app.context.fact_extractors.cues import asks, rule_strength
 from tui_app.context.fact_extractors.language import looks_pasted, sentences
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Reading, Said
-from tui_app.context.fact_extractors.words import words
+from tui_app.context.fact_extractors.replacing import replaces, subject_of
 
 REQUEST_LIMIT = 12_000
 """Characters of a request that are kept; only pasted documents are longer."""
@@ -20,22 +20,11 @@ _LOOK_BACK = 60
 """Rules a correction is compared with: bounds the work, and people correct what they said lately."""
 
 _BARE_COMMAND = re.compile(r"/[\w:-]{0,60}")
-_VALUE = re.compile(r"`[^`]{1,80}`|\"[^\"]{1,80}\"|'[^']{1,80}'|\b\d[\w.,:/-]{0,40}")
-_WORD = re.compile(r"[^\W\d_]{2,40}")
-_CARRIERS = words(
-    "the an to of in on for and or is it be with by as at that this please use using used set make do not "
-    "don dont never always must should only instead actually no now we you me my your our its rather than "
-    "from wait sorry correction will can let want der die das ein eine und oder nicht nur bitte le la les "
-    "un une et ou pas el los las uno una y o solo"
-)
 _ASKED_FOR = re.compile(
     r"(?i)(?:and |also |so |ok,? |please )*(?:can|could|would|will|shall|should|kannst|könntest|peux"
     r"|puedes)\b"
 )
 """Questions that are requests."""
-_NEGATION = re.compile(
-    r"(?i)\b(?:not|never|no|don['’]?t|avoid|without|stop|nicht|kein\w*|nie|pas|jamais|nunca)\b|n['’]t\b|不|别"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,40 +134,10 @@ def clip_middle(text: str, limit: int) -> str:
 
 def _mark_replaced(rules: list[Rule]) -> list[Rule]:
     """Mark every rule that a newer one takes back or gives another value."""
-    skeletons = [_skeleton(rule.text) for rule in rules]
-    values = [frozenset(match.casefold() for match in _VALUE.findall(rule.text)) for rule in rules]
-    replaced = [False] * len(rules)
+    subjects = [subject_of(rule.text) for rule in rules]
+    gone = [False] * len(rules)
     for new in range(len(rules)):
         for old in range(max(0, new - _LOOK_BACK), new):
-            if rules[old].said.index == rules[new].said.index:
-                continue
-            if _replaces(
-                rules[new].text, rules[old].text, skeletons[new], skeletons[old], values[new] != values[old]
-            ):
-                replaced[old] = True
-    return [
-        Rule(rule.said, rule.text, rule.strength, rule.times, gone)
-        for rule, gone in zip(rules, replaced, strict=True)
-    ]
-
-
-def _replaces(
-    new: str, old: str, new_words: frozenset[str], old_words: frozenset[str], other_value: bool
-) -> bool:
-    """Same subject and another value, or the opposite; or a spoken correction of nearly the same subject."""
-    if not new_words or not old_words or asks(new):
-        return False
-    opposite = bool(_NEGATION.search(new)) != bool(_NEGATION.search(old))
-    if new_words == old_words:
-        return other_value or opposite
-    shared = len(new_words & old_words)
-    smaller = min(len(new_words), len(old_words))
-    return (
-        corrects(new) and smaller >= 2 and shared * 2 >= smaller and shared * 3 >= len(new_words | old_words)
-    )
-
-
-def _skeleton(text: str) -> frozenset[str]:
-    """The content words of a rule without its values: what it is about."""
-    words = (word.casefold() for word in _WORD.findall(_VALUE.sub(" ", text)))
-    return frozenset(word for word in words if word not in _CARRIERS)
+            apart = rules[old].said.index != rules[new].said.index
+            gone[old] = gone[old] or (apart and replaces(subjects[new], subjects[old]))
+    return [replace(rule, replaced=over) for rule, over in zip(rules, gone, strict=True)]
