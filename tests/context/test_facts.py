@@ -118,6 +118,46 @@ def test_a_rule_with_another_value_stands_beside_the_first(early: str, late: str
     assert set(texts(facts, "rule")) == {early, late}
 
 
+@pytest.mark.parametrize(
+    ("early", "late", "gone"),
+    [
+        ("Never push to main.", "Forget what I said about pushing: pushing to main is fine now.", True),
+        ("Always answer in French.", "You no longer need to answer in French.", True),
+        ("Always answer in French.", "Stop answering in French.", True),
+        ("Never use emojis.", "Emojis are fine after all.", True),
+        ("Don't touch config.py.", "You may touch config.py now.", True),
+        ("Do not touch config.py", "OK, from now on you may touch config.py", True),
+        ("Never push to main.", "Forget what I said about pushing.", False),
+        ("Never push to main.", "You may now push to main for hotfixes of the docs.", False),
+        ("Always ask before running commands.", "You don't have to ask any more.", False),
+        ("Niemals `main` ändern.", "Die Regel zu `main` gilt nicht mehr.", False),
+        ("Niemals direkt nach main pushen.", "Du darfst jetzt nach main pushen.", False),
+        ("Never touch the parser.", "Stop touching the parser.", False),
+        ("N'utilise jamais npm.", "Oublie ce que j'ai dit sur npm.", False),
+        ("不要修改配置文件", "现在可以修改配置文件了", False),
+    ],
+)
+def test_what_takes_a_rule_back_stands_behind_it(early: str, late: str, gone: bool) -> None:
+    facts = extract_facts(history(user(early), says("Done."), user(late), says("Done."), user("Go on.")))
+    assert texts(facts, "rule") == ([late] if gone else [early, late])
+    assert (f"replaced later: {early}" in texts(facts, "detail")) is gone
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        "Never forget what I said about pushing to main.",
+        "Don't stop pushing to dev.",
+        "You may not push to main now.",
+        "Is pushing to main fine now?",
+        "The script no longer pushes to main.",
+    ],
+)
+def test_what_only_sounds_like_taking_back_takes_nothing_back(late: str) -> None:
+    facts = extract_facts(history(user("Never push to main."), says("Done."), user(late), says("Ok.")))
+    assert "Never push to main." in texts(facts, "rule")
+
+
 def test_what_was_typed_when_a_call_was_declined_counts() -> None:
     answer = "The user does not want this. To go on, the user said:\nNever touch main, use a branch."
     declined = call("Edit", {"file_path": "a.py"}, answer, "denied")

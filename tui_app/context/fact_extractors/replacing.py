@@ -6,25 +6,11 @@ thing, or gives another value to something that has one value only, such as a po
 """
 
 import re
-from dataclasses import dataclass
 
 from tui_app.context.fact_extractors.cues import asks
-from tui_app.context.fact_extractors.words import words
+from tui_app.context.fact_extractors.retracting import takes_back
+from tui_app.context.fact_extractors.subjects import Subject, subject_of
 
-_VALUE = re.compile(r"`[^`]{1,80}`|\"[^\"]{1,80}\"|'[^']{1,80}'|\b\d[\w.,:/-]{0,40}")
-_AROUND = "`\"'.,:;/"
-_WORD = re.compile(r"[^\W\d_]{2,40}")
-_CARRIERS = words(
-    "the an to of in on for and or is it be with by as at that this please use using used set make do not "
-    "don dont never always must should only instead actually no now we you me my your our its rather than "
-    "from wait sorry correction will can let want der die das ein eine und oder nicht nur bitte le la les "
-    "un une et ou pas el los las uno una y o solo may might ok okay well longer anymore jetzt ab sofort "
-    "désormais ahora immer nie"
-)
-_NEGATION = re.compile(
-    r"(?i)\b(?:not|never|no|don['’]?t|avoid|without|stop|nicht|kein\w*|nie|niemals|pas|jamais|nunca)\b"
-    r"|n['’]t\b|不|别"
-)
 _TAKES_BACK = re.compile(
     r"(?i)^\W*(?:(?:no|nein|non)\b(?=\s{0,3}[,.;:!–—-])|nope\b|sorry\b|wait\b|doch\b|en fait\b|不对|不是)"
     r"|\b(?:actually|instead(?! of)|scratch that|changed? my mind|change (?:it|that|this|to|from)"
@@ -54,28 +40,6 @@ _ONE_VALUE = re.compile(
 """Things that have one value at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What a rule is about."""
-
-    text: str
-    about: frozenset[str]
-    """Its content words, without its values."""
-    values: frozenset[str]
-    forbids: bool
-
-
-def subject_of(text: str) -> Subject:
-    """Take a rule apart into its content words and its values."""
-    found = (word.casefold() for word in _WORD.findall(_VALUE.sub(" ", text)))
-    return Subject(
-        text=text,
-        about=frozenset(word for word in found if word not in _CARRIERS),
-        values=frozenset(value.casefold().strip(_AROUND) for value in _VALUE.findall(text)),
-        forbids=_NEGATION.search(text) is not None,
-    )
-
-
 def replaces(new: Subject, old: Subject) -> bool:
     """Whether a newer rule plainly takes the place of an older one; in doubt both stand.
 
@@ -85,6 +49,8 @@ def replaces(new: Subject, old: Subject) -> bool:
     """
     if not new.about or not old.about or asks(new.text) or _BESIDES.search(new.text):
         return False
+    if takes_back(new, old):
+        return True
     same = new.about == old.about
     if new.forbids != old.forbids:
         return same and new.values == old.values

@@ -9,13 +9,17 @@ from tui_app.context.fact_extractors.cues import asks, rule_strength
 from tui_app.context.fact_extractors.language import looks_pasted, sentences
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Reading, Said
-from tui_app.context.fact_extractors.replacing import replaces, subject_of
+from tui_app.context.fact_extractors.replacing import replaces
+from tui_app.context.fact_extractors.retracting import retraction, shared_words
+from tui_app.context.fact_extractors.subjects import subject_of
 
 REQUEST_LIMIT = 12_000
 """Characters of a request that are kept; only pasted documents are longer."""
 CLIPPED = " characters omitted]…"
 """End of the mark in a clipped text: no sentence that holds it is the user's own."""
 REPLACED = "replaced later: "
+_BEHIND = 0.999
+"""Weight of what takes a rule back, against that rule's: it comes right behind."""
 _LOOK_BACK = 60
 """Rules a correction is compared with: bounds the work, and people correct what they said lately."""
 
@@ -36,6 +40,8 @@ class Rule:
     strength: int
     times: int
     replaced: bool = False
+    behind: int | None = None
+    """Place of the message whose rule this one may take back: it must stand as long as that one does."""
 
 
 def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
@@ -51,7 +57,7 @@ def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
     found: dict[str, Rule] = {rule.text.casefold(): rule for rule in earlier}
     for said in reading.typed:
         for sentence in sentences(said.text):
-            strength = rule_strength(sentence)
+            strength = max(rule_strength(sentence), retraction(sentence))
             if not strength or looks_pasted(sentence) or len(sentence) < 6 or CLIPPED in sentence:
                 continue
             if asks(sentence):
@@ -61,7 +67,7 @@ def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
             known = found.pop(sentence.casefold(), None)
             times = known.times + 1 if known else 1
             found[sentence.casefold()] = Rule(said, sentence, strength, times)
-    return _mark_replaced(list(found.values()))
+    return _behind_theirs(_mark_replaced(list(found.values())))
 
 
 def rule_facts(reading: Reading) -> list[Fact]:
@@ -73,6 +79,8 @@ def rule_facts(reading: Reading) -> list[Fact]:
             facts.append(make_fact(reading, "detail", REPLACED + rule.text, factor=0.5, **place))
         else:
             factor = 1.2 if rule.strength == 2 else 0.8
+            if rule.behind is not None:
+                factor, place["index"] = factor * _BEHIND, rule.behind
             facts.append(make_fact(reading, "rule", rule.text, factor=factor, times=rule.times, **place))
     return facts
 
@@ -141,3 +149,25 @@ def _mark_replaced(rules: list[Rule]) -> list[Rule]:
             apart = rules[old].said.index != rules[new].said.index
             gone[old] = gone[old] or (apart and replaces(subjects[new], subjects[old]))
     return [replace(rule, replaced=over) for rule, over in zip(rules, gone, strict=True)]
+
+
+def _behind_theirs(rules: list[Rule]) -> list[Rule]:
+    """Give what takes a rule back the strength and the place of that rule, where it still stands."""
+    placed: list[Rule] = []
+    for rule in rules:
+        meant = _meant(rule, placed[-_LOOK_BACK:]) if retraction(rule.text) else None
+        strength = max(rule.strength, meant.strength) if meant else rule.strength
+        placed.append(replace(rule, strength=strength, behind=meant.said.index if meant else None))
+    return placed
+
+
+def _meant(rule: Rule, before: Sequence[Rule]) -> Rule | None:
+    """The standing rule that a sentence which takes something back has most words of."""
+    subject = subject_of(rule.text)
+    standing = [(shared_words(subject, subject_of(old.text)), old) for old in before if not old.replaced]
+    shared, meant = max(standing, key=_first, default=(0, rule))
+    return meant if shared else None
+
+
+def _first(pair: tuple[int, Rule]) -> int:
+    return pair[0]
