@@ -10,6 +10,7 @@ from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, Te
 
 from tui_app.context.additions import Addition
 from tui_app.context.events import Fact
+from tui_app.context.fact_extractors.labels import with_facts
 from tui_app.context.fact_extractors.language import one_line, sentences
 from tui_app.context.fact_extractors.rules import is_bare_command
 from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
@@ -51,7 +52,7 @@ class Earlier:
     @property
     def notes(self) -> str:
         """Everything a new summary has to update, as one text."""
-        return "\n\n".join(filter(None, (self.summary, self.facts)))
+        return with_facts(self.summary, self.facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
