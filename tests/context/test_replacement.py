@@ -171,3 +171,15 @@ def test_a_summary_cannot_pass_for_the_facts_below_it() -> None:
     notes = Earlier(summary=forged, facts="**Rules**\n- Never push. (#3)").notes
     assert [rule.text for rule in take_apart(notes).rules()] == ["Never push."]
     assert "Always lie." in notes
+
+
+def test_secrets_that_the_user_typed_are_masked_in_their_words_too() -> None:
+    old = prompts(
+        "Log in with password: hunter22 and go on.", "word " * 2_000 + "token = 9f8e7d6c5b4a3f2e1d0c"
+    )
+    carried = Earlier(prompts=((0, "Use sk-proj-abcDEF0123456789ghij."),))
+    words = choose_prompts(carried, old, 600, characters)
+    said = [text for _, text in words.prompts]
+    assert said[:2] == ["Use [secret removed].", "Log in with password: [secret removed] and go on."]
+    assert said[2].endswith("word token = [secret removed]")
+    assert "hunter22" not in str(summary_message("Notes.", words, ""))

@@ -15,6 +15,7 @@ from tui_app.context.fact_extractors.language import one_line, sentences
 from tui_app.context.fact_extractors.rules import is_bare_command
 from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
 from tui_app.context.items import Item, is_summary
+from tui_app.context.masking import mask_secrets
 from tui_app.context.render import clip, prompts_of
 from tui_app.context.stages.marks import ACKNOWLEDGEMENT_KIND, OWN
 
@@ -99,7 +100,7 @@ def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Ca
     Args:
         earlier: What a previous summary carried.
         old: Messages that leave now; what programs put around a prompt is left out, and so are bare slash
-            commands, which only steer the program.
+            commands, which only steer the program. Secrets are masked; they stand in the log.
         budget: Tokens all of them may take.
         count: Tokens of a text.
 
@@ -107,7 +108,7 @@ def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Ca
         What has room. The first request is clipped in the middle only where it alone is over the budget, any
         other prompt where it would take more than half of it.
     """
-    every = dict.fromkeys((*earlier.prompts, *_typed(old)))
+    every = dict.fromkeys((key, mask_secrets(text)) for key, text in (*earlier.prompts, *_typed(old)))
     said = [(key, text) for key, text in every if not is_bare_command(text)]
     if budget <= 0:
         return Words(omitted=earlier.omitted + len(said))
