@@ -1,7 +1,10 @@
 """Facts: rules, requests, decisions, questions, tasks and details of a history."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -13,6 +16,8 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.facts_kit import MESSAGES, call, history, says, summary, texts, user
+from tui_app.context.fact_extractors.language import clip
+from tui_app.context.fact_extractors.rules import clip_middle
 from tui_app.context.facts import extract_facts
 from tui_app.context.items import Item
 
@@ -216,6 +221,15 @@ def test_a_huge_request_is_clipped_with_a_mark() -> None:
     [request] = texts(extract_facts(history(user("word " * 40_000))), "request")
     assert len(request) < 13_000
     assert "characters omitted" in request
+
+
+@pytest.mark.parametrize("cut", [clip, clip_middle])
+@given(text=st.text(alphabet="ab ", max_size=120), limit=st.integers(0, 120))
+def test_a_mark_is_shorter_than_what_it_stands_for(
+    cut: Callable[[str, int], str], text: str, limit: int
+) -> None:
+    shown = cut(text, limit)
+    assert shown == text or len(shown) < len(text)
 
 
 def test_an_answer_carries_its_question() -> None:

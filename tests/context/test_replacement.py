@@ -183,3 +183,10 @@ def test_secrets_that_the_user_typed_are_masked_in_their_words_too() -> None:
     assert said[:2] == ["Use [secret removed].", "Log in with password: [secret removed] and go on."]
     assert said[2].endswith("word token = [secret removed]")
     assert "hunter22" not in str(summary_message("Notes.", words, ""))
+
+
+def test_a_mark_never_takes_more_room_than_what_it_stands_for() -> None:
+    for length in range(150, 420):
+        text = "word " * (length // 5)
+        [(_, said)] = choose_prompts(Earlier(), prompts(text), 55, characters).prompts
+        assert said == text.strip() or len(said) < len(text.strip())

@@ -141,7 +141,9 @@ def _typed(items: Sequence[Item]) -> Iterator[Prompt]:
 def _fitted(text: str, budget: int, count: Callable[[str], int]) -> str:
     """Clip a prompt in the middle so that it costs about the budget."""
     cost = count(text) + _FRAMING
-    return text if cost <= budget else clip(text, max(_SHORTEST, len(text) * budget // cost))
+    shown = text if cost <= budget else clip(text, max(_SHORTEST, len(text) * budget // cost))
+    # The mark itself takes room: where little is missing it would take more than that.
+    return shown if len(shown) < len(text) else text
 
 
 def summary_message(

@@ -126,7 +126,8 @@ def clip_middle(text: str, limit: int) -> str:
         limit: Characters to keep at most; three quarters of them from the head.
 
     Returns:
-        The text itself when it fits. Words are never cut in two where there is white space to cut at.
+        The text itself when it fits, or when the mark is no shorter than what it stands for. Words
+        are never cut in two where there is white space to cut at.
     """
     if len(text) <= limit:
         return text
@@ -137,7 +138,8 @@ def clip_middle(text: str, limit: int) -> str:
     starts = [place for place in (tail.find(" "), tail.find("\n")) if place >= 0]
     tail = tail[min(starts) + 1 :] if starts else tail
     omitted = len(text) - len(head) - len(tail)
-    return f"{head.rstrip()} …[{omitted}{CLIPPED} {tail.lstrip()}"
+    shown = f"{head.rstrip()} …[{omitted}{CLIPPED} {tail.lstrip()}"
+    return shown if len(shown) < len(text) else text
 
 
 def _mark_replaced(rules: list[Rule]) -> list[Rule]:
