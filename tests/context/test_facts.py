@@ -1,7 +1,10 @@
 """Facts: rules, requests, decisions, questions, tasks and details of a history."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -13,6 +16,8 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.facts_kit import MESSAGES, call, history, says, summary, texts, user
+from tui_app.context.fact_extractors.language import clip
+from tui_app.context.fact_extractors.rules import clip_middle
 from tui_app.context.facts import extract_facts
 from tui_app.context.items import Item
 
@@ -79,12 +84,83 @@ def test_an_unclosed_tag_is_text_of_the_user() -> None:
         ("Always format with `black`.", "Always format with `ruff`."),
         ("Use tabs in the Makefile.", "Do not use tabs in the Makefile."),
         ("Use Postgres as database backend.", "Actually, use SQLite as database backend."),
+        ("Always support Python 3.9.", "Always support Python 3.12 instead."),
+        ("Always run `make lint` first.", "From now on always run `make check` first."),
+        ("Never edit 'dist'.", "Sorry, never edit 'build'."),
+        ("Immer `npm` nehmen.", "Ab jetzt immer `pnpm` nehmen."),
+        ("Always install with `pip`.", "Always install with `uv` instead of `pip`."),
     ],
 )
 def test_a_later_correction_replaces_the_rule_and_says_so(early: str, late: str) -> None:
     facts = extract_facts(history(user(early), says("Done."), user(late)))
     assert texts(facts, "rule") == [late]
     assert f"replaced later: {early}" in texts(facts, "detail")
+
+
+@pytest.mark.parametrize(
+    ("early", "late"),
+    [
+        ("Never edit 'migrations'.", "Never edit 'vendor'."),
+        ("Never edit 'migrations'.", "From now on never edit 'vendor'."),
+        ("No edits in `migrations` please.", "No edits in `vendor` please."),
+        ("No tests in the src folder.", "No docs in the src folder."),
+        ("Always run `make lint` before you commit.", "Always run `make test` before you commit."),
+        ("From now on always run `make lint`.", "From now on always run `make test`."),
+        ("Do not restart node 3.", "Do not restart node 7."),
+        ("You must not delete table `users`.", "You must not delete table `orders`."),
+        ("Always support Python 3.9.", "Always support Python 3.12."),
+        ("Use port 8080 for the server.", "Also use port 9090 for the server."),
+        ("Never use port 8080.", "Never use port 9090."),
+        ("Deploy only to `staging`.", "Never deploy to `prod`."),
+        ("Always use `uv` instead of `pip` here.", "Always use `pnpm` instead of `npm` here."),
+        ("Always run the linter in src.", "From now on never run the linter in docs."),
+        ("Never push to main.", "From now on you may push to main for hotfixes of the docs."),
+        ("Nie `config.toml` ändern.", "Nie `secrets.toml` ändern."),
+    ],
+)
+def test_a_rule_with_another_value_stands_beside_the_first(early: str, late: str) -> None:
+    facts = extract_facts(history(user(early), says("Done."), user(late), says("Done."), user("Go on.")))
+    assert set(texts(facts, "rule")) == {early, late}
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "gone"),
+    [
+        ("Never push to main.", "Forget what I said about pushing: pushing to main is fine now.", True),
+        ("Always answer in French.", "You no longer need to answer in French.", True),
+        ("Always answer in French.", "Stop answering in French.", True),
+        ("Never use emojis.", "Emojis are fine after all.", True),
+        ("Don't touch config.py.", "You may touch config.py now.", True),
+        ("Do not touch config.py", "OK, from now on you may touch config.py", True),
+        ("Never push to main.", "Forget what I said about pushing.", False),
+        ("Never push to main.", "You may now push to main for hotfixes of the docs.", False),
+        ("Always ask before running commands.", "You don't have to ask any more.", False),
+        ("Niemals `main` ändern.", "Die Regel zu `main` gilt nicht mehr.", False),
+        ("Niemals direkt nach main pushen.", "Du darfst jetzt nach main pushen.", False),
+        ("Never touch the parser.", "Stop touching the parser.", False),
+        ("N'utilise jamais npm.", "Oublie ce que j'ai dit sur npm.", False),
+        ("不要修改配置文件", "现在可以修改配置文件了", False),
+    ],
+)
+def test_what_takes_a_rule_back_stands_behind_it(early: str, late: str, gone: bool) -> None:
+    facts = extract_facts(history(user(early), says("Done."), user(late), says("Done."), user("Go on.")))
+    assert texts(facts, "rule") == ([late] if gone else [early, late])
+    assert (f"replaced later: {early}" in texts(facts, "detail")) is gone
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        "Never forget what I said about pushing to main.",
+        "Don't stop pushing to dev.",
+        "You may not push to main now.",
+        "Is pushing to main fine now?",
+        "The script no longer pushes to main.",
+    ],
+)
+def test_what_only_sounds_like_taking_back_takes_nothing_back(late: str) -> None:
+    facts = extract_facts(history(user("Never push to main."), says("Done."), user(late), says("Ok.")))
+    assert "Never push to main." in texts(facts, "rule")
 
 
 def test_what_was_typed_when_a_call_was_declined_counts() -> None:
@@ -145,6 +221,15 @@ def test_a_huge_request_is_clipped_with_a_mark() -> None:
     [request] = texts(extract_facts(history(user("word " * 40_000))), "request")
     assert len(request) < 13_000
     assert "characters omitted" in request
+
+
+@pytest.mark.parametrize("cut", [clip, clip_middle])
+@given(text=st.text(alphabet="ab ", max_size=120), limit=st.integers(0, 120))
+def test_a_mark_is_shorter_than_what_it_stands_for(
+    cut: Callable[[str, int], str], text: str, limit: int
+) -> None:
+    shown = cut(text, limit)
+    assert shown == text or len(shown) < len(text)
 
 
 def test_an_answer_carries_its_question() -> None:

@@ -188,6 +188,33 @@ def test_a_failed_look_leaves_nothing_to_mend(looked: str) -> None:
     assert texts(extract_facts(history(read)), "error") == []
 
 
+@pytest.mark.parametrize(
+    ("broken", "works", "still_open"),
+    [
+        ("pytest -q", "python -m pytest", False),
+        ("pytest -q", "python3.11 -m pytest -q", False),
+        ("python -m pytest -q", "pytest -q", False),
+        ("uv run pytest tests", "poetry run python -m pytest", False),
+        ("npx eslint .", "eslint .", False),
+        ("ruff check . && pytest", "uv run ruff check . && .venv/bin/python -m pytest", False),
+        ("pytest -q", "python -m pytest tests/a.py", True),
+        ("pytest -q", "python -m ruff check .", True),
+        ("python -m app", "python app", True),
+    ],
+)
+def test_a_command_is_the_same_however_its_program_is_found(
+    broken: str, works: str, still_open: bool
+) -> None:
+    facts = extract_facts(
+        history(
+            shell(broken, "E   ImportError: no foo\n1 failed\nexit code: 1"),
+            shell("pip install foo", "Successfully installed foo"),
+            shell(works, "14 passed"),
+        )
+    )
+    assert bool(texts(facts, "error")) is still_open
+
+
 def test_another_tool_that_changed_the_file_solves_a_failed_edit() -> None:
     red = call("Edit", {"file_path": "a.py"}, "File has not been read yet.", "failed")
     assert len(texts(extract_facts(history(red, call("Read", {"file_path": "a.py"}))), "error")) == 1

@@ -1,6 +1,7 @@
 """Secrets: known shapes and named values are masked, ordinary text is not touched."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -99,6 +100,43 @@ def test_fields_are_known_by_their_names(name: str, secret: bool) -> None:
             "[secret removed]\nrest",
         ),
         ("-----BEGIN PRIVATE KEY-----\nMIIE cut", "[secret removed]"),
+        ("mysql --password hunter22 -e 'select 1'", "mysql --password [secret removed] -e 'select 1'"),
+        ("login --db-password 'a b 3 d' now", "login --db-password '[secret removed]' now"),
+        ("gh --token 9f8e7d6c5b4a3f2e1d0c x", "gh --token [secret removed] x"),
+        ("mysql -u root -phunter22 db", "mysql -u root -p[secret removed] db"),
+        ("sshpass -p hunter22 ssh host", "sshpass -p [secret removed] ssh host"),
+        (
+            "curl -su x; curl -u admin:hunter22 https://h",
+            "curl -su x; curl -u admin:[secret removed] https://h",
+        ),
+        ("curl --user 'admin:hunter22' h", "curl --user 'admin:[secret removed]' h"),
+        (
+            "db:\n  password: |\n    hunter22\n    more\n  x: 1",
+            "db:\n  password: |\n    [secret removed]\n  x: 1",
+        ),
+        ("db: |\n  password: |\n    hunter\n", "db: |\n  password: |\n    [secret removed]\n"),
+        ("db:\n  password:\n    hunter22", "db:\n  password:\n    [secret removed]"),
+        ("password:\n  hunter22\nuser: x", "password:\n  [secret removed]\nuser: x"),
+        ("3\tpassword: >-\n4\t  hunter22", "3\tpassword: >-\n4\t  [secret removed]"),
+        ("api-key=\nabcdef0123456789abcdef", "api-key=\n[secret removed]"),
+        ('password := "hunter22"', 'password := "[secret removed]"'),
+        ('{"password":"abc\\"hunter22","k":1}', '{"password":"[secret removed]","k":1}'),
+        (
+            '"x": "{\\"password\\": \\"abc\\\\\\"hunter22\\"}"',
+            '"x": "{\\"password\\": \\"[secret removed]\\"}"',
+        ),
+        ("api_key: 'abc\\\ndef123456'", "api_key: '[secret removed]'"),
+        ("sk-proj-abcDEF0123456789ghij\\\nKlMnOp78", "[secret removed]\\\n[secret removed]"),
+        ("Authorization: Bearer abcdefghijklmnopqrstuvwxyz", "Authorization: Bearer [secret removed]"),
+        ("SECRET_KEY_BASE: 3f2a9c4b8d7e6f5a4b3c", "SECRET_KEY_BASE: [secret removed]"),
+        ("AccountKey=" + "Eby8/dM0" * 10 + "==;Endpoint=x", "AccountKey=[secret removed];Endpoint=x"),
+        ("GOCSPX-" + "abcdefghijklmnopqrstuvwx", "[secret removed]"),
+        (
+            "https://hooks.slack.com/services/" + "T00000000/B00000000/XXXabcdef",
+            "https://hooks.slack.com/services/[secret removed]",
+        ),
+        ("<password>hunter</password>", "<password>[secret removed]</password>"),
+        ("<db.password> hunter </db.password>", "<db.password> [secret removed] </db.password>"),
     ],
 )
 def test_secrets_are_masked(text: str, masked: str) -> None:
@@ -119,14 +157,53 @@ def test_secrets_are_masked(text: str, masked: str) -> None:
         ".sk-spinner-three-bounce-large and sk-learn",
         "password = os.environ['DB2']",
         "token = tokenizer2.encode_plus(text)",
+        "pass --password TEXT to the command, or --password-file pw2.txt",
+        "--password is required, --token likewise",
+        "git push -u origin:main2",
+        "docker run -u 1000:1000 -p 8080:80 image",
+        "mkdir -p build2/out && cp -p a1 b2",
+        "mysql -u root -p < dump2.sql",
+        "password:\n  min_length: 12\n  max_length: 64",
+        "password:\n  required: true",
+        "token:\n  description2\n",
+        "The password: |\nand then",
+        "<password>string</password> and <password>${PW1}</password>",
+        "Authorization: Bearer YOUR_TOKEN_GOES_HERE",
+        "Authorization: Bearer $TOKEN",
+        "bearer authentication is used by internationalization",
+        "the secret\nis out",
+        "API key:\n\n- one\n- two2",
+        "https://hooks.slack.com/services/ is their address",
+        "def f(password: str = '') -> None: ...",
+        'log("password: ", "it is", \'x\')',
     ],
 )
 def test_ordinary_text_stays(text: str) -> None:
     assert mask_secrets(text) == text
 
 
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "--password ", "mysql -p", "curl -u a:", "password: |\n ", "password:\n", 'password="\\"',
+        "<password>", "AccountKey=", "hooks.slack.com/services/", "Authorization: Bearer ",
+        "[secret removed]\\\n", "\\", ":\n", "=\\n",
+        "password: |\n  a1b2\n  ", "--a-a-a-", " -p", "<a.password ", "pass\n",
+    ],
+)  # fmt: skip
+def test_the_work_grows_with_the_text_only(unit: str) -> None:
+    def seconds(text: str) -> float:
+        begun = time.process_time()
+        mask_secrets(text)
+        return time.process_time() - begun
+
+    small, large = (unit * (size // len(unit)) for size in (20_000, 160_000))
+    assert seconds(large) < 40 * max(seconds(small), 0.002)
+
+
 @given(
     st.text(max_size=200)
+    | st.text(alphabet="password:= |\n-u\\\"'<>/1ak[", max_size=60)
     | st.sampled_from(["password=password=hunter2222", "Bearer Bearer abcdefgh12345678"])
 )
 def test_masking_twice_changes_nothing(text: str) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tui_app.context.claim_cues import ACTIVE, AIM, ANY_APPROVAL, ANY_REQUEST, ASCRIBING, FOREIGN
+from tui_app.context.fact_extractors.labels import QUOTED_REQUEST, USERS_LABELS
+from tui_app.context.fact_extractors.talk import ANSWERED
 
 _HEADING = re.compile(
     r"^\s{0,3}(?:#{1,6}\s|\*\*(?=[^*]{2,80}\*\*:?\s*$)|\d{1,2}[.)]\s+(?=[^\W\d_a-z][^.!?`\"]{2,60}:$))"
@@ -15,11 +17,15 @@ _BULLET = re.compile(r"^\s*(?:[-*+•–]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]*_]{0,3}\s+(?=[^\s\d(a-z])|(?<=[。！？])")
 _CODE = re.compile(r"`[^`\n]{1,400}`")
 """What is quoted in code marks speaks of its own users."""
+_AROUND_LABEL = "#*:_ \t"
+_LABEL_WITHIN = 60
+"""Characters in which the label of a quoted request begins, whatever marks stand around it."""
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|z\.B|bzw|d\.h|p\.ex|Nr|No|approx)\.$")
 
 
-ClaimKind = Literal["said", "allowed", "meant"]
-"""Whether the user is said to have asked for or decided something, to have allowed it, or to aim at it."""
+ClaimKind = Literal["said", "allowed", "meant", "answered"]
+"""Whether the user is said to have asked for or decided something, to have allowed it, to aim at it, or
+to have given an answer, word for word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,13 @@ def _claims_of(line: str, offset: int, place: _Place) -> Iterator[Claim]:
         return
     ascribed: ClaimKind | None = "said" if place.leads(line) else place.ascribes
     bullet = _BULLET.match(line)
-    for start, end in _sentences(line, bullet.end() if bullet else 0):
+    begin = bullet.end() if bullet else 0
+    if ANSWERED in line:
+        yield Claim(line[begin:], offset + len(line), "answered", line[begin:])
+        return
+    if quoted := QUOTED_REQUEST.search(line, begin, begin + _LABEL_WITHIN):
+        ascribed, begin = "said", quoted.end()
+    for start, end in _sentences(line, begin):
         text = line[start:end]
         told = _CODE.sub(_blank, text)
         if kind := "allowed" if _approves(told) else "said" if _asks(told) else ascribed:
@@ -106,7 +118,7 @@ def _sentences(line: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def _ascribed_under(heading: str) -> ClaimKind | None:
-    if ASCRIBING.search(heading):
+    if heading.strip(_AROUND_LABEL).casefold() in USERS_LABELS or ASCRIBING.search(heading):
         return "said"
     return "meant" if AIM.search(heading) else None
 

@@ -4,12 +4,12 @@ Patterns follow the shapes the issuers publish. They catch what can be told by i
 prose cannot. Every repetition is bounded, so masking takes linear time, and masking twice changes nothing.
 """
 
-import math
 import re
-from collections import Counter
 
-MASK = "[secret removed]"
-"""What stands in place of a secret: free of quotes and backslashes, so JSON around it stays whole."""
+from tui_app.context.secret_places import mask_in_place
+from tui_app.context.secret_words import MASK, NAMES, PASSWORDS, PLACEHOLDER, looks_random
+
+__all__ = ["MASK", "mask_secrets", "names_secret"]
 
 _KEY_HEADER = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=\s\\]{0,20000}")
@@ -30,6 +30,7 @@ _KEY_SHAPES = re.compile(
     r"|nvapi-[A-Za-z0-9_-]{30,250}|pplx-[A-Za-z0-9]{30,250}|r8_[A-Za-z0-9]{30,250}"  # further model hosts
     r"|npm_[A-Za-z0-9]{24,255}|pypi-(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{24,500}"  # package registries
     r"|dop_v1_[A-Za-z0-9]{24,255}|shpat_[A-Za-z0-9]{24,255}"  # DigitalOcean, Shopify
+    r"|GOCSPX-[A-Za-z0-9_-]{16,80}"  # Google, for applications
     r"|SG\.[A-Za-z0-9_-]{16,80}\.[A-Za-z0-9_-]{16,80}"  # SendGrid
     r"|eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,4000}"  # JSON web tokens
     r")"
@@ -41,44 +42,40 @@ _URL_PASSWORD = re.compile(
     r"(?P<user>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/:@\"'\\]{0,100}:)[^\s/@\"'\\]{1,200}(?=@)"
 )
 
-_PASSWORDS = r"pass(?:word|wd|phrase)|kennwort|passwort|contraseña|mot de passe"
-_NAMES = (
-    rf"(?:{_PASSWORDS}|secret(?:[_-]?(?:access[_-]?)?key)?|api[_-]?key|private[_-]?key|credentials?"
-    r"|(?:access|auth|refresh|session|id)[_-]?token|client[_-]?secret)"
-)
 _QUOTED = re.compile(
-    rf"(?i)(?P<name>(?:{_NAMES}|pwd)\\{{0,3}}[\"']?\s{{0,4}}(?::|=|=>)\s{{0,4}}\\{{0,3}})(?P<quote>[\"'])"
-    rf"(?!\[secret removed\])(?P<value>[^\"'\\\r\n]{{4,500}})(?=\\{{0,3}}(?P=quote))"
+    rf"(?i)(?P<name>(?:{NAMES}|pwd)\\{{0,3}}[\"']?\s{{0,4}}(?::=|=>|:|=)\s{{0,4}})(?P<open>\\{{0,3}})(?P<quote>[\"'])"
+    r"(?!\[secret removed\])(?:"
+    r"(?<!\\[\"'])(?P<plain>(?:[^\"'\\\r\n]|\\[\"'\\/bfu]|\\\r?\n){4,500})(?=(?P=quote))"
+    r"|(?<=\\[\"'])(?P<nested>(?:[^\"'\\\r\n]|\\\\\\[\"']){4,500})(?=\\{1,3}(?P=quote))"
+    r")"
 )
+"""An escaped quote inside of a value does not end it; inside of an escaped string it is escaped twice."""
 _BARE = re.compile(
-    rf"(?i)(?P<name>(?:{_NAMES}|pwd)(?:=|:\s{{1,2}}))(?P<value>[^\s\"'`,;&(){{}}\[\]<>$\\]{{4,200}})(?![\w(.])"
+    rf"(?i)(?P<name>(?:{NAMES}|pwd)(?:=|:\s{{1,2}}))(?P<value>[^\s\"'`,;&(){{}}\[\]<>$\\]{{4,200}})(?![\w(.])"
 )
 _TELLING = re.compile(
-    rf"(?i)(?<![a-z])(?P<name>(?:{_NAMES}|pwd|token|access[_-]?key|auth(?:orization)?)"
-    r"\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?)"
+    rf"(?i)(?<![a-z])(?P<name>(?:{NAMES}|pwd|token|access[_-]?key|auth(?:orization)?)"
+    r"\\{0,3}[\"']?[ \t]{0,4}(?::=|[:=])[ \t]{0,4}\\{0,3}[\"']?)"
     r"(?P<value>[^\s\"'`,;&(){}\[\]<>$\\]{4,400})(?![\w(.\[])"
 )
 """Names that also stand before harmless values: these are masked only where they look like secrets."""
-_PASSWORD = re.compile(rf"(?i)(?:{_PASSWORDS}|pwd)\b")
-_PLACEHOLDER = re.compile(
-    r"\{\{|[$<%/~]|(?:[A-Z]+_)+[A-Z]+$|(?i:(?:none|null|true|false|undefined)$|xxx|\*\*\*|\.\.\.|your|example)"
-)
-"""Values that stand for a secret and are none: templates, variables and their names, paths, dummies."""
-_FIELD = re.compile(rf"(?i)(?:^|[^a-z])(?:{_NAMES})$")
+_PASSWORD = re.compile(rf"(?i)(?:{PASSWORDS}|pwd)\b")
+_FIELD = re.compile(rf"(?i)(?:^|[^a-z])(?:{NAMES})$")
 
 
 def mask_secrets(text: str) -> str:
     """Replace what looks like a secret by :data:`MASK`; everything else stays as it is.
 
     Known are private key blocks, the key shapes of common vendors, authorisation headers, passwords inside
-    of addresses, and values given to names like ``password``. JSON text stays valid JSON.
+    of addresses, and values given to names like ``password``, by options of commands, on a line of their own
+    and in markup too. JSON text stays valid JSON.
     """
     text = _KEY_SHAPES.sub(MASK, _without_private_keys(text))
     text = _HEADER.sub(rf"\1\2{MASK}", text)
     text = _URL_PASSWORD.sub(rf"\g<user>{MASK}", text)
     text = _QUOTED.sub(_masked_quoted, text)
     text = _BARE.sub(_masked_bare, text)
-    return _TELLING.sub(_masked_telling, text)
+    return mask_in_place(_TELLING.sub(_masked_telling, text))
 
 
 def names_secret(name: str) -> bool:
@@ -100,16 +97,16 @@ def _without_private_keys(text: str) -> str:
 
 
 def _masked_quoted(match: re.Match[str]) -> str:
-    if _PLACEHOLDER.match(match["value"]):
+    if PLACEHOLDER.match(match["plain"] or match["nested"]):
         return match[0]
-    return f"{match['name']}{match['quote']}{MASK}"
+    return f"{match['name']}{match['open']}{match['quote']}{MASK}"
 
 
 def _masked_bare(match: re.Match[str]) -> str:
     name, value = match["name"], match["value"]
     # ``password: str`` and ``password=password`` are code; a secret nearly always holds a digit or a sign.
     word = value.replace("_", "").isalpha()
-    if _PLACEHOLDER.match(value) or (word and (name[-1].isspace() or value.lower() in name.lower())):
+    if PLACEHOLDER.match(value) or (word and (name[-1].isspace() or value.lower() in name.lower())):
         return match[0]
     return name + MASK
 
@@ -117,16 +114,6 @@ def _masked_bare(match: re.Match[str]) -> str:
 def _masked_telling(match: re.Match[str]) -> str:
     name, value = match["name"], match["value"]
     password = _PASSWORD.match(name) and any(char.isdigit() for char in value)
-    if _PLACEHOLDER.match(value) or not (password or _looks_random(value)):
+    if PLACEHOLDER.match(value) or not (password or looks_random(value)):
         return match[0]
     return name + MASK
-
-
-def _looks_random(value: str) -> bool:
-    """Whether a value is long and mixed enough to be a generated one and not a word, a path or a name."""
-    if len(value) < 12 or not any(char.isdigit() for char in value) or value.count("/") > 2:
-        return False
-    sample = value[:200]
-    total = len(sample)
-    entropy = -sum(n / total * math.log2(n / total) for n in Counter(sample).values())
-    return entropy >= 3.0

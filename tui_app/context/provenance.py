@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tui_app.context.claims import Claim, find_claims
+from tui_app.context.fact_extractors.labels import UNCONFIRMED
 from tui_app.context.fact_extractors.reading import read_items
+from tui_app.context.fact_extractors.talk import ANSWERED
 from tui_app.context.fact_extractors.typed import command_typed
 from tui_app.context.items import Item
 from tui_app.context.languages import language_of
@@ -31,9 +33,11 @@ from tui_app.context.wording import (
     wording,
 )
 
-UNCONFIRMED = "(unconfirmed)"
-"""Stands behind a sentence that ascribes to the user what no message of theirs says."""
+__all__ = ["UNCONFIRMED", "Utterance", "mark_unconfirmed", "utterances"]
+
 _MARK = re.compile(r"[ \t]?\(unconfirmed\)")
+_HANDLE = re.compile(r"\s*\(#-?\d{1,12}\)\s*$")
+_WORD = re.compile(r"\w+")
 _GAP = re.compile(r"\[[^\]\n]{0,200}\]|…|\.\.\.")
 """Where a quotation leaves something out."""
 
@@ -53,6 +57,8 @@ _TELLING = 3
 """Words with which a sentence, or a line that introduces a list, says something by itself."""
 _SHORT = 8
 """Words of an answer that makes sense only with what it answers."""
+_ANSWER = 400
+"""Characters at the beginning of a message that an answer is looked for in."""
 _QUESTION = 1_500
 """Characters at the end of the assistant's message that an answer may refer to."""
 
@@ -75,6 +81,10 @@ class _Source:
     """Its words without those of clauses that say no."""
     answered: frozenset[str]
     """Words of what it answers, where it is an answer."""
+    question: frozenset[str]
+    """Words of what the assistant had said just before."""
+    begins: str
+    """Its beginning, word by word."""
     flat: str
     deeds: Mapping[str, Wording]
     numbers: frozenset[str]
@@ -138,13 +148,16 @@ class _Judge:
     def __init__(self, said: Sequence[Utterance], earlier: str, summary: str) -> None:
         self._sources = [_source(one) for one in said]
         self._all = frozenset(chain.from_iterable(source.affirmed for source in self._sources))
-        kept = (claim for claim in find_claims(earlier) if not _marked(earlier, claim))
+        kept = [claim for claim in find_claims(earlier) if not _marked(earlier, claim)]
+        self._answers = {_unnumbered(claim.text) for claim in kept if claim.kind == "answered"}
         self._earlier = [(_words_of(claim).every, deeds(claim.text).keys()) for claim in kept]
         languages = (language_of(one.text for one in said), language_of((summary,)))
         self._comparable = "" in languages or languages[0] == languages[1]
 
     def supports(self, claim: Claim) -> bool:
         """Whether something the user said says what the claim says they did."""
+        if claim.kind == "answered":
+            return _unnumbered(claim.text) in self._answers or self._is_answered(claim.text)
         words, done = _words_of(claim), deeds(claim.text, narrowly=True)
         if self._was_said_before(words, done.keys()):
             return True
@@ -171,6 +184,18 @@ class _Judge:
             return True
         words = wording(quotation)
         return any(words.held_by(source.own, _ALLOWED) for source in self._sources)
+
+    def _is_answered(self, text: str) -> bool:
+        """Whether the user gave this answer, in these words, to a question of these words."""
+        question, _, answer = text.partition(ANSWERED)
+        asked, pieces = wording(question), _GAP.split(_HANDLE.sub("", answer))
+        begins = _spaced(pieces[0])
+        return bool(begins.strip()) and any(
+            asked.held_by(source.question, _ALLOWED)
+            and source.begins.startswith(begins)
+            and all(flat(piece) in source.flat for piece in pieces)
+            for source in self._sources
+        )
 
     def _is_allowed(self, words: Wording, done: Mapping[str, Wording], which: frozenset[str]) -> bool:
         return any(
@@ -224,12 +249,23 @@ def _source(said: Utterance) -> _Source:
         own=wording(said.text).every,
         affirmed=wording(affirmed(said.text)).every,
         answered=wording(before).every,
+        question=wording(said.before[-_QUESTION:]).every,
+        begins=_spaced(said.text[:_ANSWER]),
         flat=flat(said.text),
         deeds=done,
         numbers=numbers(f"{said.text}\n{before}"),
         permits=agrees or permits(said.text),
         needed=_ONE if length <= _LONG else _OF_LONG,
     )
+
+
+def _unnumbered(text: str) -> str:
+    return flat(_HANDLE.sub("", text))
+
+
+def _spaced(text: str) -> str:
+    """The words of a text, each with one space behind it."""
+    return "".join(f"{word} " for word in _WORD.findall(text.casefold()))
 
 
 def _marked(summary: str, claim: Claim) -> bool:

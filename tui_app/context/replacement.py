@@ -10,10 +10,12 @@ from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, Te
 
 from tui_app.context.additions import Addition
 from tui_app.context.events import Fact
+from tui_app.context.fact_extractors.labels import with_facts
 from tui_app.context.fact_extractors.language import one_line, sentences
 from tui_app.context.fact_extractors.rules import is_bare_command
 from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
 from tui_app.context.items import Item, is_summary
+from tui_app.context.masking import mask_secrets
 from tui_app.context.render import clip, prompts_of
 from tui_app.context.stages.marks import ACKNOWLEDGEMENT_KIND, OWN
 
@@ -51,7 +53,7 @@ class Earlier:
     @property
     def notes(self) -> str:
         """Everything a new summary has to update, as one text."""
-        return "\n\n".join(filter(None, (self.summary, self.facts)))
+        return with_facts(self.summary, self.facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,7 @@ def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Ca
     Args:
         earlier: What a previous summary carried.
         old: Messages that leave now; what programs put around a prompt is left out, and so are bare slash
-            commands, which only steer the program.
+            commands, which only steer the program. Secrets are masked; they stand in the log.
         budget: Tokens all of them may take.
         count: Tokens of a text.
 
@@ -106,7 +108,7 @@ def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Ca
         What has room. The first request is clipped in the middle only where it alone is over the budget, any
         other prompt where it would take more than half of it.
     """
-    every = dict.fromkeys((*earlier.prompts, *_typed(old)))
+    every = dict.fromkeys((key, mask_secrets(text)) for key, text in (*earlier.prompts, *_typed(old)))
     said = [(key, text) for key, text in every if not is_bare_command(text)]
     if budget <= 0:
         return Words(omitted=earlier.omitted + len(said))
@@ -139,7 +141,9 @@ def _typed(items: Sequence[Item]) -> Iterator[Prompt]:
 def _fitted(text: str, budget: int, count: Callable[[str], int]) -> str:
     """Clip a prompt in the middle so that it costs about the budget."""
     cost = count(text) + _FRAMING
-    return text if cost <= budget else clip(text, max(_SHORTEST, len(text) * budget // cost))
+    shown = text if cost <= budget else clip(text, max(_SHORTEST, len(text) * budget // cost))
+    # The mark itself takes room: where little is missing it would take more than that.
+    return shown if len(shown) < len(text) else text
 
 
 def summary_message(

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from tui_app.context.events import Fact, FactState
-from tui_app.context.fact_extractors.carried import KIND_LABELS
 from tui_app.context.fact_extractors.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
 from tui_app.context.fact_extractors.details import grouped
+from tui_app.context.fact_extractors.labels import KIND_LABELS
 from tui_app.context.fact_extractors.paths import root_in, shortened, whole_paths
 from tui_app.context.fact_extractors.rules import REPLACED, clip_middle
 from tui_app.context.masking import MASK

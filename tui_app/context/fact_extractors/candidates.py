@@ -7,6 +7,7 @@ from tui_app.context.fact_extractors import carried as sections
 from tui_app.context.fact_extractors.carried import Carried
 from tui_app.context.fact_extractors.commands import latest_runs, untold_runs
 from tui_app.context.fact_extractors.files import file_trails
+from tui_app.context.fact_extractors.labels import FIRST_REQUEST, LATEST_REQUEST
 from tui_app.context.fact_extractors.lines import Candidate, Tier, from_fact, kept, key_of
 from tui_app.context.fact_extractors.narrative import Told, last_words, milestones, plans, turns
 from tui_app.context.fact_extractors.outcomes import command_of
@@ -57,18 +58,15 @@ def candidates(reading: Reading, carried: Carried) -> list[Candidate]:
 
 
 def _requests(reading: Reading, carried: Carried) -> Iterator[Candidate]:
-    first, latest = carried.request(sections.FIRST_REQUEST), carried.request(sections.LATEST_REQUEST)
+    first, latest = carried.request(FIRST_REQUEST), carried.request(LATEST_REQUEST)
     if reading.typed:
         first = first or (None if carried.sections else first_request(reading.typed))
         latest = reading.typed[-1]
     for entry in carried.other_intents():
         yield Candidate(sections.INTENT, Tier.REQUEST, entry.text, entry.key, 2.0)
-    for label, said in ((sections.FIRST_REQUEST, first), (sections.LATEST_REQUEST, latest)):
+    for label, said in ((FIRST_REQUEST, first), (LATEST_REQUEST, latest)):
         repeated = (
-            label == sections.LATEST_REQUEST
-            and first is not None
-            and said is not None
-            and said.key == first.key
+            label == LATEST_REQUEST and first is not None and said is not None and said.key == first.key
         )
         if said is not None and not repeated:
             yield replace(_request(label, said), carried=said.index < 0)
@@ -81,7 +79,7 @@ def _request(label: str, said: Said) -> Candidate:
 
 def _rules(reading: Reading, carried: Carried) -> Iterator[Candidate]:
     """Rules word for word."""
-    latest = carried.request(sections.LATEST_REQUEST)
+    latest = carried.request(LATEST_REQUEST)
     # What was the latest request then may leave the summary now; its rules must not leave with it.
     before = find_rules(Reading(typed=[latest])) if latest else []
     for rule in find_rules(reading, [*carried.rules(), *before]):

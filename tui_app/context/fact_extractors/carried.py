@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tui_app.context.fact_extractors.changes import LAST_CHANGE
 from tui_app.context.fact_extractors.commands import FAILED
 from tui_app.context.fact_extractors.files import Trail
+from tui_app.context.fact_extractors.labels import FIRST_REQUEST, LATEST_REQUEST, UNCONFIRMED
 from tui_app.context.fact_extractors.language import paragraphs, sentences
 from tui_app.context.fact_extractors.paths import WholePaths
 from tui_app.context.fact_extractors.reading import Said
@@ -29,20 +30,6 @@ SEEN = "Seen but not opened"
 """Heading above files that came up by their names only."""
 SHOWN = (INTENT, CONSTRAINTS, BEFORE, *SECTIONS[2:], SEEN)
 """Headings in the order in which a summary without a model shows them."""
-FIRST_REQUEST = "First request"
-LATEST_REQUEST = "Latest request"
-KIND_LABELS: dict[str, str] = {
-    "rule": "Rules",
-    "request": "Requests",
-    "error": "Open errors",
-    "question": "Open questions",
-    "todo": "Tasks",
-    "file": "Files",
-    "decision": "Agreed",
-    "command": "Commands",
-    "detail": "Details",
-}
-"""Labels of the groups of facts that are put below a summary, by kind."""
 
 _LABEL_SECTIONS = {
     "Rules": CONSTRAINTS, "Requests": INTENT, "Open errors": ERRORS, "Open questions": NEXT, "Tasks": NEXT,
@@ -83,13 +70,15 @@ class Carried:
     def request(self, label: str) -> Said | None:
         """The request that stands under a label, if the summary has one."""
         for entry in self.entries(INTENT):
-            if (match := _REQUEST.match(entry.text)) and match[1] == label:
+            match = _REQUEST.match(entry.text)
+            if match and match[1] == label and UNCONFIRMED not in entry.text:
                 return Said(int(match[2]), -1, match[3])
         return None
 
     def other_intents(self) -> list[Entry]:
         """Entries about the intent that are no quoted request: a model's own words."""
-        return [entry for entry in self.entries(INTENT) if not _REQUEST.match(entry.text)]
+        entries = self.entries(INTENT)
+        return [one for one in entries if UNCONFIRMED in one.text or not _REQUEST.match(one.text)]
 
     def rules(self) -> list[Rule]:
         """The rules, placed before everything new."""
@@ -122,8 +111,8 @@ def take_apart(summary: str) -> Carried:
 
     Args:
         summary: A summary with the headings of ``SECTIONS``, written by this program or by a model, with or
-            without the groups of facts below it. Anything else, such as a summary in plain prose, becomes
-            the paragraphs of ``BEFORE``.
+            without the groups of facts below it, joined by ``with_facts``. Anything else, such as a
+            summary in plain prose, becomes the paragraphs of ``BEFORE``.
 
     Returns:
         The entries; texts of several lines keep their line breaks, without indentation.

@@ -11,7 +11,7 @@ from tui_app.context.fact_extractors.language import clip, one_line
 from tui_app.context.fact_extractors.outcomes import checks, command_of, error_lines, failed, refused
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Action, Reading
-from tui_app.context.fact_extractors.shell import normal_command, producer, program_of
+from tui_app.context.fact_extractors.shell import normal_command, plainly, producer, program_of
 from tui_app.context.fact_extractors.words import words
 
 COMMAND_LIMIT = 160
@@ -55,7 +55,7 @@ class Run:
 def run_key(action: Action) -> str:
     """What makes two calls the same one: the command without its decoration, or tool kind and target."""
     if command := command_of(action):
-        return "$ " + producer(command)
+        return "$ " + plainly(producer(command))
     verb = verb_of(action)
     changes = verb not in {"", "read"}
     return f"{'change' if changes else verb or action.tool} {target_of(action.args)}"
@@ -118,11 +118,14 @@ def _solve_others(runs: dict[str, Run], open_runs: Iterable[str], command: str) 
 def solves(command: str, broken: str) -> bool:
     """Whether a command that worked means that a broken one works as well.
 
-    A chain ``a && b`` that worked means that each part did, and a whole check that its parts work.
+    A chain ``a && b`` that worked means that each part did, and a whole check that its parts work. What only
+    runs a program, such as ``python -m`` or ``uv run``, makes no difference.
     """
     if _UNSURE.search(command):
         return False
-    return broken in command.split(" && ") or (broken.startswith(command + " ") and checks(command))
+    whole, part = plainly(command), plainly(broken)
+    within = part.startswith(whole + " ") and (checks(command) or checks(whole))
+    return part in whole.split(" && ") or within
 
 
 def command_facts(reading: Reading) -> list[Fact]:

@@ -1,4 +1,4 @@
-"""The words that mark a rule, a decision, a plan, a question or a correction.
+"""The words that mark a rule, a decision, a plan or a question.
 
 English first; German, French, Spanish and Chinese in their commonest forms.
 """
@@ -47,13 +47,6 @@ _NEXT = re.compile(
     r"|now i|not yet|follow-?up|als nächstes|noch offen|ensuite|il reste|prochaine étape|a continuación"
     r"|falta|siguiente)\b|接下来|下一步|还需要"
 )
-_CORRECTION = re.compile(
-    r"(?i)^\s*(?:no\b|nope\b|actually\b|sorry\b|wait\b|correction\b|nein\b|doch\b|non\b|en fait\b|不对|不是)"
-    r"|\b(?:actually|instead|scratch that|changed? my mind|correction|i meant|not anymore|no longer"
-    r"|rather|from now on"
-    r"|stattdessen|doch lieber|nicht mehr|plutôt|finalement|mejor|en (?:vez|lugar) de eso|en realidad)\b"
-    r"|改成|改为|改用"
-)
 
 
 def rule_strength(sentence: str) -> int:
@@ -77,11 +70,6 @@ def diagnoses(sentence: str) -> bool:
 def looks_ahead(sentence: str) -> bool:
     """Whether a sentence says what is to be done next."""
     return bool(_NEXT.search(sentence))
-
-
-def corrects(sentence: str) -> bool:
-    """Whether a sentence takes back or changes something said before."""
-    return bool(_CORRECTION.search(sentence))
 
 
 def asks(sentence: str) -> bool:

@@ -105,15 +105,17 @@ def clip(text: str, limit: int) -> str:
         limit: Characters to keep at most.
 
     Returns:
-        The text itself when it is short enough, else its head with ``…[N characters omitted]…``. A word is
-        never cut in two, so no name appears that was not in the source.
+        The text itself when it is short enough, or when the mark is no shorter than what it stands for; else
+        its head with ``…[N characters omitted]…``. A word is never cut in two, so no name appears that was
+        not in the source.
     """
     if len(text) <= limit:
         return text
     head = text[: max(0, limit) + 1]
     space = max(head.rfind(" "), head.rfind("\n"))
     kept = head[:space].rstrip() if space > 0 else ""
-    return f"{kept} …[{len(text) - len(kept)} characters omitted]…".strip()
+    shown = f"{kept} …[{len(text) - len(kept)} characters omitted]…".strip()
+    return shown if len(shown) < len(text) else text
 
 
 def _continues(previous: str, line: str) -> bool:

@@ -21,10 +21,11 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.attachments import file_name
+from tui_app.context.fact_extractors.labels import unlabelled, with_facts
 from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
 from tui_app.context.inbox import is_inbox_part
 from tui_app.context.items import Item
-from tui_app.context.stages.marks import is_digest_part, mark_of
+from tui_app.context.stages.marks import OWN, is_digest_part, mark_of
 from tui_app.context.stages.results import is_archived
 
 _NOTICE = re.compile(r"\n\[…[^\n]{0,300}\]$")
@@ -125,7 +126,7 @@ class _Reader:
             case RetryPromptPart() if part.tool_name:
                 self.answer(item, index, part)
             case CompactionPart() if part.content:
-                reading.summaries.append(part.content)
+                reading.summaries.append(_notes(part))
 
     def finish(self) -> Reading:
         """Add the calls that nothing answered, then put the actions in order."""
@@ -165,6 +166,14 @@ def _apart(whole: Reading, keys: frozenset[int]) -> Reading:
     for action in whole.actions:
         (beside if action.key in keys else rest).actions.append(action)
     return rest
+
+
+def _notes(part: CompactionPart) -> str:
+    """A summary as notes to update; only our own metadata tells which groups code has put below them."""
+    own = (part.metadata or {}).get(OWN)
+    if isinstance(own, Mapping) and own.get("summary"):
+        return with_facts(str(own["summary"]), str(own.get("facts", "")))
+    return unlabelled(part.content or "")
 
 
 def _place(action: Action) -> int:

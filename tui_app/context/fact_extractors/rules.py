@@ -2,40 +2,33 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_app.context.events import Fact
-from tui_app.context.fact_extractors.cues import asks, corrects, rule_strength
+from tui_app.context.fact_extractors.cues import asks, rule_strength
 from tui_app.context.fact_extractors.language import looks_pasted, sentences
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Reading, Said
-from tui_app.context.fact_extractors.words import words
+from tui_app.context.fact_extractors.replacing import replaces
+from tui_app.context.fact_extractors.retracting import retraction, shared_words
+from tui_app.context.fact_extractors.subjects import subject_of
 
 REQUEST_LIMIT = 12_000
 """Characters of a request that are kept; only pasted documents are longer."""
 CLIPPED = " characters omitted]…"
 """End of the mark in a clipped text: no sentence that holds it is the user's own."""
 REPLACED = "replaced later: "
+_BEHIND = 0.999
+"""Weight of what takes a rule back, against that rule's: it comes right behind."""
 _LOOK_BACK = 60
 """Rules a correction is compared with: bounds the work, and people correct what they said lately."""
 
 _BARE_COMMAND = re.compile(r"/[\w:-]{0,60}")
-_VALUE = re.compile(r"`[^`]{1,80}`|\"[^\"]{1,80}\"|'[^']{1,80}'|\b\d[\w.,:/-]{0,40}")
-_WORD = re.compile(r"[^\W\d_]{2,40}")
-_CARRIERS = words(
-    "the an to of in on for and or is it be with by as at that this please use using used set make do not "
-    "don dont never always must should only instead actually no now we you me my your our its rather than "
-    "from wait sorry correction will can let want der die das ein eine und oder nicht nur bitte le la les "
-    "un une et ou pas el los las uno una y o solo"
-)
 _ASKED_FOR = re.compile(
     r"(?i)(?:and |also |so |ok,? |please )*(?:can|could|would|will|shall|should|kannst|könntest|peux"
     r"|puedes)\b"
 )
 """Questions that are requests."""
-_NEGATION = re.compile(
-    r"(?i)\b(?:not|never|no|don['’]?t|avoid|without|stop|nicht|kein\w*|nie|pas|jamais|nunca)\b|n['’]t\b|不|别"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +40,8 @@ class Rule:
     strength: int
     times: int
     replaced: bool = False
+    behind: int | None = None
+    """Place of the message whose rule this one may take back: it must stand as long as that one does."""
 
 
 def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
@@ -62,7 +57,7 @@ def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
     found: dict[str, Rule] = {rule.text.casefold(): rule for rule in earlier}
     for said in reading.typed:
         for sentence in sentences(said.text):
-            strength = rule_strength(sentence)
+            strength = max(rule_strength(sentence), retraction(sentence))
             if not strength or looks_pasted(sentence) or len(sentence) < 6 or CLIPPED in sentence:
                 continue
             if asks(sentence):
@@ -72,7 +67,7 @@ def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
             known = found.pop(sentence.casefold(), None)
             times = known.times + 1 if known else 1
             found[sentence.casefold()] = Rule(said, sentence, strength, times)
-    return _mark_replaced(list(found.values()))
+    return _behind_theirs(_mark_replaced(list(found.values())))
 
 
 def rule_facts(reading: Reading) -> list[Fact]:
@@ -84,6 +79,8 @@ def rule_facts(reading: Reading) -> list[Fact]:
             facts.append(make_fact(reading, "detail", REPLACED + rule.text, factor=0.5, **place))
         else:
             factor = 1.2 if rule.strength == 2 else 0.8
+            if rule.behind is not None:
+                factor, place["index"] = factor * _BEHIND, rule.behind
             facts.append(make_fact(reading, "rule", rule.text, factor=factor, times=rule.times, **place))
     return facts
 
@@ -129,7 +126,8 @@ def clip_middle(text: str, limit: int) -> str:
         limit: Characters to keep at most; three quarters of them from the head.
 
     Returns:
-        The text itself when it fits. Words are never cut in two where there is white space to cut at.
+        The text itself when it fits, or when the mark is no shorter than what it stands for. Words
+        are never cut in two where there is white space to cut at.
     """
     if len(text) <= limit:
         return text
@@ -140,45 +138,38 @@ def clip_middle(text: str, limit: int) -> str:
     starts = [place for place in (tail.find(" "), tail.find("\n")) if place >= 0]
     tail = tail[min(starts) + 1 :] if starts else tail
     omitted = len(text) - len(head) - len(tail)
-    return f"{head.rstrip()} …[{omitted}{CLIPPED} {tail.lstrip()}"
+    shown = f"{head.rstrip()} …[{omitted}{CLIPPED} {tail.lstrip()}"
+    return shown if len(shown) < len(text) else text
 
 
 def _mark_replaced(rules: list[Rule]) -> list[Rule]:
     """Mark every rule that a newer one takes back or gives another value."""
-    skeletons = [_skeleton(rule.text) for rule in rules]
-    values = [frozenset(match.casefold() for match in _VALUE.findall(rule.text)) for rule in rules]
-    replaced = [False] * len(rules)
+    subjects = [subject_of(rule.text) for rule in rules]
+    gone = [False] * len(rules)
     for new in range(len(rules)):
         for old in range(max(0, new - _LOOK_BACK), new):
-            if rules[old].said.index == rules[new].said.index:
-                continue
-            if _replaces(
-                rules[new].text, rules[old].text, skeletons[new], skeletons[old], values[new] != values[old]
-            ):
-                replaced[old] = True
-    return [
-        Rule(rule.said, rule.text, rule.strength, rule.times, gone)
-        for rule, gone in zip(rules, replaced, strict=True)
-    ]
+            apart = rules[old].said.index != rules[new].said.index
+            gone[old] = gone[old] or (apart and replaces(subjects[new], subjects[old]))
+    return [replace(rule, replaced=over) for rule, over in zip(rules, gone, strict=True)]
 
 
-def _replaces(
-    new: str, old: str, new_words: frozenset[str], old_words: frozenset[str], other_value: bool
-) -> bool:
-    """Same subject and another value, or the opposite; or a spoken correction of nearly the same subject."""
-    if not new_words or not old_words or asks(new):
-        return False
-    opposite = bool(_NEGATION.search(new)) != bool(_NEGATION.search(old))
-    if new_words == old_words:
-        return other_value or opposite
-    shared = len(new_words & old_words)
-    smaller = min(len(new_words), len(old_words))
-    return (
-        corrects(new) and smaller >= 2 and shared * 2 >= smaller and shared * 3 >= len(new_words | old_words)
-    )
+def _behind_theirs(rules: list[Rule]) -> list[Rule]:
+    """Give what takes a rule back the strength and the place of that rule, where it still stands."""
+    placed: list[Rule] = []
+    for rule in rules:
+        meant = _meant(rule, placed[-_LOOK_BACK:]) if retraction(rule.text) else None
+        strength = max(rule.strength, meant.strength) if meant else rule.strength
+        placed.append(replace(rule, strength=strength, behind=meant.said.index if meant else None))
+    return placed
 
 
-def _skeleton(text: str) -> frozenset[str]:
-    """The content words of a rule without its values: what it is about."""
-    words = (word.casefold() for word in _WORD.findall(_VALUE.sub(" ", text)))
-    return frozenset(word for word in words if word not in _CARRIERS)
+def _meant(rule: Rule, before: Sequence[Rule]) -> Rule | None:
+    """The standing rule that a sentence which takes something back has most words of."""
+    subject = subject_of(rule.text)
+    standing = [(shared_words(subject, subject_of(old.text)), old) for old in before if not old.replaced]
+    shared, meant = max(standing, key=_first, default=(0, rule))
+    return meant if shared else None
+
+
+def _first(pair: tuple[int, Rule]) -> int:
+    return pair[0]

@@ -23,6 +23,11 @@ _NOISE_TAIL = re.compile(
     r"(?:\s+(?:2>&1|2>/dev/null|>/dev/null|&>/dev/null)|\s*\|\s*(?:tail|head|cat|less)\b[^|&;\n]{0,60})$"
 )
 _CD = re.compile(r"^\s*(?:cd|pushd)\s+[^\s;&|]{1,400}\s*(?:&&|;)\s*")
+_RUNNER = re.compile(
+    r"(?:(?:uv|poetry|pipenv|pdm|rye|hatch) run|npx(?: (?:-y|--yes))?|bunx|(?:pnpm|npm|yarn) exec(?: --)?"
+    r"|(?:[^\s;&|]{0,300}/)?python(?:3(?:\.\d{1,2})?)? -m) (?=[^\s-])"
+)
+"""What only finds a program and runs it."""
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_.~@/+:,=%\-\[\]\u00c0-\uffff ]{1,300}")
 _READERS = frozenset({"cat", "head", "tail", "less", "more", "bat", "nl", "view"})
 _FILTERS = frozenset({"grep", "egrep", "rg", "sed", "awk", "wc", "sort", "uniq", "cut", "tr", "jq", "column"})
@@ -58,6 +63,21 @@ def _without_noise(text: str) -> str:
     while (shorter := _NOISE_TAIL.sub("", text)) != text:
         text = shorter
     return text
+
+
+def plainly(command: str) -> str:
+    """A command as it is spelled without what only runs a program: ``python -m pytest`` is ``pytest``.
+
+    Args:
+        command: A ``normal_command`` or ``producer``.
+    """
+    return " && ".join(map(_without_runners, command.split(" && ")))
+
+
+def _without_runners(command: str) -> str:
+    while match := _RUNNER.match(command):
+        command = command[match.end() :]
+    return command
 
 
 def producer(command: str) -> str:
