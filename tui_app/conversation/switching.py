@@ -68,13 +68,17 @@ class ModelSwitch:
     async def prepare(self) -> None:
         """Load tokenizer and model and measure the view; a model that cannot be built is reported."""
         self._remember_choice()
+        history = self.history
         try:
-            await self._load(self.history.model)
+            await self._load(history.model)
         except Exception as error:  # an SDK may raise anything; the person is told and can choose another
-            self.history.append(why_unavailable(error, model=self.history.model))
+            history.append(why_unavailable(error, model=history.model))
         else:
             self._note_chosen()
         self.measure()
+        if not history.window_known:
+            assumed = resolve_window(setting=self.shelf.limits.setting)
+            history.fix(assumed, self.carried.tokens(history.counter), history.model)
 
     async def current(self) -> Model:
         """The model that answers; what is counted from now on is counted by a real tokenizer.

@@ -18,9 +18,9 @@ def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") ->
 
     Returns:
         Zeros for marks that the policy does not have: it compacts nothing by itself, or counts messages.
-        Zeros as well while nothing is measured.
+        Zeros as well while nothing is measured, or the window is not known.
     """
-    if usage is None:
+    if usage is None or usage.window.limit <= 0:
         return 0.0, 0.0
     # Policies are not needed for the first frame, which has nothing measured.
     from tui_app.conversation.policies import choose_policy, policy_names

@@ -132,7 +132,7 @@ def category_lines(
 ) -> Content:
     """One row per category: name, exact tokens, share of the window, bar; below it what it is made of."""
     rows = category_rows(usage)
-    limit = max(1, usage.window.limit)
+    limit = usage.window.limit
     biggest = max((row.tokens for row in rows), default=1)
     lines = []
     for row in rows:
@@ -179,7 +179,8 @@ def limits(view: ContextView, glyphs: Glyphs) -> str:
         parts.append(f"reserve {window_text(usage.window.reserve)}")
     where = threshold_text(view.background) or unmarked_text(view.background, view.blocking)
     when = forecast(view.turns_left)
-    parts.append(f"{where} ({when})" if when else where)
+    if usage.window.limit > 0:
+        parts.append(f"{where} ({when})" if when else where)
     if outlook.pinned:
         parts.append(f"pinned {tokens(outlook.pinned)} of {tokens(outlook.pin_budget)}")
     if outlook.floor:

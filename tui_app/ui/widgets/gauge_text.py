@@ -46,8 +46,10 @@ def window_text(limit: int) -> str:
 def percent_text(used: int, limit: int) -> str:
     """Share of the limit in whole percent, rounded down, so that it never runs ahead of a threshold.
 
-    ``<1%`` instead of a false zero.
+    ``<1%`` instead of a false zero, ``?%`` where the limit is not known.
     """
+    if limit <= 0:
+        return "?%"
     if used <= 0:
         return "0%"
     whole = used * 100 // limit
