@@ -51,7 +51,7 @@ async def taken_back(opened: OpenSession) -> None:
     await done(opened.conversation, Compact(), Restate(undo=True))
 
 
-@pytest.mark.parametrize("after", [nothing])
+@pytest.mark.parametrize("after", [nothing, compacted, taken_back])
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.4])
 async def test_a_reader_sees_the_number_of_the_writer(
     desk: Desk, server: FakeOpenAI, scale: float, after: Callable[[OpenSession], object]

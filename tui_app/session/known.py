@@ -35,7 +35,7 @@ class Basis:
 def tally_of(view: AgentView) -> Tally:
     """Count a view."""
     tally = Tally()
-    tally.reset(view.weighed(), trusted_after=view.version)
+    tally.reset(view.weighed(), trusted_after=view.version, newest=view.reports.newest)
     return tally
 
 
