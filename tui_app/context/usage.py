@@ -80,6 +80,19 @@ class ContextWindow:
         return max(1, self.limit - self.reserve)
 
 
+def percent_text(used: int, limit: int) -> str:
+    """Share of the limit in whole percent, rounded down, so that it never runs ahead of a threshold.
+
+    ``<1%`` instead of a false zero, ``?%`` where the limit is not known.
+    """
+    if limit <= 0:
+        return "?%"
+    if used <= 0:
+        return "0%"
+    whole = used * 100 // limit
+    return f"{whole}%" if whole else "<1%"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextUsage:
     """What the next request would hold: the state of the gauge.

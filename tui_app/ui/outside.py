@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from tui_app.context.usage import percent_text
 from tui_app.ui.safe_text import one_line
-from tui_app.ui.widgets.gauge_text import percent_text
 
 if TYPE_CHECKING:
     from tui_app.ui.chat_state import ChatState

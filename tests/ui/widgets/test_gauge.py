@@ -6,13 +6,13 @@ import pytest
 from textual.app import App, ComposeResult
 
 from tests.ui.screens.test_context import Source
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow, percent_text
 from tui_app.ui.glyphs import PLAIN, Glyphs
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.context_text import ContextView, category_rows
 from tui_app.ui.themes import THEMES
 from tui_app.ui.widgets.gauge import ContextGauge, measure_bar
-from tui_app.ui.widgets.gauge_text import gauge_text, percent_text, threshold_text, zone
+from tui_app.ui.widgets.gauge_text import gauge_text, threshold_text, zone
 
 
 def usage(total: int, *, limit: int = 128_000, exact: bool = False, unmeasured: int = 0) -> ContextUsage:

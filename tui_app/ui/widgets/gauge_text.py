@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tui_app.context.usage import ContextUsage, ContextWindow
+from tui_app.context.usage import ContextUsage, ContextWindow, percent_text
 from tui_app.ui.format import tokens
 
 Zone = Literal["ok", "near", "full"]
@@ -41,19 +41,6 @@ def zone(
 def window_text(limit: int) -> str:
     """Size of a window: like any number of tokens, but a round one stays round (``32k``, ``1M``)."""
     return tokens(limit).replace(".0", "")
-
-
-def percent_text(used: int, limit: int) -> str:
-    """Share of the limit in whole percent, rounded down, so that it never runs ahead of a threshold.
-
-    ``<1%`` instead of a false zero, ``?%`` where the limit is not known.
-    """
-    if limit <= 0:
-        return "?%"
-    if used <= 0:
-        return "0%"
-    whole = used * 100 // limit
-    return f"{whole}%" if whole else "<1%"
 
 
 def amount_text(usage: ContextUsage, pending: int = 0) -> str:
