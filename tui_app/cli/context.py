@@ -106,12 +106,12 @@ def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = F
     window = usage.window
     about = "" if usage.exact else "~"
     say(
-        f"{session} for {model}: {percent_text(usage.total, window.limit)} of {window_text(window.limit)}, "
+        f"{session} for {model}: {percent_text(usage.total, window.stated)} of {window_text(window.stated)}, "
         f"{about}{numbers.tokens(usage.total)} tokens in {usage.messages:,} messages"
     )
     say(f"The window is known from: {window.source}. Kept for the answer: {numbers.tokens(window.reserve)}.")
-    if usage.total > window.limit:
-        over = numbers.tokens(usage.total - window.limit)
+    if usage.total > window.stated:
+        over = numbers.tokens(usage.total - window.stated)
         say(f"Over by {over}: the next request has to be made smaller.")
     elif usage.total > window.effective:
         say("No room is left beside the answer: the next request has to be made smaller.")

@@ -115,8 +115,8 @@ class ContextUsage:
 
     @property
     def utilization(self) -> float:
-        """Share of the whole window in use; above 1.0 when the view is too large."""
-        return self.total / max(1, self.window.limit)
+        """Share of the whole window in use, as it is known; above 1.0 when the view is too large."""
+        return self.total / max(1, self.window.stated)
 
     def to_json(self) -> dict[str, int | float | bool | str]:
         """The JSON names that scripts rely on."""
@@ -124,7 +124,7 @@ class ContextUsage:
             **{name: getattr(self.parts, name) for name in CATEGORIES},
             "unmeasured": self.unmeasured,
             "total": self.total,
-            "limit": self.window.limit,
+            "limit": self.window.stated,
             "limit_source": self.window.source,
             "reserve": self.window.reserve,
             "utilization": round(self.utilization, 4),

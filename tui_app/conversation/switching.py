@@ -167,7 +167,7 @@ class ModelSwitch:
         """Let log and list name the present model."""
         history, old, self.recorded = self.history, self.recorded, self.history.model
         if old:
-            history.append(ModelChange(old=old, new=history.model, limit=window.limit, cut=cut))
+            history.append(ModelChange(old=old, new=history.model, limit=window.stated, cut=cut))
         history.store.set_model(history.session, history.model)
 
     def _remember_choice(self) -> None:

@@ -12,9 +12,9 @@ def context_text(conversation: Conversation) -> str:
         f"| {name.replace('_', ' ')} | {tokens:,} |"
         for name, tokens in sorted(parts.items(), key=lambda part: -part[1])
     ]
-    share = percent_text(usage.total, usage.window.limit)
+    share = percent_text(usage.total, usage.window.stated)
     head = (
-        f"{usage.total:,} of {usage.window.limit:,} tokens ({share}), "
+        f"{usage.total:,} of {usage.window.stated:,} tokens ({share}), "
         f"{usage.messages} messages, model {conversation.model}, policy {conversation.policy}."
     )
     return "\n".join([head, "", "| What | Tokens |", "|---|---:|", *rows])

@@ -30,8 +30,11 @@ def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") ->
     chosen = choose_policy(settings, policy)
     if not chosen.automatic:
         return 0.0, 0.0
-    most = usage.window.effective / usage.window.limit
+    window = usage.window
+    most = window.effective / window.stated
     if chosen.limit is None:
-        return min(chosen.background_threshold, most), min(chosen.blocking_threshold, most)
-    mark = chosen.limit.mark(usage.window)
-    return (mark / usage.window.limit if mark else 0.0), most
+        # Thresholds are shares of what is believed to fit, and the gauge shows what is known to.
+        part = window.limit / window.stated
+        return min(chosen.background_threshold * part, most), min(chosen.blocking_threshold * part, most)
+    mark = chosen.limit.mark(window)
+    return (mark / window.stated if mark else 0.0), most

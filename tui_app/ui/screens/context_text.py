@@ -131,7 +131,7 @@ def category_lines(
 ) -> Content:
     """One row per category: name, exact tokens, share of the window, bar; below it what it is made of."""
     rows = category_rows(usage)
-    limit = usage.window.limit
+    limit = usage.window.stated
     biggest = max((row.tokens for row in rows), default=1)
     lines = []
     for row in rows:
@@ -178,7 +178,7 @@ def limits(view: ContextView, glyphs: Glyphs) -> str:
         parts.append(f"reserve {window_text(usage.window.reserve)}")
     where = threshold_text(view.background) or unmarked_text(view.background, view.blocking)
     when = forecast(view.turns_left)
-    if usage.window.limit > 0:
+    if usage.window.stated > 0:
         parts.append(f"{where} ({when})" if when else where)
     if outlook.pinned:
         parts.append(f"pinned {tokens(outlook.pinned)} of {tokens(outlook.pin_budget)}")
@@ -233,7 +233,7 @@ def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, gl
 
 def _after(usage: ContextUsage, move: Move) -> str:
     change = move.after - usage.total
-    limit = usage.window.limit
+    limit = usage.window.stated
     sign = "+" if change > 0 else ""
     return f"{percent_text(move.after, limit)} of {window_text(limit)} ({sign}{tokens(change)})"
 
