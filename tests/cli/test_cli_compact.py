@@ -12,6 +12,7 @@ from tui_app.context.usage import CATEGORIES
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
 from tui_app.session.store import Store
+from tui_app.ui.format import tokens
 
 NAMES = {
     "tokens_before", "tokens_after", "messages_before", "messages_after", "tokens_removed",
@@ -218,7 +219,13 @@ def test_context_for_another_window_and_model(plimsoll: Plimsoll, imported: str)
     small = plimsoll("context", imported, "--window", "4096", "--json").json
     assert (small["limit"], small["limit_source"]) == (4096, "setting")
     assert small["utilization"] > 1
-    assert "Over by " in plimsoll("context", imported, "--window", "4096").out
+    over = tokens(small["total"] - 4096)
+    said = plimsoll("context", imported, "--window", "4096").out
+    assert f"Over by {over}: the next request has to be made smaller." in said, "as the gauge says it"
+    room = small["total"] + 100
+    assert "No room is left" in plimsoll("context", imported, "--window", str(room)).out
+    almost = plimsoll("context", imported, "--window", str(small["total"] * 1000 // 547)).out
+    assert ": 54% of " in almost, "rounded down, as on the gauge"
     keyless = plimsoll("context", imported, "--model", "openai:gpt-5", "--json")
     assert keyless.code == 0
     assert keyless.json["limit"] > 128_000

@@ -112,3 +112,45 @@ def test_sizes_divide_the_estimate(parts: Breakdown, unmeasured: int, carried: i
 def test_sizes_of_nothing() -> None:
     usage = ContextUsage(parts=Breakdown(), window=WINDOW, messages=0)
     assert sizes_of([], usage, tokens).carried == 0
+
+
+@pytest.mark.parametrize("reported", [300, 700, 1_050, 2_000])
+@pytest.mark.parametrize("factor", [1.0, 1.3])
+def test_a_rewritten_view_is_measured_on_the_scale_of_the_report_that_was_dropped(
+    reported: int, factor: float
+) -> None:
+    """What is smaller by our count is smaller on the gauge, whatever the provider counts."""
+    fixed, long = Breakdown(tools=100), [user(1, 700), answer(2, 50, reported)]
+    counted = tally(*long)
+    before = counted.usage(WINDOW, fixed, model="m", factor=factor)
+    assert before.total == pytest.approx(reported, abs=2)
+    counted.reset([user(1, 400), answer(2, 50, reported)], trusted_after=3, newest=counted.newest)
+    after = counted.usage(WINDOW, fixed, model="m", factor=factor)
+    assert after.total < before.total
+    assert not after.exact
+    counted.reset(long, trusted_after=4, newest=counted.newest)
+    again = counted.usage(WINDOW, fixed, model="m", factor=factor)
+    assert again.total == pytest.approx(reported, abs=3)
+    assert counted.usage(WINDOW, fixed, model="n", factor=factor).total == pytest.approx(850 * factor, abs=2)
+
+
+def test_a_low_report_of_a_small_view_says_little_of_a_large_one() -> None:
+    counted = tally(user(1, 1_000), answer(2, 0, 300))
+    counted.reset([user(1, 20_000)], trusted_after=3, newest=counted.newest)
+    assert counted.usage(WINDOW, Breakdown(), model="m").total == 12_000
+
+
+def test_hidden_thoughts_are_not_multiplied_with_a_view_that_comes_back() -> None:
+    counted = tally(user(1, 100), answer(2, 50, 5_000))
+    counted.reset([user(1, 6_000)], trusted_after=3, newest=counted.newest)
+    assert counted.usage(WINDOW, Breakdown(), model="m").total == 6_000 + 4_850
+
+
+def test_adding_behind_a_rewrite_adds_what_is_counted() -> None:
+    counted = tally(user(1, 1_000), answer(2, 0, 800))
+    counted.reset([user(1, 500)], trusted_after=3, newest=counted.newest)
+    assert counted.usage(WINDOW, Breakdown(), model="m").total == 400
+    counted.add(user(4, 100))
+    assert counted.usage(WINDOW, Breakdown(), model="m").total == 480
+    counted.add(answer(5, 10, 450))
+    assert counted.usage(WINDOW, Breakdown(), model="m").total == 450

@@ -35,7 +35,9 @@ from pydantic_ai.messages import (
 
 from tests.context.word_counter import WordCounter
 from tui_app.context.attachments import AUDIO_TOKENS_PER_SECOND, IMAGE_TOKENS, PAGE_TOKENS, attachment_tokens
+from tui_app.context.inbox import inbox_message, inbox_text
 from tui_app.context.parts import CALL_OVERHEAD, SUMMARY_OVERHEAD, part_costs
+from tui_app.context.stages.archive import digest_message
 from tui_app.context.tokens import (
     MESSAGE_OVERHEAD,
     TokenCounter,
@@ -115,10 +117,16 @@ def test_response_parts(part, expected, counter) -> None:
     assert nonzero(counter.message(ModelResponse(parts=[part]))) == expected
 
 
-def test_retry_without_a_tool_is_said_to_the_model_as_user(counter) -> None:
+def test_what_goes_out_in_the_users_place_is_not_counted_as_theirs(counter) -> None:
     feedback = RetryFeedbackPart("no good", retry=RetryInfo("model_retry"))
-    assert counter.message(ModelRequest(parts=[retry_prompt(None)])).user > FRAME
-    assert counter.message(ModelRequest(parts=[feedback])).user > FRAME + 2
+    for part in (retry_prompt(None), feedback):
+        counted = counter.message(ModelRequest(parts=[part]))
+        assert counted.tool_results == counted.total > FRAME
+    digest = counter.message(digest_message("ls found three files"))
+    assert digest.tool_results == digest.total > FRAME
+    board = counter.message(inbox_message(inbox_text("sea", "It is salty.")))
+    assert board.memory == board.total > FRAME
+    assert counter.message(ModelRequest(parts=[UserPromptPart("ls found three files")])).user == 4 + FRAME
 
 
 @dataclass

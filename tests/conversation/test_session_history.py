@@ -18,7 +18,9 @@ from tui_app.context.events import (
     Record,
 )
 from tui_app.context.history import Proposal
+from tui_app.context.items import Item
 from tui_app.context.replacement import key_ranges
+from tui_app.context.sizes import sizes_of
 from tui_app.context.stages.archive import archived
 from tui_app.context.stages.settings import Trim
 from tui_app.context.stages.trim import trim
@@ -84,6 +86,34 @@ def test_report_of_a_cut_request_is_not_believed(history: SessionHistory) -> Non
     history.distrust()
     assert history.take_distrust()
     assert not history.take_distrust()
+
+
+@pytest.mark.parametrize("share", [0.7, 0.9, 1.3])
+def test_before_and_after_are_said_on_one_scale(history: SessionHistory, share: float) -> None:
+    """The provider's figure in front of a rewrite and our count behind it made trimming look like growth."""
+    filled(history)
+    history.fix(WINDOW, FIXED, "a:b", 1.3)
+    answer(history, "So it is.", reported=(round(counted(history) * share), 0))
+    before = history.usage()
+    assert before.exact
+    weights = {item.key: history.weigh(item).total for item in history.items()}
+    sizes = sizes_of(history.items(), before, lambda item: weights[item.key])
+    rewrite = trim(history.items(), Trim(chars=20))
+    assert rewrite is not None
+    freed = sum(
+        weights[change.key] - history.weigh(Item(0, change.message)).total for change in rewrite.changes
+    )
+    history.rewrite(rewrite)
+    assert history.usage().total == pytest.approx(before.total - sizes.of(freed), rel=0.02)
+    offer = proposal(history, keep=3)
+    done = history.commit(offer)
+    assert done.tokens_after == history.usage().total < done.tokens_before
+    [back] = [history.restate(history.view.compactions[-1], undo=True)]
+    assert history.usage().total == pytest.approx(done.tokens_before, abs=3)
+    assert back.data.tokens_before == done.tokens_after  # type: ignore[attr-defined]
+    again = opened(history.store, history.session, [], history.archive.folder.path.parent)
+    again.fix(WINDOW, FIXED, "a:b", 1.3)
+    assert again.usage() == history.usage(), "the fold of the log is what was there"
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.37, 3.21])

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from tui_app.cli.command import Command, Program, add_json, add_model, add_session, add_window
 from tui_app.cli.exits import OK, CommandFailed
 from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
-from tui_app.context.usage import CATEGORIES, ContextUsage
+from tui_app.context.usage import CATEGORIES, ContextUsage, percent_text
 from tui_app.ui import format as numbers
 from tui_app.ui.safe_text import one_line
+from tui_app.ui.widgets.gauge_text import window_text
 
 if TYPE_CHECKING:
     from tui_app.conversation.request import Opening
@@ -105,13 +106,15 @@ def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = F
     window = usage.window
     about = "" if usage.exact else "~"
     say(
-        f"{session} for {model}: {usage.utilization:.0%} of {numbers.tokens(window.limit)}, "
+        f"{session} for {model}: {percent_text(usage.total, window.stated)} of {window_text(window.stated)}, "
         f"{about}{numbers.tokens(usage.total)} tokens in {usage.messages:,} messages"
     )
     say(f"The window is known from: {window.source}. Kept for the answer: {numbers.tokens(window.reserve)}.")
-    if usage.total > window.effective:
-        over = numbers.tokens(usage.total - window.effective)
+    if usage.total > window.stated:
+        over = numbers.tokens(usage.total - window.stated)
         say(f"Over by {over}: the next request has to be made smaller.")
+    elif usage.total > window.effective:
+        say("No room is left beside the answer: the next request has to be made smaller.")
     say()
     parts = {name: int(getattr(usage.parts, name)) for name in CATEGORIES}
     parts["not measured"] = usage.unmeasured

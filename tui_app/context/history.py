@@ -186,6 +186,8 @@ class ListHistory:
             return
         self._items = [replace(item, reported=0) if item.reported else item for item in items]
         self._originals.keep(items)
+        # It may be another conversation altogether.
+        self._tally = Tally()
         self._recount()
 
     def fix(self, window: ContextWindow, fixed: Breakdown, model: str, factor: float = 1.0) -> None:
@@ -274,7 +276,8 @@ class ListHistory:
 
     def _recount(self) -> None:
         self._counted_by_tokenizer = self.counter.loaded
-        self._tally.reset(map(self._weighed, self._items), trusted_after=0)
+        newest = self._tally.newest
+        self._tally.reset(map(self._weighed, self._items), trusted_after=0, newest=newest)
 
 
 def reported_tokens(message: ModelMessage) -> int:

@@ -50,6 +50,17 @@ class Weighed:
     model: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a provider has reported, and our count of the same messages."""
+
+    reported: int = 0
+    """Input plus output tokens; 0 when nothing trustworthy was reported yet."""
+    counted: int = 0
+    """The messages up to that answer as counted without any factor, less what each request carries."""
+    model: str = ""
+
+
 @dataclass(slots=True)
 class Tally:
     """Tokens of a view by category; adding a message costs the same whatever the view's length.
@@ -57,7 +68,8 @@ class Tally:
     The estimate of the next request is what the provider reported with the last answer plus the count of
     what came after it. A report counts only when it belongs to this view: it is dropped by ``reset``, which
     every rewrite of the view calls, it is not used for another model, and not when it is so far below the
-    count that the server must have dropped part of the request.
+    count that the server must have dropped part of the request. What was dropped still says how the provider
+    counts: a rewritten view is measured on its scale, or a smaller one could look larger than before.
     """
 
     parts: Breakdown = field(default_factory=Breakdown)
@@ -65,20 +77,30 @@ class Tally:
     _reported: int = 0
     _reported_model: str = ""
     _after: int = 0
+    _dropped: Report = field(default_factory=Report)
+
+    @property
+    def newest(self) -> Report:
+        """The newest report, dropped or not."""
+        if self._reported <= 0:
+            return self._dropped
+        return Report(self._reported, self.parts.total - self._after, self._reported_model)
 
     def add(self, weighed: Weighed) -> None:
         """Count one more message at the end of the view."""
         self.parts = self.parts + weighed.tokens
         self._note(weighed)
 
-    def reset(self, view: Iterable[Weighed], *, trusted_after: int) -> None:
+    def reset(self, view: Iterable[Weighed], *, trusted_after: int, newest: Report | None = None) -> None:
         """Count a rewritten view anew.
 
         Args:
             view: The visible messages, oldest first.
             trusted_after: Log number of the last rewrite; reports of older answers measured another view.
+            newest: The newest report there was, whatever view it measured.
         """
         every = list(view)
+        self._dropped = newest or Report()
         self.parts, self.messages = sum_breakdowns(weighed.tokens for weighed in every), 0
         self._reported, self._reported_model, self._after = 0, "", 0
         for weighed in every:
@@ -109,14 +131,22 @@ class Tally:
             factor: Real tokens of that model per counted token.
             counter_exact: Whether counted tokens are those of the model's own tokenizer.
         """
-        parts = (self.parts + fixed).scaled(factor)
-        after = round(self._after * factor)
-        before = (self.parts + fixed).total - self._after
-        if not self._trusted(model, before, parts.total - after, window.limit):
+        newest = self.newest
+        before = newest.counted + fixed.total
+        trusted = _is_trusted(newest, model, before, round(before * factor), window.limit)
+        if not trusted or self._reported <= 0:
+            beyond = 0
+            if trusted:
+                factor, beyond = self._as_reported(newest, before, factor)
             return ContextUsage(
-                parts=parts, window=window, messages=self.messages, is_initial=self.messages == 0
+                parts=(self.parts + fixed).scaled(factor),
+                window=window,
+                messages=self.messages,
+                unmeasured=beyond,
+                is_initial=self.messages == 0,
             )
-        total = self._reported + after
+        parts = (self.parts + fixed).scaled(factor)
+        total = self._reported + round(self._after * factor)
         if parts.total > total:
             parts = parts.scaled(total / parts.total)
         return ContextUsage(
@@ -127,19 +157,38 @@ class Tally:
             unmeasured=max(0, total - parts.total),
         )
 
-    def _trusted(self, model: str, plain: int, counted: int, limit: int) -> bool:
-        """Whether the last report describes this view, whose count up to that answer is given.
+    def _as_reported(self, report: Report, plain: int, factor: float) -> tuple[float, int]:
+        """Factor of a rewritten view, and tokens beyond it, on the scale of a report of another view.
 
         Args:
-            model: The model the next request goes to.
-            plain: The count without any factor.
-            counted: The same with the model's factor.
-            limit: The model's window in tokens; in a large one hidden thoughts may count for much.
+            report: What was reported of that view.
+            plain: Its count without any factor, with what each request carries.
+            factor: Real tokens per counted token, as learnt.
         """
-        if self._reported <= 0 or self._reported_model != model:
-            return False
-        if plain >= _TRUNCATION_MIN and self._reported < plain * SMALLEST_SHARE:
-            return False
-        if self._reported > limit and self._reported > max(plain, _COUNTED_MIN) * _LARGEST_SHARE:
-            return False
-        return not is_silent_truncation(counted, self._reported)
+        counted = plain * factor
+        if report.reported <= counted:
+            # A longer view than that may have been cut short by the report's server without a word.
+            least = _TRUNCATION_SHARE if self.parts.total > report.counted else 0.0
+            return factor * max(least, report.reported / counted), 0
+        # What no count explains goes with the messages it came with; more of it is not made up.
+        share = min(1.0, self.parts.total / max(1, report.counted))
+        return factor, round((report.reported - counted) * share)
+
+
+def _is_trusted(report: Report, model: str, plain: int, counted: int, limit: int) -> bool:
+    """Whether a report describes a request, whose count is given.
+
+    Args:
+        report: What was reported.
+        model: The model the next request goes to.
+        plain: The count without any factor.
+        counted: The same with the model's factor.
+        limit: The model's window in tokens; in a large one hidden thoughts may count for much.
+    """
+    if report.reported <= 0 or report.model != model:
+        return False
+    if plain >= _TRUNCATION_MIN and report.reported < plain * SMALLEST_SHARE:
+        return False
+    if report.reported > limit and report.reported > max(plain, _COUNTED_MIN) * _LARGEST_SHARE:
+        return False
+    return not is_silent_truncation(counted, report.reported)

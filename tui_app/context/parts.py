@@ -32,6 +32,7 @@ from pydantic_core import to_json
 from tui_app.context.attachments import attachment_tokens, file_name, text_of
 from tui_app.context.encodings import TextCounter
 from tui_app.context.inbox import is_inbox_part
+from tui_app.context.stages.marks import is_digest_part
 
 Costs = list[tuple[str, int]]
 """Tokens by category; the first entry is what the part mainly is."""
@@ -84,18 +85,23 @@ def _request_part(part: object, text: TextCounter) -> Costs | None:
             return [("system", text.count(part.render()))]
         case UserPromptPart():
             costs = _user_content(part.content, text)
-            return [("memory", costs[0][1])] if is_inbox_part(part) else costs
+            return [(_said_by(part), costs[0][1]), *costs[1:]]
         case BaseToolReturnPart():
             return _tool_return(part, text)
-        case RetryPromptPart():
-            category = "user" if part.tool_name is None else "tool_results"
-            return [(category, text.count(part.model_response()))]
-        case RetryFeedbackPart():
-            return [("user", text.count(part.model_response()))]
+        case RetryPromptPart() | RetryFeedbackPart():
+            # The program's own words on an answer are like those on a call that failed.
+            return [("tool_results", text.count(part.model_response()))]
         case CompactionPart():
             return [("summary", _summary(part, text))]
         case _:
             return None
+
+
+def _said_by(part: UserPromptPart) -> str:
+    """What a prompt counts as: notes of the program's own go out in the user's place, too."""
+    if is_digest_part(part):
+        return "tool_results"
+    return "memory" if is_inbox_part(part) else "user"
 
 
 def _response_part(part: object, text: TextCounter) -> Costs | None:

@@ -199,9 +199,17 @@ class Pipeline:
             self.history.distrust()
             self.history.report(out.truncation)
         kept = self._prefix.next(*_head(request), out.messages)
-        usage = self.history.usage().to_json()
-        self.history.report(UsageInfo(usage=usage, prefix_kept=kept, cache_read_tokens=self._cache_read))
-        self._counted = self.counter.unscaled(self._count.of(out.messages)) + self._carried(request).total
+        carried = self._carried(request)
+        self.history.report(
+            UsageInfo(
+                usage=self.history.usage().to_json(),
+                prefix_kept=kept,
+                cache_read_tokens=self._cache_read,
+                factor=self.limits.factor(request.model),
+                carried=carried.nonzero(),
+            )
+        )
+        self._counted = self.counter.unscaled(self._count.of(out.messages)) + carried.total
         return replace(request, messages=list(out.messages))
 
 

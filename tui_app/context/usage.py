@@ -80,6 +80,19 @@ class ContextWindow:
         return max(1, self.limit - self.reserve)
 
 
+def percent_text(used: int, limit: int) -> str:
+    """Share of the limit in whole percent, rounded down, so that it never runs ahead of a threshold.
+
+    ``<1%`` instead of a false zero, ``?%`` where the limit is not known.
+    """
+    if limit <= 0:
+        return "?%"
+    if used <= 0:
+        return "0%"
+    whole = used * 100 // limit
+    return f"{whole}%" if whole else "<1%"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextUsage:
     """What the next request would hold: the state of the gauge.
@@ -102,8 +115,8 @@ class ContextUsage:
 
     @property
     def utilization(self) -> float:
-        """Share of the whole window in use; above 1.0 when the view is too large."""
-        return self.total / max(1, self.window.limit)
+        """Share of the whole window in use, as it is known; above 1.0 when the view is too large."""
+        return self.total / max(1, self.window.stated)
 
     def to_json(self) -> dict[str, int | float | bool | str]:
         """The JSON names that scripts rely on."""
@@ -111,7 +124,7 @@ class ContextUsage:
             **{name: getattr(self.parts, name) for name in CATEGORIES},
             "unmeasured": self.unmeasured,
             "total": self.total,
-            "limit": self.window.limit,
+            "limit": self.window.stated,
             "limit_source": self.window.source,
             "reserve": self.window.reserve,
             "utilization": round(self.utilization, 4),

@@ -27,10 +27,12 @@ from tui_app.context.stages.rewrite import Rewrite, Stage
 from tui_app.context.storage_errors import as_disk_errors
 from tui_app.context.tokens import TokenCounter
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.context.window import resolve_window
 from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
 from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
 from tui_app.session.agent_view import AgentView, weighed
 from tui_app.session.heads import Head, head_of
+from tui_app.session.known import Basis, known_of, tally_of
 from tui_app.session.ports import SessionStore
 from tui_app.session.visibility import MESSAGES
 from tui_app.session.workspace import TOOL_OUTPUTS
@@ -47,6 +49,7 @@ class SessionHistory:
     Attributes:
         counter: Counts without any factor; what the log keeps must not depend on what is learnt later.
         model: Name of the model the conversation goes on with.
+        window_known: Whether its window is known; until then there is no gauge.
     """
 
     store: SessionStore
@@ -56,9 +59,8 @@ class SessionHistory:
     publish: Callable[[Record], None]
     model: str
     view: AgentView = field(default_factory=AgentView)
-    _window: ContextWindow = field(default_factory=lambda: ContextWindow(limit=128_000, source="default"))
-    _fixed: Breakdown = field(default_factory=Breakdown)
-    _factor: float = 1.0
+    window_known: bool = False
+    _basis: Basis = field(default_factory=lambda: Basis(resolve_window()))
     _tally: Tally = field(default_factory=Tally)
     _items: list[Item] | None = None
     _distrusted: bool = False
@@ -73,6 +75,9 @@ class SessionHistory:
             self.view.apply(head)
             self.archive.note(head)
         self._rewritten()
+        known = known_of(self.store, self.session)
+        if known.window.limit > 0 and self.store.info(self.session).model == self.model:
+            self.window_known, self._basis = True, known.basis(self.view)
 
     def newest(self) -> Sequence[ModelMessage]:
         """The visible messages from the last answer on; loads no others."""
@@ -86,7 +91,7 @@ class SessionHistory:
     @property
     def factor(self) -> float:
         """Real tokens of the current model per counted token."""
-        return self._factor
+        return self._basis.factor
 
     def items(self) -> Sequence[Item]:
         """The visible messages, loaded from the log when first needed."""
@@ -103,22 +108,20 @@ class SessionHistory:
 
     def weigh(self, item: Item) -> Breakdown:
         """Tokens of one message in the current model's own tokens."""
-        return self.counter.message(item.message).scaled(self._factor)
+        return self.counter.message(item.message).scaled(self.factor)
 
     def usage(self) -> ContextUsage:
         """The estimate of the next request."""
-        return self._tally.usage(
-            self._window, self._fixed, model=self.model, factor=self._factor, counter_exact=self.counter.exact
-        )
+        return self._basis.usage(self._tally, self.model, counter_exact=self.counter.exact)
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
         """Nothing to do: everything a run adds is in the log before its next request."""
 
     def fix(self, window: ContextWindow, fixed: Breakdown, model: str, factor: float = 1.0) -> None:
         """Set what every request to the current model carries."""
-        changed = (window, fixed, factor) != (self._window, self._fixed, self._factor)
-        self._window, self._fixed, self._factor = window, fixed, factor
-        if changed:
+        basis = Basis(window, fixed, factor)
+        if not self.window_known or basis != self._basis:
+            self.window_known, self._basis = True, basis
             self.show_gauge()
 
     def distrust(self) -> None:
@@ -147,9 +150,7 @@ class SessionHistory:
         if not payload.STORED:
             record = Record(seq=0, time=now, session=self.session, data=payload)
         else:
-            text = None
-            if message is not None:
-                text, message = storable(message)
+            text, message = (None, None) if message is None else storable(message)
             record = self.store.append(self.session, payload, text, time=now)
             self._fold(head_of(record.seq, record.time, payload), message)
         self.publish(record)
@@ -265,17 +266,16 @@ class SessionHistory:
 
     def show_gauge(self) -> None:
         """Tell everyone the estimate of the next request."""
-        self.publish(
-            Record(seq=0, time=time.time(), session=self.session, data=GaugeChanged(usage=self.usage()))
-        )
+        if self.window_known:
+            gauge = GaugeChanged(usage=self.usage())
+            self.publish(Record(seq=0, time=time.time(), session=self.session, data=gauge))
 
     def after(self, *heads: Head) -> int:
         """Tokens the next request will have once events have rewritten the view."""
-        trial, tally = self.view.copy(), Tally()
+        trial = self.view.copy()
         for head in heads:
             trial.apply(head)
-        tally.reset(trial.weighed(), trusted_after=trial.version)
-        return tally.usage(self._window, self._fixed, model=self.model, factor=self._factor).total
+        return self._basis.usage(tally_of(trial), self.model).total
 
     def _fold(self, head: Head, message: ModelMessage | None) -> None:
         if message is not None:
@@ -292,7 +292,7 @@ class SessionHistory:
         self._items = None
         # What is hidden is read from the log again should it come back.
         self._messages.keep(self.view.visible())
-        self._tally.reset(self.view.weighed(), trusted_after=self.view.version)
+        self._tally = tally_of(self.view)
 
     def _item(self, head: Head) -> Item:
         # A copy: a run writes its own ids into the messages it sends, and the log's must not change.

@@ -68,13 +68,17 @@ class ModelSwitch:
     async def prepare(self) -> None:
         """Load tokenizer and model and measure the view; a model that cannot be built is reported."""
         self._remember_choice()
+        history = self.history
         try:
-            await self._load(self.history.model)
+            await self._load(history.model)
         except Exception as error:  # an SDK may raise anything; the person is told and can choose another
-            self.history.append(why_unavailable(error, model=self.history.model))
+            history.append(why_unavailable(error, model=history.model))
         else:
             self._note_chosen()
         self.measure()
+        if not history.window_known:
+            assumed = resolve_window(setting=self.shelf.limits.setting)
+            history.fix(assumed, self.carried.tokens(history.counter), history.model)
 
     async def current(self) -> Model:
         """The model that answers; what is counted from now on is counted by a real tokenizer.
@@ -163,7 +167,7 @@ class ModelSwitch:
         """Let log and list name the present model."""
         history, old, self.recorded = self.history, self.recorded, self.history.model
         if old:
-            history.append(ModelChange(old=old, new=history.model, limit=window.limit, cut=cut))
+            history.append(ModelChange(old=old, new=history.model, limit=window.stated, cut=cut))
         history.store.set_model(history.session, history.model)
 
     def _remember_choice(self) -> None:

@@ -1,5 +1,6 @@
 """What ``/context`` says in an editor: what fills the context, in Markdown."""
 
+from tui_app.context.usage import percent_text
 from tui_app.conversation.conversation import Conversation
 
 
@@ -11,8 +12,9 @@ def context_text(conversation: Conversation) -> str:
         f"| {name.replace('_', ' ')} | {tokens:,} |"
         for name, tokens in sorted(parts.items(), key=lambda part: -part[1])
     ]
+    share = percent_text(usage.total, usage.window.stated)
     head = (
-        f"{usage.total:,} of {usage.window.limit:,} tokens ({usage.utilization:.0%}), "
+        f"{usage.total:,} of {usage.window.stated:,} tokens ({share}), "
         f"{usage.messages} messages, model {conversation.model}, policy {conversation.policy}."
     )
     return "\n".join([head, "", "| What | Tokens |", "|---|---:|", *rows])

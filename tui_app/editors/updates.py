@@ -164,7 +164,7 @@ class Updates:
 
     def _gauge(self, gauge: GaugeChanged) -> Sequence[Update]:
         usage = gauge.usage
-        figures = usage.total, usage.window.limit
+        figures = usage.total, usage.window.stated
         if figures == self._usage:
             return []
         self._usage = figures

@@ -5,7 +5,8 @@ clearing a mark. A summary, and what acknowledges it, are messages more, shown w
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 
 from tui_app.context.events import (
     REWRITES,
@@ -24,7 +25,7 @@ from tui_app.context.events import (
 )
 from tui_app.context.measure import Weighed
 from tui_app.session.heads import Head
-from tui_app.session.view_items import ALONE, ViewItem, in_ranges, weighed
+from tui_app.session.view_items import ALONE, Reports, ViewItem, in_ranges, weighed
 from tui_app.session.visibility import CARRYING, LEADING, MESSAGES, STAND_INS, Seen, seen
 
 __all__ = ["MESSAGES", "AgentView", "ViewItem", "fold_agent_view", "in_ranges", "weighed"]
@@ -45,6 +46,7 @@ class AgentView:
         restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
         pins: Messages that stay word for word, by number.
         edits: By the number of a compaction, the other words its summary was given, the newest last.
+        reports: What a provider has reported last.
     """
 
     version: int = 0
@@ -58,6 +60,7 @@ class AgentView:
     _heads: dict[int, Head] = field(default_factory=dict)
     _acknowledged: dict[int, Head] = field(default_factory=dict)
     """By the number of its compaction, what acknowledges its summary."""
+    reports: Reports = field(default_factory=Reports)
 
     def apply(self, head: Head) -> bool:
         """Fold one event.
@@ -67,6 +70,7 @@ class AgentView:
         """
         if head.type in CARRYING:
             self._items.append(ViewItem(head))
+            self.reports.add(head, self.visible)
             return False
         if head.type == MessagePinned.TYPE:
             (self.pins.add if head.state == "pinned" else self.pins.discard)(head.ref)
@@ -74,6 +78,7 @@ class AgentView:
         if not (self._compaction(head) or self._form(head) or self._cut(head)):
             return False
         self.version = head.seq
+        self.reports.rewritten()
         return True
 
     def _compaction(self, head: Head) -> bool:
@@ -130,18 +135,7 @@ class AgentView:
 
     def copy(self) -> "AgentView":
         """An independent view, to try an event on."""
-        return AgentView(
-            self.version,
-            list(self.compactions),
-            list(self.undone),
-            list(self.rewrites),
-            set(self.restored),
-            set(self.pins),
-            dict(self.edits),
-            list(self._items),
-            dict(self._heads),
-            dict(self._acknowledged),
-        )
+        return AgentView(*(copy(getattr(self, each.name)) for each in fields(self)))
 
     def visible(self) -> list[Head]:
         """Heads of the visible messages, in the order they are sent."""

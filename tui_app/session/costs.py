@@ -25,13 +25,20 @@ class Costs:
     """None until something with a known price was asked."""
     unpriced: int = 0
     """Requests whose price is not known."""
+    unmeasured: int = 0
+    """Answers whose request has no reported size: it was cut, broken off, or nothing was reported."""
 
     def after(self, payload: Payload) -> "Costs":
         """The costs behind an event: an answer, a summary, a digest, or a reading for memory."""
         match payload:
             case AssistantMessage() | SubAgentStep():
                 grown = self._plus(payload.input_tokens, payload.output_tokens, payload.cost_usd, asked=True)
-                return replace(grown, cached_tokens=self.cached_tokens + payload.cache_read_tokens)
+                unmeasured = bool(payload.output_tokens and not payload.input_tokens)
+                return replace(
+                    grown,
+                    cached_tokens=self.cached_tokens + payload.cache_read_tokens,
+                    unmeasured=self.unmeasured + unmeasured,
+                )
             case CompactionComplete() | ToolArchived() | MemoryConsolidated():
                 asked = bool(payload.input_tokens or payload.output_tokens)
                 # What was made without a model costs nothing and is no sum either.
@@ -42,9 +49,9 @@ class Costs:
                 return self
 
     def _plus(self, sent: int, written: int, usd: float | None, *, asked: bool) -> "Costs":
-        return Costs(
+        return replace(
+            self,
             input_tokens=self.input_tokens + sent,
-            cached_tokens=self.cached_tokens,
             output_tokens=self.output_tokens + written,
             usd=self.usd if usd is None else (self.usd or 0.0) + usd,
             unpriced=self.unpriced + (asked and usd is None),

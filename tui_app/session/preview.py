@@ -16,19 +16,16 @@ from tui_app.context.events import (
     SystemMessage,
     ToolCall,
     ToolResult,
-    UsageInfo,
     UserMessage,
 )
-from tui_app.context.measure import Tally
 from tui_app.context.storage_errors import storage_error
-from tui_app.context.usage import ContextUsage, ContextWindow
-from tui_app.context.window import resolve_window
+from tui_app.context.usage import ContextUsage
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Body, Entry
 from tui_app.session.heads import Head
+from tui_app.session.known import Known, known_of
 from tui_app.session.places import Database, open_store
 from tui_app.session.ports import SessionStore
-from tui_app.session.sizes import fixed_part
 from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import UserView
 
@@ -43,13 +40,16 @@ class Preview:
     info: SessionInfo
     view: UserView
     agent_view: AgentView
-    usage: ContextUsage
-    measured: Record | None
-    """The newest measurement in the log."""
+    known: Known
+    """What the log knows of its model."""
     last: int
     """Log number of the newest event in it."""
     prompts: tuple[str, ...]
     """What the person said last, oldest first; the editor brings it back."""
+
+    def usage(self, setting: int | None = None) -> ContextUsage:
+        """The gauge; ``setting`` is the window the person has set, in tokens."""
+        return self.known.usage(self.agent_view, self.info.model, setting)
 
 
 def load_preview(database: Database, session: str) -> Preview:
@@ -67,17 +67,15 @@ def load_preview(database: Database, session: str) -> Preview:
             view.apply(head)
             agent_view.apply(head)
             newest = head.seq
-        last = store.last_of(info.id, UsageInfo.TYPE)
+        known = known_of(store, info.id)
         prompts = _prompts(store, info.id, agent_view)
     finally:
         store.close()
-    usage = usage_of(agent_view, info.model, last)
     return Preview(
         info=info,
         view=view,
         agent_view=agent_view,
-        usage=usage,
-        measured=last,
+        known=known,
         last=newest,
         prompts=prompts,
     )
@@ -100,25 +98,6 @@ def _prompts(store: SessionStore, session: str, view: AgentView) -> tuple[str, .
     seqs = [head.seq for head in view.visible() if head.type == UserMessage.TYPE][-_PROMPTS:]
     records = (store.record(session, seq) for seq in seqs)
     return tuple(r.data.text for r in records if r is not None and isinstance(r.data, UserMessage))
-
-
-def usage_of(view: AgentView, model: str, last: Record | None) -> ContextUsage:
-    """The gauge where the model is not known: its window and fixed part are those of the last request.
-
-    Args:
-        view: What the next request holds.
-        model: Its name.
-        last: The newest measurement, where there is one.
-    """
-    window, measured = resolve_window(), None
-    if last is not None and isinstance(last.data, UsageInfo):
-        measured, known = last.data, last.data.usage
-        window = ContextWindow(
-            limit=int(known["limit"]), source=str(known["limit_source"]), reserve=int(known["reserve"])
-        )
-    tally = Tally()
-    tally.reset(view.weighed(), trusted_after=view.version)
-    return tally.usage(window, fixed_part(view, measured), model=model)
 
 
 class Records(Protocol):

@@ -20,8 +20,8 @@ from tui_app.context.events import (
     UserMessage,
     ViewRewrite,
 )
-from tui_app.context.usage import Breakdown, sum_breakdowns
 from tui_app.session.agent_view import AgentView
+from tui_app.session.known import Known
 from tui_app.session.visibility import MESSAGES
 
 
@@ -75,16 +75,5 @@ def view_tokens(view: AgentView, last: UsageInfo | None) -> int:
         view: The messages that are sent.
         last: What was measured with the last request; None before the first.
     """
-    return _messages(view).total + fixed_part(view, last).total
-
-
-def fixed_part(view: AgentView, last: UsageInfo | None) -> Breakdown:
-    """Instructions and tools of the last request; system prompts of the history itself are messages."""
-    if last is None:
-        return Breakdown()
-    system = int(last.usage.get("system", 0)) - _messages(view).system
-    return Breakdown(system=max(0, system), tools=int(last.usage.get("tools", 0)))
-
-
-def _messages(view: AgentView) -> Breakdown:
-    return sum_breakdowns(weighed.tokens for weighed in view.weighed())
+    known = Known(last, factor=(last.factor if last is not None else None) or 1.0)
+    return known.usage(view, "").total

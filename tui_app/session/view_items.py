@@ -1,9 +1,9 @@
 """One message of the agent view, and small questions about heads."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
-from tui_app.context.measure import Weighed
+from tui_app.context.measure import Report, Weighed
 from tui_app.context.usage import CATEGORIES, Breakdown
 from tui_app.session.heads import Head
 
@@ -30,6 +30,28 @@ class ViewItem:
     def shown(self) -> Head:
         """The form that the next request holds."""
         return self.forms[-1] if self.forms else self.head
+
+
+@dataclass(slots=True)
+class Reports:
+    """The newest report of a provider, whatever has happened to the view since; kept along with the fold."""
+
+    newest: Report = field(default_factory=Report)
+    _counted: int | None = 0
+    """Tokens of the view; None where they have to be counted anew."""
+
+    def add(self, head: Head, visible: Callable[[], Iterable[Head]]) -> None:
+        """Follow one more message at the end of the view."""
+        if self._counted is not None:
+            self._counted += sum(head.tokens.values())
+        if head.reported > 0:
+            if self._counted is None:
+                self._counted = sum(sum(each.tokens.values()) for each in visible())
+            self.newest = Report(head.reported, self._counted, head.model)
+
+    def rewritten(self) -> None:
+        """The view has another size now."""
+        self._counted = None
 
 
 def in_ranges(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:

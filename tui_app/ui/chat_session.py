@@ -45,6 +45,7 @@ class ChatSession:
         self.launch = launch
         self.id = wanted
         self.presenter = presenter
+        presenter.setting = launch.settings.window
         self.bodies = bodies
         bodies.announce(presenter.redraw)
         self.link = Link(launch.opening(wanted))
@@ -152,7 +153,7 @@ class ChatSession:
         self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
         if taken_over:
             preview = await asyncio.to_thread(load_preview, database, self.id)
-            self.presenter.remeasure(preview.info, preview.measured)
+            self.presenter.remeasure(preview.info, preview.known)
             self.report(TAKEN_OVER)
         return model, policy
 
@@ -176,7 +177,7 @@ class ChatSession:
         """Show what another window has written, and whether it still writes."""
         self.presenter.catch_up(news.heads)
         if news.info is not None:
-            self.presenter.remeasure(news.info, news.usage)
+            self.presenter.remeasure(news.info, news.known)
         if news.trouble:
             self.say(news.trouble)
         else:

@@ -5,13 +5,13 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tui_app.context.events import Record, UsageInfo
 from tui_app.session.heads import Head
+from tui_app.session.known import Known, known_of
 from tui_app.session.lock import holder
 from tui_app.session.places import Database, Server, follow, open_store
 from tui_app.session.store import SessionInfo, SessionNotFound
@@ -34,8 +34,8 @@ class News:
     heads: Sequence[Head] = ()
     info: SessionInfo | None = None
     """None where nothing but the writer has changed."""
-    usage: Record | None = None
-    """The newest measurement."""
+    known: Known = field(default_factory=Known)
+    """What the log knows of its model."""
     trouble: str = ""
     """Why no more can be shown for now."""
 
@@ -115,6 +115,6 @@ class Following:
 
     def _read(self, store: "SessionStore") -> News:
         heads = list(store.heads(self._session, self._last))
-        news = News(heads, store.info(self._session), store.last_of(self._session, UsageInfo.TYPE))
+        news = News(heads, store.info(self._session), known_of(store, self._session))
         self._last = heads[-1].seq if heads else self._last
         return news

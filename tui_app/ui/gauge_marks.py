@@ -18,9 +18,9 @@ def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") ->
 
     Returns:
         Zeros for marks that the policy does not have: it compacts nothing by itself, or counts messages.
-        Zeros as well while nothing is measured.
+        Zeros as well while nothing is measured, or the window is not known.
     """
-    if usage is None:
+    if usage is None or usage.window.limit <= 0:
         return 0.0, 0.0
     # Policies are not needed for the first frame, which has nothing measured.
     from tui_app.conversation.policies import choose_policy, policy_names
@@ -30,8 +30,11 @@ def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") ->
     chosen = choose_policy(settings, policy)
     if not chosen.automatic:
         return 0.0, 0.0
-    most = usage.window.effective / usage.window.limit
+    window = usage.window
+    most = window.effective / window.stated
     if chosen.limit is None:
-        return min(chosen.background_threshold, most), min(chosen.blocking_threshold, most)
-    mark = chosen.limit.mark(usage.window)
-    return (mark / usage.window.limit if mark else 0.0), most
+        # Thresholds are shares of what is believed to fit, and the gauge shows what is known to.
+        part = window.limit / window.stated
+        return min(chosen.background_threshold * part, most), min(chosen.blocking_threshold * part, most)
+    mark = chosen.limit.mark(window)
+    return (mark / window.stated if mark else 0.0), most

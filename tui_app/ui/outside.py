@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from tui_app.context.usage import percent_text
 from tui_app.ui.safe_text import one_line
-from tui_app.ui.widgets.gauge_text import percent_text
 
 if TYPE_CHECKING:
     from tui_app.ui.chat_state import ChatState
@@ -95,7 +95,7 @@ class Announcing(Protocol):
 
 def window_title(state: "ChatState") -> str:
     """The load line's sign, how full the context is, and the session's title; without control characters."""
-    share = percent_text(state.usage.total, state.usage.window.limit) if state.usage is not None else ""
+    share = percent_text(state.usage.total, state.usage.window.stated) if state.usage is not None else ""
     doing = "…" if state.busy else ""
     return " ".join(part for part in ("⊖", share, doing, one_line(state.title, _TITLE_CELLS)) if part)
 

@@ -21,7 +21,8 @@ from tui_app.context.events import (
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
 from tui_app.session.heads import Head, head_of
-from tui_app.session.preview import Preview, usage_of
+from tui_app.session.known import Known
+from tui_app.session.preview import Preview
 from tui_app.session.stats import SessionStats
 from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import Change, UserView
@@ -45,6 +46,8 @@ class Presenter:
         self.agent_view = AgentView()
         self.last = 0
         """Log number of the newest event shown."""
+        self.setting: int | None = None
+        """Window the person has set, in tokens."""
         self._pane, self._outside = pane, outside
         self._transcript = pane.transcript
         self._timeline = pane.timeline
@@ -56,7 +59,9 @@ class Presenter:
         self._timeline.set_entries(self.view.entries)
         info = preview.info
         self._pane.prompt.editor.prompts.extend(preview.prompts)
-        self.update(replace(self.state, title=info.title, model=info.model, usage=preview.usage))
+        self.update(
+            replace(self.state, title=info.title, model=info.model, usage=preview.usage(self.setting))
+        )
 
     def catch_up(self, heads: Iterable[Head]) -> None:
         """Show what the log holds beyond what was shown: it may have grown before anybody listened."""
@@ -78,14 +83,14 @@ class Presenter:
         if shown is not None:
             self._transcript.replace(shown)
 
-    def remeasure(self, info: SessionInfo, measured: Record | None) -> None:
+    def remeasure(self, info: SessionInfo, known: Known) -> None:
         """Take title and gauge from the log once more, where another window has written it meanwhile.
 
         Args:
             info: The session's line in the list.
-            measured: The newest measurement in the log.
+            known: What the log knows of its model.
         """
-        usage = usage_of(self.agent_view, info.model, measured)
+        usage = known.usage(self.agent_view, info.model, self.setting)
         self.update(replace(self.state, title=info.title, model=info.model, usage=usage))
 
     def account(self, stats: SessionStats) -> None:

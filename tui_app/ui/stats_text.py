@@ -45,7 +45,8 @@ def _session(stats: SessionStats) -> Iterable[str]:
     if stats.sub_agents:
         yield count(stats.sub_agents, "sub-agent")
     others = " and ".join(("summaries", *(row.purpose for row in stats.sides)))
-    yield f"{cost(stats.cost_usd)} with {others}{unknown}"
+    known = stats.cost_usd or not stats.unpriced
+    yield f"{cost(stats.cost_usd) if known else 'cost unknown'} with {others}{unknown}"
 
 
 def _models(stats: SessionStats) -> Iterable[str]:
@@ -60,7 +61,7 @@ def _model(row: ModelRow) -> Sequence[str]:
     return (
         one_line(row.model, _NAME_CELLS) or _UNKNOWN,
         f"{row.answers:,}",
-        tokens(row.input_tokens),
+        tokens(row.input_tokens) if row.input_tokens or not row.output_tokens else "?",
         tokens(row.cache_read_tokens),
         tokens(row.output_tokens),
         price,

@@ -14,8 +14,15 @@ def turn_text(costs: "Costs") -> str:
     if not (costs.input_tokens or costs.output_tokens) or costs.usd == 0:
         return ""
     cached = f", {percent(costs.cached_tokens / costs.input_tokens)} cached" if costs.cached_tokens else ""
-    sizes = f"{tokens(costs.input_tokens)} in{cached} · {tokens(costs.output_tokens)} out"
+    sizes = f"{_sent(costs)} in{cached} · {tokens(costs.output_tokens)} out"
     return f"{sizes} · {price_text(costs.usd, costs.unpriced)}"
+
+
+def _sent(costs: "Costs") -> str:
+    """Tokens sent, with a sign where parts of them are not known."""
+    if not costs.unmeasured:
+        return tokens(costs.input_tokens)
+    return f"{tokens(costs.input_tokens)} + ?" if costs.input_tokens else "?"
 
 
 def price_text(usd: float | None, unpriced: int) -> str:

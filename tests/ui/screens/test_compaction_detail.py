@@ -1,6 +1,7 @@
 """The compaction detail: head, tabs, undo and redo, and text that stays text."""
 
 from dataclasses import replace
+from datetime import UTC
 from threading import get_ident
 
 import pytest
@@ -13,7 +14,7 @@ from tui_app.session.heads import Head
 from tui_app.session.view_diff import Difference
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView, FactWanted, NewWords
-from tui_app.ui.screens.compaction_text import diff_lines, fact_lines, number_lines, sizes, where
+from tui_app.ui.screens.compaction_text import diff_lines, entry_lines, fact_lines, number_lines, sizes, where
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.summary_editor import SummaryEditor
@@ -255,3 +256,9 @@ def test_numbers_are_complete() -> None:
         "$0.004",
     ):
         assert wanted in text
+
+
+def test_what_left_has_the_size_that_the_model_had() -> None:
+    """Results may be stubs by then: what they were once stands beside it."""
+    rows = entry_lines(LEFT[:2], {1: 24, 2: 120}, UTC).splitlines()
+    assert [row.split("tool")[1].strip() for row in rows] == ["24  read 1  (0.1k in full)", "0.1k  read 2"]

@@ -6,13 +6,16 @@ import pytest
 from textual.app import App, ComposeResult
 
 from tests.ui.screens.test_context import Source
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow, percent_text
+from tui_app.session.known import UNKNOWN
+from tui_app.settings import Settings
+from tui_app.ui.gauge_marks import marks
 from tui_app.ui.glyphs import PLAIN, Glyphs
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.context_text import ContextView, category_rows
 from tui_app.ui.themes import THEMES
 from tui_app.ui.widgets.gauge import ContextGauge, measure_bar
-from tui_app.ui.widgets.gauge_text import gauge_text, percent_text, threshold_text, zone
+from tui_app.ui.widgets.gauge_text import gauge_text, threshold_text, zone
 
 
 def usage(total: int, *, limit: int = 128_000, exact: bool = False, unmeasured: int = 0) -> ContextUsage:
@@ -177,3 +180,21 @@ async def test_one_wording_on_every_screen(make: Callable[[], ContextUsage]) -> 
         await pilot.pause()
         heading = app.screen.query(".dialog-title").first()
         assert said in str(heading.render())
+
+
+def test_a_size_that_a_refusal_suggests_is_no_other_window() -> None:
+    """Chat, gauge and command name the window that is known; only the marks move to where it is believed."""
+    window = ContextWindow(limit=10_000, source="learnt", reserve=600, announced=20_000)
+    usage = ContextUsage(parts=Breakdown(user=9_000), window=window, messages=3)
+    background, blocking = marks(Settings(), usage)
+    assert (background, blocking) == (0.4, 0.47)
+    assert gauge_text(usage, background=background, blocking=blocking) == "45% of 20k · ~9.0k · near"
+    assert usage.to_json()["limit"] == 20_000
+    assert usage.utilization == 0.45
+    reserve = marks(Settings(policy="reserve"), usage)
+    assert reserve == (0.4, 0.47)
+    unknown = ContextUsage(parts=Breakdown(user=9_000), window=UNKNOWN, messages=3)
+    assert marks(Settings(), unknown) == (0.0, 0.0)
+    assert gauge_text(unknown) == "~9.0k of ?"
+    assert measure_bar(20, unknown, 5, 0.0, 0.0).used == 0
+    assert percent_text(5, 0) == "?%"

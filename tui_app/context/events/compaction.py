@@ -19,6 +19,11 @@ class UsageInfo(Payload):
     cache_read_tokens: int | None = None
     """Input tokens of the previous request that its provider says it read from its cache; None where it did
     not say."""
+    factor: float | None = None
+    """Real tokens of the model per counted token, by which the figures were made; None in older logs."""
+    carried: dict[str, int] | None = None
+    """What the request carries besides its messages, by category, as counted without that factor; None in
+    older logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

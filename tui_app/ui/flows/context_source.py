@@ -53,7 +53,7 @@ class SessionContext:
         background, blocking = marks(session.launch.settings, state.usage, state.policy)
         left = None
         if state.usage is not None:
-            mark = int(state.usage.window.limit * background)
+            mark = int(state.usage.window.stated * background)
             left = turns_left(growths(view, running=bool(state.turn)), state.usage.total, mark)
         rows = tuple(ledger(view, titles))
         await self._learn_notes({row.form[0] for row in rows} - self._notes.keys() - {0})

@@ -110,6 +110,10 @@ async def _compaction(app: "PlimsollApp", session: ChatSession, entry: Entry, re
         undone=entry.state == "undone",
         left=left,
         stayed=[e for e in entries if _carried(e) and e.seq < entry.seq and e.seq not in gone],
+        sizes={
+            head.seq: sum(head.tokens.values())
+            for head in (*agent_view.visible(), *agent_view.hidden_by(entry.seq))
+        },
         can_undo=not session.read_only and entry.seq in (*standing[-1:], *undone[-1:]),
         can_edit=not session.read_only and shown and done.performed_by != "provider",
         original=written.summary if done is not written else "",

@@ -1,8 +1,8 @@
 """One compaction: what was written, what it kept, what left, and the way back."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import ClassVar, Literal
 
@@ -69,6 +69,8 @@ class CompactionView:
     """Entries that left the model's view."""
     stayed: Sequence[Entry] = ()
     """Entries that the model still sees as they were."""
+    sizes: Mapping[int, int] = field(default_factory=dict)
+    """Tokens of each in the form that the model had, by the number of its message."""
     can_undo: bool = True
     """Whether the view may be changed now."""
     can_edit: bool = False
@@ -211,7 +213,7 @@ class CompactionDetail(Dialog[Decision]):
         area = self.query_one(selector, TextArea)
         if not area.text:
             area.soft_wrap = False
-            area.text = entry_lines(entries, self._tz) or "Nothing."
+            area.text = entry_lines(entries, self._view.sizes, self._tz) or "Nothing."
 
     def action_tab(self, step: int) -> None:
         """Go to the next or previous tab and read there."""

@@ -1,7 +1,7 @@
 """The words of the compaction detail: pure functions from the event to rows."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import tzinfo
 from itertools import groupby
 from pathlib import PurePath
@@ -104,13 +104,23 @@ def fact_lines(facts: Iterable[Fact], glyphs: Glyphs, history: str = "", back: s
     ]
 
 
-def entry_lines(entries: Iterable[Entry], tz: tzinfo | None = None) -> str:
-    """One line per entry: handle, time, kind, tokens, title."""
-    return "\n".join(
-        f"{'#' + str(entry.seq):>7}  {clock(entry.time, tz):<5}  {entry.kind:<10} "
-        f"{tokens(entry.tokens) if entry.tokens else '':>7}  {one_line(entry.title, 300)}"
-        for entry in entries
-    )
+def entry_lines(entries: Iterable[Entry], sizes: Mapping[int, int], tz: tzinfo | None = None) -> str:
+    """One line per entry: handle, time, kind, tokens, title, and its own size where the model had another.
+
+    Args:
+        entries: What is listed.
+        sizes: Tokens of the form that the model had, by the number of the message.
+        tz: Time zone of the clock; ``None`` for that of the machine.
+    """
+    rows = []
+    for entry in entries:
+        size = sizes.get(entry.message, entry.tokens)
+        full = f"  ({tokens(entry.tokens)} in full)" if size != entry.tokens else ""
+        rows.append(
+            f"{'#' + str(entry.seq):>7}  {clock(entry.time, tz):<5}  {entry.kind:<10} "
+            f"{tokens(size) if size else '':>7}  {one_line(entry.title, 300)}{full}"
+        )
+    return "\n".join(rows)
 
 
 def diff_lines(lines: Iterable[Difference], summary: str, tz: tzinfo | None = None) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from textual.content import Content
 
-from tui_app.context.usage import CATEGORIES, Breakdown, ContextUsage
+from tui_app.context.usage import CATEGORIES, Breakdown, ContextUsage, percent_text
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.shares import Share
 from tui_app.session.ledger import ItemState, LedgerRow
@@ -20,7 +20,6 @@ from tui_app.ui.widgets.gauge_text import (
     BACKGROUND,
     BLOCKING,
     gauge_text,
-    percent_text,
     threshold_text,
     unmarked_text,
     window_text,
@@ -132,7 +131,7 @@ def category_lines(
 ) -> Content:
     """One row per category: name, exact tokens, share of the window, bar; below it what it is made of."""
     rows = category_rows(usage)
-    limit = max(1, usage.window.limit)
+    limit = usage.window.stated
     biggest = max((row.tokens for row in rows), default=1)
     lines = []
     for row in rows:
@@ -179,7 +178,8 @@ def limits(view: ContextView, glyphs: Glyphs) -> str:
         parts.append(f"reserve {window_text(usage.window.reserve)}")
     where = threshold_text(view.background) or unmarked_text(view.background, view.blocking)
     when = forecast(view.turns_left)
-    parts.append(f"{where} ({when})" if when else where)
+    if usage.window.stated > 0:
+        parts.append(f"{where} ({when})" if when else where)
     if outlook.pinned:
         parts.append(f"pinned {tokens(outlook.pinned)} of {tokens(outlook.pin_budget)}")
     if outlook.floor:
@@ -233,7 +233,7 @@ def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, gl
 
 def _after(usage: ContextUsage, move: Move) -> str:
     change = move.after - usage.total
-    limit = usage.window.limit
+    limit = usage.window.stated
     sign = "+" if change > 0 else ""
     return f"{percent_text(move.after, limit)} of {window_text(limit)} ({sign}{tokens(change)})"
 

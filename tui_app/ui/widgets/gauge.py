@@ -44,9 +44,9 @@ def measure_bar(
 ) -> Bar:
     """Share out the cells of a bar. Whatever is not empty gets at least one cell."""
     marks = tuple(min(width - 1, int(width * mark)) for mark in (background, blocking) if 0 < mark < 1)
-    if usage is None or usage.window.limit <= 0:
+    if usage is None or usage.window.stated <= 0:
         return Bar(width, 0, 0, marks)
-    limit = usage.window.limit
+    limit = usage.window.stated
     used = min(width, max(int(usage.total > 0), width * usage.total // limit))
     end = min(width, width * (usage.total + pending) // limit)
     return Bar(width, used, max(int(pending > 0 and used < width), end - used), marks)

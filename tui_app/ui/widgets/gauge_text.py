@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tui_app.context.usage import ContextUsage, ContextWindow
+from tui_app.context.usage import ContextUsage, ContextWindow, percent_text
 from tui_app.ui.format import tokens
 
 Zone = Literal["ok", "near", "full"]
@@ -30,9 +30,9 @@ def zone(
     Returns:
         ``full`` also without marks as soon as the limit itself is passed.
     """
-    if usage is None or usage.window.limit <= 0:
+    if usage is None or usage.window.stated <= 0:
         return "ok"
-    used, limit = usage.total + pending, usage.window.limit
+    used, limit = usage.total + pending, usage.window.stated
     if used > limit or (blocking > 0 and used >= int(limit * blocking)):
         return "full"
     return "near" if background > 0 and used >= int(limit * background) else "ok"
@@ -41,17 +41,6 @@ def zone(
 def window_text(limit: int) -> str:
     """Size of a window: like any number of tokens, but a round one stays round (``32k``, ``1M``)."""
     return tokens(limit).replace(".0", "")
-
-
-def percent_text(used: int, limit: int) -> str:
-    """Share of the limit in whole percent, rounded down, so that it never runs ahead of a threshold.
-
-    ``<1%`` instead of a false zero.
-    """
-    if used <= 0:
-        return "0%"
-    whole = used * 100 // limit
-    return f"{whole}%" if whole else "<1%"
 
 
 def amount_text(usage: ContextUsage, pending: int = 0) -> str:
@@ -83,7 +72,8 @@ def gauge_text(
         ``71% of 128k · ~91.5k · ok``, ``?% of 128k``, ``~91.5k of ?`` or
         ``over by 3.1k · 131.1k of 128k · full``.
     """
-    limit = usage.window.limit if usage is not None else window.limit if window is not None else 0
+    known_by = usage.window if usage is not None else window
+    limit = known_by.stated if known_by is not None else 0
     known = window_known and limit > 0
     if usage is None:
         return f"?% of {window_text(limit)}" if known else "?% of ?"

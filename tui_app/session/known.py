@@ -1,0 +1,119 @@
+"""What the log knows of a session's model: the size of a view before, or without, the agent side."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tui_app.context.events import ModelChange, UsageInfo
+from tui_app.context.measure import Tally
+from tui_app.context.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
+from tui_app.context.window import resolve_window
+from tui_app.session.agent_view import AgentView
+from tui_app.session.ports import SessionStore
+
+UNKNOWN = ContextWindow(limit=0, source="unknown")
+"""The window of a model that has not been asked anything yet; it is never planned with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What the size of a request is worked out from, besides its messages."""
+
+    window: ContextWindow = UNKNOWN
+    fixed: Breakdown = field(default_factory=Breakdown)
+    """What each request carries, as counted without any factor."""
+    factor: float = 1.0
+    """Real tokens of the model per counted token."""
+
+    def usage(self, tally: Tally, model: str, *, counter_exact: bool = False) -> ContextUsage:
+        """The estimate of the next request; for the arguments see :meth:`Tally.usage`."""
+        return tally.usage(
+            self.window, self.fixed, model=model, factor=self.factor, counter_exact=counter_exact
+        )
+
+
+def tally_of(view: AgentView) -> Tally:
+    """Count a view."""
+    tally = Tally()
+    tally.reset(view.weighed(), trusted_after=view.version, newest=view.reports.newest)
+    return tally
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The newest measurement of a session, less what a change of the model since has made void."""
+
+    measured: UsageInfo | None = None
+    """Taken with the last request; None before the first."""
+    window: ContextWindow = UNKNOWN
+    factor: float = 1.0
+    """Real tokens of the model per counted token."""
+
+    def basis(self, view: AgentView) -> Basis:
+        """The same for the view as it is."""
+        carried = self.measured.carried if self.measured is not None else None
+        fixed = fixed_part(view, self.measured) if carried is None else _breakdown(carried)
+        return Basis(self.window, fixed, self.factor)
+
+    def usage(self, view: AgentView, model: str, setting: int | None = None) -> ContextUsage:
+        """The estimate of the next request, as whoever writes the session makes it.
+
+        Args:
+            view: What the next request holds.
+            model: Its name.
+            setting: Window the person has set, in tokens.
+        """
+        basis = self.basis(view)
+        if setting:
+            basis = replace(basis, window=resolve_window(setting=setting))
+        return basis.usage(tally_of(view), model)
+
+
+def known_of(store: SessionStore, session: str) -> Known:
+    """Read what the log of a session knows.
+
+    Args:
+        store: Where the log is.
+        session: Whole id of the session.
+
+    Raises:
+        sqlite3.Error: if it cannot be read.
+    """
+    last, change = (store.last_of(session, kind) for kind in (UsageInfo.TYPE, ModelChange.TYPE))
+    measured = last.data if last is not None and isinstance(last.data, UsageInfo) else None
+    window, factor = _window(measured), (measured.factor if measured else None) or 1.0
+    if change is not None and isinstance(change.data, ModelChange) and change.seq > (last.seq if last else 0):
+        # What was measured was another model's.
+        factor, limit = 1.0, change.data.limit
+        window = resolve_window(model=limit) if limit > 0 else UNKNOWN
+    return Known(measured, window, factor)
+
+
+def fixed_part(view: AgentView, last: UsageInfo | None) -> Breakdown:
+    """What older logs say of it: what a request's figures hold beyond its messages.
+
+    Args:
+        view: The messages that are sent; system prompts among them are no instructions.
+        last: What was measured with the last request; None before the first.
+    """
+    if last is None:
+        return Breakdown()
+    said = sum_breakdowns(weighed.tokens for weighed in view.weighed())
+
+    def beyond(name: str) -> int:
+        return max(0, int(last.usage.get(name, 0)) - int(getattr(said, name)))
+
+    return Breakdown(system=beyond("system"), tools=beyond("tools"), memory=beyond("memory"))
+
+
+def _window(measured: UsageInfo | None) -> ContextWindow:
+    usage: Mapping[str, Any] = measured.usage if measured is not None else {}
+    limit = int(usage.get("limit", 0))
+    if limit <= 0:
+        return UNKNOWN
+    reserve = int(usage.get("reserve", 0))
+    return ContextWindow(limit=limit, source=str(usage.get("limit_source", "model")), reserve=reserve)
+
+
+def _breakdown(tokens: Mapping[str, int]) -> Breakdown:
+    return Breakdown(**{name: tokens[name] for name in CATEGORIES if name in tokens})
