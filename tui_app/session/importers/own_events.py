@@ -5,6 +5,7 @@ an error in its place.
 """
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from tui_app.context.events import (
@@ -14,9 +15,11 @@ from tui_app.context.events import (
     SessionStart,
     ToolCall,
     ToolResult,
+    UsageInfo,
     payload_from_json,
 )
 from tui_app.context.events.record import BY_TYPE
+from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.session.importers.closing import FIRST_SEQ, count_messages
 from tui_app.session.importers.fields import count, one_line, record_text, seconds
 from tui_app.session.importers.messages import MessageRefusedError, canonical
@@ -27,6 +30,8 @@ FORMAT = "plimsoll"
 
 _MAX_GAP = 100_000
 """Numbers that may be missing between two events; a larger gap is damage to the number itself."""
+_GAUGE = ("total", "limit", "limit_source", "reserve")
+"""Figures of a measured request that are read wherever a session is shown."""
 
 
 def is_own(source: Source) -> bool:
@@ -141,5 +146,23 @@ def _checked(kind: str, data: Json) -> Payload:
     from pydantic import TypeAdapter
 
     payload = payload_from_json(kind, data)
-    TypeAdapter(type(payload)).validate_json(json.dumps(data))
+    values = data
+    if isinstance(payload, UsageInfo):
+        # Its figures stand beside its own fields in the file.
+        _check_figures(payload.usage)
+        values = asdict(payload)
+    # Strict: the payload keeps what the file says, where "7" would be no number.
+    TypeAdapter(type(payload)).validate_json(json.dumps(values), strict=True)
     return payload
+
+
+def _check_figures(usage: Json) -> None:
+    """Refuse figures that the gauge could not be read from; other versions may have more or fewer of them."""
+    nothing = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
+    for name, example in nothing.to_json().items():
+        if name not in usage and name not in _GAUGE:
+            continue
+        value = usage.get(name)
+        allowed: tuple[type, ...] = (int, float) if isinstance(example, float) else (type(example),)
+        if type(value) not in allowed:
+            raise TypeError(f"{name} is {shown(value)}")
