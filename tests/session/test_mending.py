@@ -1,6 +1,8 @@
 """A damaged sessions file is mended into a new one: what can be read is there, and the old one is kept."""
 
+import os
 import random
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -119,6 +121,29 @@ def test_nothing_can_be_read(file: Path, page: int) -> None:
         repaired(file)
     assert file.read_bytes() == damaged
     assert sorted(path.name for path in file.parent.iterdir()) == ["sessions.db"]
+
+
+@pytest.mark.parametrize("percent", [95, 90, 80, 60, 45, 30])
+def test_a_file_that_was_cut_off(file: Path, percent: int) -> None:
+    """As by a copy that broke off: what stands before the cut is there, and the rest is not searched for."""
+    before = contents(file)
+    os.truncate(file, file.stat().st_size * percent // 100)
+    (told,) = repaired(file)
+    after = contents(file)
+    assert {key for key in after if before.get(key) != after[key]} <= {key for key in after if key[1] == 1}
+    assert len(after) > 0.6 * percent / 100 * len(before), f"of {len(before)} only {len(after)}"
+    lost = int(re.findall(r"up to ([\d,]+) rows", told)[0].replace(",", ""))
+    assert lost < 2 * len(before), "numbers that no row ever had are not looked for one by one"
+    assert examine(file, file.parent / "sessions") == Health()
+
+
+def test_a_file_of_which_the_cut_left_no_event(file: Path) -> None:
+    os.truncate(file, 3 * PAGE)
+    cut = file.read_bytes()
+    with pytest.raises(StorageError, match=r"Nothing in .* can be read"):
+        repaired(file)
+    assert file.read_bytes() == cut
+    assert not [path.name for path in file.parent.iterdir() if ".tmp" in path.name or "damaged" in path.name]
 
 
 def test_the_index_is_made_anew(file: Path) -> None:

@@ -67,7 +67,7 @@ def in_use(sessions_dir: Path) -> str:
 
 
 def _told(salvaged: Salvaged) -> str:
-    lost = f"{salvaged.lost:,} rows could not be read" if salvaged.lost else "nothing was lost"
+    lost = f"up to {salvaged.lost:,} rows could not be read" if salvaged.lost else "nothing was lost"
     return (
         f"{salvaged.events:,} events of {salvaged.sessions:,} sessions are in a new file, {lost}. "
         f"The damaged one is kept: {salvaged.kept}"

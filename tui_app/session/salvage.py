@@ -4,18 +4,17 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from tui_app.context.events import Record, SessionStart, payload_to_json
 from tui_app.context.storage_errors import StorageError
+from tui_app.session.damaged_rows import DamagedRows, Row, open_damaged
 from tui_app.session.database import connect
 from tui_app.session.heads import Head, head_of
 from tui_app.session.visibility import MESSAGES
 
-Row = tuple[object, ...]
 _SIDE_FILES = ("-wal", "-shm")
 _EVENT = "session, seq, type, time, head, data, message"
 _SESSION = "id, title, cwd, model, created, updated, messages, tokens"
@@ -31,50 +30,7 @@ class Salvaged:
     sessions: int
     events: int
     lost: int
-    """Rows that could not be read."""
-
-
-@dataclass(slots=True)
-class _Reader:
-    """Reads the rows of a table around those that are damaged."""
-
-    db: sqlite3.Connection
-    lost: int = 0
-
-    def rows(self, table: str, columns: str) -> Iterator[Row]:
-        query = f"SELECT rowid, {columns} FROM {table} WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
-        ranges = [(1, self._last(table))]
-        while ranges:
-            at, last = ranges.pop()
-            try:
-                with closing(self.db.execute(query, (at, last))) as found:
-                    for row in found:
-                        at = row[0] + 1
-                        yield row[1:]
-            except sqlite3.DatabaseError:
-                if at >= last:
-                    self.lost += 1
-                    continue
-                # Half and half again, until what is damaged stands alone.
-                middle = (at + last) // 2
-                ranges += [(middle + 1, last), (at, middle)]
-
-    def _last(self, table: str) -> int:
-        """A row number that none is above, from whatever part of the file still says so."""
-        queries = [f"SELECT MAX(rowid) FROM {table}"]
-        if table == "events":
-            queries += [
-                "SELECT MAX(+rowid) FROM events INDEXED BY events_by_type",
-                "SELECT MAX(+rowid) FROM events INDEXED BY sqlite_autoindex_events_1",
-                "SELECT MAX(id) FROM said_docsize",
-            ]
-        for query in queries:
-            try:
-                return int(self.db.execute(query).fetchone()[0] or 0)
-            except sqlite3.DatabaseError:
-                continue
-        # No part of it says: no page holds more rows than this.
-        return int(self.db.execute("PRAGMA page_count").fetchone()[0]) * 128
+    """Rows that could not be read, at most: numbers on a damaged page may never have been given."""
 
 
 def salvage(database: Path, *, stamp: str) -> Salvaged:
@@ -119,22 +75,20 @@ def _remove(file: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> tuple[int, int, int]:
-    uri = f"{source.absolute().as_uri()}?mode=ro"
     with (
-        closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as damaged,
+        closing(open_damaged(source)) as damaged,
         closing(connect(target, read_only=False)) as db,
     ):
-        reader = _Reader(damaged)
+        reader = DamagedRows(damaged, source)
         db.execute("PRAGMA foreign_keys=OFF")
         db.execute("BEGIN")
         try:
             listed = list(reader.rows("sessions", _SESSION))
             events = _copy_events(reader, db)
         except sqlite3.DatabaseError as error:
-            raise StorageError(
-                f"Nothing in {source} can be read ({error}).",
-                "It is left as it is. If you have a copy, put it in its place.",
-            ) from error
+            raise _nothing_in(source, str(error)) from error
+        if reader.lost and not events:
+            raise _nothing_in(source, "all its pages that hold events are damaged")
         db.executemany(f"INSERT OR IGNORE INTO sessions ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", listed)
         db.execute("DELETE FROM sessions WHERE id NOT IN (SELECT session FROM events)")
         list_unlisted(db)
@@ -144,7 +98,14 @@ def _copy(source: Path, target: Path) -> tuple[int, int, int]:
         return db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0], events, reader.lost
 
 
-def _copy_events(reader: _Reader, db: sqlite3.Connection) -> int:
+def _nothing_in(source: Path, reason: str) -> StorageError:
+    return StorageError(
+        f"Nothing in {source} can be read ({reason}).",
+        "It is left as it is. If you have a copy, put it in its place.",
+    )
+
+
+def _copy_events(reader: DamagedRows, db: sqlite3.Connection) -> int:
     count = 0
     for row in reader.rows("events", _EVENT):
         if _is_whole(row):
