@@ -5,13 +5,17 @@ import random
 import re
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tui_app.context.events import AssistantMessage, SessionStart, UserMessage
 from tui_app.context.storage_errors import StorageError
+from tui_app.memory.entries import Draft, Due
+from tui_app.memory.sqlite_store import SqliteBoardStore
 from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.database import connect
 from tui_app.session.health import Health, examine
 from tui_app.session.lock import WriterLock
 from tui_app.session.repair import InUse, mend
@@ -47,6 +51,10 @@ def contents(path: Path) -> dict[tuple[str, int], str]:
             for info in store.sessions()
             for record, _ in store.records(info.id)
         }
+
+
+def boards(path: Path) -> SqliteBoardStore:
+    return SqliteBoardStore(partial(connect, path, read_only=False))
 
 
 def spoil(path: Path, pages: list[int], seed: int = 1) -> None:
@@ -135,6 +143,29 @@ def test_a_file_that_was_cut_off(file: Path, percent: int) -> None:
     lost = int(re.findall(r"up to ([\d,]+) rows", told)[0].replace(",", ""))
     assert lost < 2 * len(before), "numbers that no row ever had are not looked for one by one"
     assert examine(file, file.parent / "sessions") == Health()
+
+
+def test_the_context_boards_are_saved_too(file: Path, tmp_path: Path) -> None:
+    board = boards(file)
+    scope = board.scope(tmp_path)
+    draft = Draft(text="Ticket 41 is fixed", kind="rule", made_by="user", session="f12f203a", seq=3)
+    kept = board.add(draft, scope.repository, scope.branch, (), 5.0)
+    board.want(Due(session="f12f203a", repository=scope.repository, branch=scope.branch, asked=6.0))
+    waiting = board.due()
+    spoil(file, [40])
+    assert "new file" in repaired(file)[0]
+    assert boards(file).entries(scope) == [kept]
+    assert boards(file).due() == waiting
+
+
+def test_a_file_of_an_older_version_has_no_boards_to_save(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("DROP TABLE memories")
+        db.execute("DROP TABLE consolidations")
+        db.execute("PRAGMA user_version = 3")
+    spoil(file, [40])
+    assert "new file" in repaired(file)[0]
+    assert boards(file).due() == []
 
 
 def test_a_file_of_which_the_cut_left_no_event(file: Path) -> None:

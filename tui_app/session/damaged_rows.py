@@ -31,6 +31,15 @@ class DamagedRows:
     lost: int = 0
     """Row numbers that could not be read; the last ones may never have been given."""
 
+    def has(self, table: str) -> bool:
+        """Whether there is such a table; files of older versions lack some.
+
+        Raises:
+            sqlite3.DatabaseError: if not even that can be read.
+        """
+        found = self.db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+        return found.fetchone() is not None
+
     def rows(self, table: str, columns: str) -> Iterator[Row]:
         """Every row that can be read, in the order of their numbers.
 

@@ -15,9 +15,12 @@ from tui_app.session.database import connect
 from tui_app.session.heads import Head, head_of
 from tui_app.session.visibility import MESSAGES
 
+_TYPES: dict[str, type] = {"INTEGER": int, "REAL": float, "TEXT": str}
 _SIDE_FILES = ("-wal", "-shm")
 _EVENT = "session, seq, type, time, head, data, message"
 _SESSION = "id, title, cwd, model, created, updated, messages, tokens"
+_BESIDE = ("memories", "consolidations")
+"""Tables of the context boards."""
 _RESCUED = "Rescued session"
 
 
@@ -85,6 +88,8 @@ def _copy(source: Path, target: Path) -> tuple[int, int, int]:
         try:
             listed = list(reader.rows("sessions", _SESSION))
             events = _copy_events(reader, db)
+            for table in _BESIDE:
+                _copy_table(reader, db, table)
         except sqlite3.DatabaseError as error:
             raise _nothing_in(source, str(error)) from error
         if reader.lost and not events:
@@ -114,6 +119,20 @@ def _copy_events(reader: DamagedRows, db: sqlite3.Connection) -> int:
         else:
             reader.lost += 1
     return count
+
+
+def _copy_table(reader: DamagedRows, db: sqlite3.Connection, table: str) -> None:
+    if not reader.has(table):
+        return
+    described = db.execute("SELECT name, type FROM pragma_table_info(?)", (table,)).fetchall()
+    names = ", ".join(name for name, _ in described)
+    types = [_TYPES[declared] for _, declared in described]
+    marks = ", ".join("?" * len(types))
+    for row in reader.rows(table, names):
+        if all(isinstance(value, kind) for value, kind in zip(row, types, strict=True)):
+            db.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})", row)
+        else:
+            reader.lost += 1
 
 
 def _is_whole(row: Row) -> bool:
