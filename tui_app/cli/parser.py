@@ -1,12 +1,12 @@
 """From arguments to a command."""
 
 import os
-from argparse import RawDescriptionHelpFormatter
+from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 
 from tui_app.cli import screen
-from tui_app.cli.command import Parser, Program
+from tui_app.cli.command import Command, Parser, Program
 from tui_app.cli.exits import WrongUsage
 from tui_app.paths import Paths
 from tui_app.version import __version__
@@ -40,12 +40,26 @@ def execute(argv: Sequence[str]) -> int:
         from tui_app.cli.table import COMMANDS
 
         if command := COMMANDS.get(argv[0]):
-            parser = Parser(prog=f"plimsoll {command.name}", description=command.summary, allow_abbrev=False)
-            command.configure(parser)
-            return command.execute(_program(), parser.parse_args(argv[1:]))
+            return command.execute(_program(), parse(command, argv[1:]))
     args = screen_parser().parse_args(argv)
     _refuse_typo(args.path)
     return screen.execute(_program(), args)
+
+
+def parse(command: Command, argv: Sequence[str]) -> Namespace:
+    """Read the arguments of a command.
+
+    Args:
+        command: What is asked for.
+        argv: What follows its name.
+
+    Raises:
+        SystemExit: after help, or an argument that is wrong by itself.
+    """
+    parser = Parser(prog=f"plimsoll {command.name}", description=command.summary, allow_abbrev=False)
+    command.configure(parser)
+    # Intermixed: else an action takes all words that stand beside it, and none behind the next option.
+    return parser.parse_intermixed_args(argv)
 
 
 def screen_parser() -> Parser:
