@@ -107,6 +107,41 @@ def test_model_for_summaries_that_cannot_be_used(plimsoll: Plimsoll, monkeypatch
     assert "ANTHROPIC_API_KEY" in plimsoll("doctor").out
 
 
+def test_a_file_in_the_place_of_the_sessions_folder(
+    plimsoll: Plimsoll, imported: str, plimsoll_home: Path
+) -> None:
+    folder = plimsoll_home / "data" / "sessions"
+    folder.rename(folder.with_name("moved"))
+    folder.write_text("not a folder", "utf-8")
+    assert states(plimsoll)["folders"] == "fail"
+    told = plimsoll("doctor")
+    assert told.code == 1
+    assert f"{folder} is no folder" in told.out
+    assert "Move it away" in told.out
+    refused = plimsoll("doctor", "--repair")
+    assert refused.code == 1
+    assert refused.err == (
+        f"{folder} is no folder, and the files of sessions go into one of this name. "
+        "Move it away, then: plimsoll doctor --repair. It writes the missing files anew. "
+        "Nothing was changed.\n"
+    )
+    folder.unlink()
+    assert plimsoll("doctor", "--repair").code == 0
+    assert states(plimsoll)["folders"] == "ok"
+
+
+def test_a_link_to_a_sessions_folder_that_is_gone(
+    plimsoll: Plimsoll, imported: str, plimsoll_home: Path, tmp_path: Path
+) -> None:
+    folder = plimsoll_home / "data" / "sessions"
+    folder.rename(folder.with_name("moved"))
+    folder.symlink_to(tmp_path / "unplugged")
+    assert states(plimsoll)["folders"] == "fail"
+    told = plimsoll("doctor", "--repair")
+    assert told.code == 1
+    assert f"Bring back {tmp_path / 'unplugged'}, or remove the link." in told.err
+
+
 def test_sessions_file_whole_damaged_and_too_new(
     plimsoll: Plimsoll, imported: str, plimsoll_home: Path
 ) -> None:

@@ -23,7 +23,29 @@ def check_folders(paths: Paths) -> Check:
     if refused:
         hint = "Give yourself write access, or set PLIMSOLL_HOME to a folder of your own."
         return fail("folders", f"cannot write {', '.join(map(str, refused))}", hint)
+    if trouble := sessions_folder_trouble(paths):
+        return fail("folders", *trouble)
     return ok("folders", f"data in {paths.data}")
+
+
+def sessions_folder_trouble(paths: Paths) -> tuple[str, str] | None:
+    """What keeps the files of sessions out of their folder, and what to do; None where nothing does."""
+    folder = paths.sessions_dir
+    if folder.is_dir():
+        if os.access(folder, os.W_OK | os.X_OK):
+            return None
+        return f"cannot write {folder}, where the files of sessions go", "Give yourself write access."
+    if folder.is_symlink():
+        return (
+            f"{folder} is a link to a folder that is not there, and the files of sessions go into it",
+            f"Bring back {folder.readlink()}, or remove the link.",
+        )
+    if folder.exists():
+        return (
+            f"{folder} is no folder, and the files of sessions go into one of this name",
+            "Move it away, then: plimsoll doctor --repair. It writes the missing files anew.",
+        )
+    return None
 
 
 def _writable(folder: Path) -> bool:

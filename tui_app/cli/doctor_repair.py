@@ -5,6 +5,7 @@ import time
 from contextlib import closing, suppress
 
 from tui_app.cli.command import Program
+from tui_app.cli.doctor_data import sessions_folder_trouble
 from tui_app.cli.exits import OK, CommandFailed
 from tui_app.cli.output import print_json, say
 from tui_app.context.encodings import TextCounter
@@ -25,8 +26,10 @@ def repair(program: Program, *, as_json: bool) -> int:
     """Look at everything that sessions are kept in, and mend what is wrong.
 
     Raises:
-        CommandFailed: if a session is open somewhere, or nothing can be read.
+        CommandFailed: if a session is open somewhere, nothing can be read, or sessions have no folder.
     """
+    if trouble := sessions_folder_trouble(program.paths):
+        raise CommandFailed(f"{trouble[0][:1].upper()}{trouble[0][1:]}. {trouble[1]} Nothing was changed.")
     done: list[str] = []
     if program.has_sessions:
         paths, stamp = program.paths, time.strftime("%Y%m%d-%H%M%S")
