@@ -7,6 +7,7 @@ from pathlib import Path
 from tui_app.session.importers.fields import one_line, record_text, seconds
 from tui_app.session.importers.peek import glance
 from tui_app.session.importers.places import PLACES, Found
+from tui_app.session.importers.result import ImportFormatError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ def _looked_into(program: str, found: Found) -> list[LocalTranscript]:
     try:
         status = found.path.stat()
         seen = glance(found.path)
-    except OSError:
+    except (OSError, ImportFormatError):
         return []
     if seen.is_part:
         return []

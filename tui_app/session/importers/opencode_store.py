@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tui_app.session.importers.fields import record_text
-from tui_app.session.importers.source import Json, Source, is_database, parse_json
+from tui_app.session.importers.result import ImportFormatError
+from tui_app.session.importers.source import Json, Source, is_database, open_regular, parse_json
 
 
 def stored_document(source: Source) -> Json | None:
@@ -77,9 +78,10 @@ def _from_folder(path: Path, info: Json) -> Json | None:
 
 def _read(path: Path) -> Any:
     try:
-        return _parsed(path.read_bytes().decode("utf-8", "replace"))
-    except OSError as error:
-        return f"unreadable: {error.strerror}"
+        with open_regular(path) as file:
+            return _parsed(file.read().decode("utf-8", "replace"))
+    except (OSError, ImportFormatError) as error:
+        return f"unreadable: {getattr(error, 'strerror', error)}"
 
 
 def _parsed(text: Any) -> Any:

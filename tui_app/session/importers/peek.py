@@ -8,7 +8,7 @@ from typing import Any
 from tui_app.session.importers.content import block_list
 from tui_app.session.importers.cut_json import closed
 from tui_app.session.importers.fields import one_line, record_text, without_markup
-from tui_app.session.importers.source import Json, parse_json
+from tui_app.session.importers.source import Json, open_regular, parse_json
 
 _BYTES = (65_536, 1_048_576)
 """How much of a file is read, and how much when no title stands there."""
@@ -34,11 +34,12 @@ def glance(path: Path) -> Glance:
     """Look at the beginning of a file.
 
     Raises:
+        ImportFormatError: if it is no file but a pipe or a device.
         OSError: if it cannot be read.
     """
     seen = Glance()
     for size in _BYTES:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             raw = file.read(size)
         seen = _looked_at(raw.decode("utf-8", "replace"))
         if seen.title or seen.is_part or len(raw) < size:

@@ -2,13 +2,14 @@
 
 import json
 import math
+import stat
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from tui_app.session.importers.cut_json import closed
-from tui_app.session.importers.result import SkippedLine
+from tui_app.session.importers.result import ImportFormatError, SkippedLine
 
 Json = dict[str, Any]
 
@@ -16,6 +17,9 @@ MAX_DEPTH = 150
 """Levels of nesting that are accepted: pydantic's JSON parser stops at 200, and messages add some."""
 
 _DATABASE = b"SQLite format 3\x00"
+_KINDS = {
+    stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+}  # fmt: skip
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -86,17 +90,34 @@ def read_source(path: Path) -> Source:
     """Read a file, or one session of a database: ``FILE#SESSION``.
 
     Raises:
+        ImportFormatError: if it is no file but a pipe or a device, which may never end.
         OSError: if the file cannot be read.
     """
     part = ""
     if "#" in path.name and not path.exists():
         name, _, part = path.name.rpartition("#")
         path = path.with_name(name) if name else path
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         raw = file.read(len(_DATABASE))
         # A database is read by queries; it may be far larger than what is wanted of it.
         raw += b"" if raw == _DATABASE else file.read()
     return Source(path=path, raw=raw.removeprefix(_BOM), mtime=path.stat().st_mtime, part=part)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file to read it, and nothing that looks like one: a pipe may wait for ever, a device never end.
+
+    Raises:
+        ImportFormatError: if it is something else.
+        OSError: if it cannot be read.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        what = _KINDS.get(stat.S_IFMT(mode), "no file")
+        raise ImportFormatError(
+            f"{path} is {what}, and only files are read. Write what comes out of it to a file first."
+        )
+    return path.open("rb")
 
 
 def is_database(raw: bytes) -> bool:
