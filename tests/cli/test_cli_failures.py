@@ -151,3 +151,35 @@ def test_ctrl_c_while_the_program_still_loads() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+LOGS = """
+import logging, sys
+from tui_app.cli import program
+
+class Full(logging.Handler):
+    def emit(self, record):
+        try:
+            raise OSError(28, "No space left on device")
+        except OSError:
+            self.handleError(record)
+
+def execute(argv):
+    if argv:
+        logging.getLogger().addHandler(Full())
+    try:
+        1 / 0
+    except ZeroDivisionError:
+        logging.getLogger("tui_app.some").exception("Prompt failed")
+    return 0
+
+program.execute = execute
+sys.exit(program.run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("argv", [(), ("full",)], ids=["nobody takes it", "it cannot be written"])
+def test_what_is_logged_never_ends_on_stderr(argv: tuple[str, ...]) -> None:
+    """Apart from this process: here pytest takes every log."""
+    done = subprocess.run([sys.executable, "-c", LOGS, *argv], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

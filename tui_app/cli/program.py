@@ -1,5 +1,6 @@
 """One run of the program: what is asked for is done, and whatever goes wrong ends in a sentence."""
 
+import logging
 import os
 from collections.abc import Sequence
 
@@ -21,6 +22,7 @@ def run(argv: Sequence[str]) -> int:
         KeyboardInterrupt: after ctrl+c.
     """
     prepare_streams()
+    _keep_logs_off_stderr()
     try:
         code = execute(argv)
         flush()
@@ -37,6 +39,13 @@ def run(argv: Sequence[str]) -> int:
         text, code = explain(error, os.environ)
         tell(text)
     return code
+
+
+def _keep_logs_off_stderr() -> None:
+    """A log that nobody takes, or that cannot be written, is silent: stderr is for sentences."""
+    logging.lastResort = None
+    # Else a handler that fails prints a traceback, and a logger without one says that it has none.
+    logging.raiseExceptions = False
 
 
 def _after_parser(stop: SystemExit) -> int:

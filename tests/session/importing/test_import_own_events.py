@@ -4,7 +4,7 @@ import json
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +19,7 @@ from tui_app.context.events import (
     SessionStart,
     UsageInfo,
     UserMessage,
+    payload_to_json,
 )
 from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.session.export import export_jsonl
@@ -64,21 +65,22 @@ def any_of(kind: type[Payload]) -> st.SearchStrategy[Payload]:
 
 def whole(cls: type[Any]) -> st.SearchStrategy[Any]:
     hints = get_type_hints(cls)
-    return st.builds(cls, **{each.name: of_type(hints[each.name]) for each in fields(cls)})
+    return st.builds(cls, **{each.name: st.from_type(hints[each.name]) for each in fields(cls)})
 
 
-def of_type(hint: Any) -> st.SearchStrategy[Any]:
-    """Values of a type that JSON has a form for."""
-    if float in get_args(hint):
-        return st.one_of([of_type(each) for each in get_args(hint)])
-    return st.floats(allow_nan=False, allow_infinity=False) if hint is float else st.from_type(hint)
+def is_json(payload: Payload) -> bool:
+    """Whether every number has a form in JSON: no payload of the program holds an infinity."""
+    try:
+        return bool(json.dumps(payload_to_json(payload), allow_nan=False))
+    except ValueError:
+        return False
 
 
 @pytest.mark.parametrize("kind", STORED)
 @settings(max_examples=12)
 @given(data=st.data())
 def test_every_event_comes_back(kind: type[Payload], data: st.DataObject) -> None:
-    payload = data.draw(any_of(kind))
+    payload = data.draw(any_of(kind).filter(is_json))
     imported = read(exported(payload))
     assert imported.skipped == ()
     assert [event.data for event in imported.events] == [payload, LAST]

@@ -17,6 +17,8 @@ _COMMAND_ARGS = re.compile(r"<command-args>([^<]{1,2000})</command-args>")
 _LATEST = 253_402_300_799.0
 _MILLISECONDS_FROM = 1e11
 _MAX_COUNT = 2**53
+_PIECE = 1_024
+"""Characters of a line that are cleaned at a time."""
 
 
 def count(value: Any) -> int:
@@ -43,9 +45,24 @@ def seconds(value: Any, fallback: float) -> float:
 
 def one_line(text: str, limit: int = MAX_TITLE) -> str:
     """The first line of a text without control characters, shortened."""
-    printable = ("".join(c if c.isprintable() else " " for c in line) for line in text.splitlines())
-    line = next((clean for line in printable if (clean := " ".join(line.split()))), "")
+    # Line by line, and of each no more than is shown: one may hold all of a file.
+    cleaned = (_beginning(line, limit) for line in text.splitlines())
+    line = next(filter(None, cleaned), "")
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+
+
+def _beginning(line: str, limit: int) -> str:
+    """A line without control characters and runs of blanks, at least until it is longer than the limit."""
+    clean = ""
+    for at in range(0, len(line), _PIECE):
+        piece = "".join(c if c.isprintable() else " " for c in line[at : at + _PIECE])
+        joined = clean + piece
+        clean = " ".join(joined.split())
+        if len(clean) > limit:
+            break
+        if clean and joined[-1].isspace():
+            clean += " "
+    return clean.rstrip()
 
 
 def title_of(events: Sequence[ImportedEvent]) -> str:
