@@ -135,9 +135,7 @@ class Tally:
         before = newest.counted + fixed.total
         trusted = _is_trusted(newest, model, before, round(before * factor), window.limit)
         if not trusted or self._reported <= 0:
-            beyond = 0
-            if trusted:
-                factor, beyond = self._as_reported(newest, before, factor)
+            factor, beyond = self._as_reported(newest, before, factor) if trusted else (factor, 0)
             return ContextUsage(
                 parts=(self.parts + fixed).scaled(factor),
                 window=window,
@@ -149,10 +147,9 @@ class Tally:
         total = self._reported + round(self._after * factor)
         if parts.total > total:
             parts = parts.scaled(total / parts.total)
-        return ContextUsage(
-            parts=parts,
-            window=window,
-            messages=self.messages,
+        known = ContextUsage(parts=parts, window=window, messages=self.messages)
+        return replace(
+            known,
             exact=self._after == 0 or counter_exact,
             unmeasured=max(0, total - parts.total),
         )
