@@ -1,14 +1,15 @@
 """From arguments to a command."""
 
 import os
-from argparse import RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from argparse import Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tui_app.cli import screen
 from tui_app.cli.command import Parser, Program
 from tui_app.cli.exits import WrongUsage
 from tui_app.paths import Paths
+from tui_app.program_log import logging_to
 from tui_app.version import __version__
 
 
@@ -42,10 +43,17 @@ def execute(argv: Sequence[str]) -> int:
         if command := COMMANDS.get(argv[0]):
             parser = Parser(prog=f"plimsoll {command.name}", description=command.summary, allow_abbrev=False)
             command.configure(parser)
-            return command.execute(_program(), parser.parse_args(argv[1:]))
+            return _logged(command.execute, command.name, parser.parse_args(argv[1:]))
     args = screen_parser().parse_args(argv)
     _refuse_typo(args.path)
-    return screen.execute(_program(), args)
+    return _logged(screen.execute, "screen", args)
+
+
+def _logged(work: Callable[[Program, Namespace], int], part: str, args: Namespace) -> int:
+    """Do the work; what libraries have to say meanwhile goes to the log and not to the terminal."""
+    program = _program()
+    with logging_to(program.paths.log_file, part):
+        return work(program, args)
 
 
 def screen_parser() -> Parser:

@@ -90,6 +90,13 @@ def own_words(error: BaseException) -> str:
     return "\n".join(dict.fromkeys(text for one in chain(error) if (text := _own_words(one))))
 
 
+def outline(error: BaseException) -> str:
+    """What an error is, without its text: for a log, as the text may quote the conversation."""
+    status = status_of(error)
+    kinds = " from ".join(dict.fromkeys(type(one).__name__ for one in chain(error)))
+    return kinds if status is None else f"{kinds}, status {status}"
+
+
 def provider_message(error: BaseException) -> str:
     """The provider's own sentence, if the answer has the usual shape (``message`` or ``detail``), else ''."""
     for one in chain(error):
