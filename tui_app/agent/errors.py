@@ -111,6 +111,9 @@ def _by_status(error: BaseException, model: str) -> Error | None:
 
 def _refused(error: BaseException, model: str) -> Error:
     """Find the reason behind a plain 4xx: some providers send wrong keys and rate limits as one."""
+    if status_of(error) == 429:
+        # Its text may speak of a length, by which pydantic-ai takes it for a refusal.
+        return say.rate_limited(error, model)
     text = full_text(error)
     if _BAD_KEY.search(text):
         return say.wrong_key(error, model)
