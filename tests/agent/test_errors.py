@@ -11,6 +11,7 @@ from pydantic_ai.exceptions import (
     ModelAPIError,
     ModelAuthenticationError,
     ModelConnectionError,
+    ModelContextWindowExceededError,
     ModelHTTPError,
     ModelNotFoundError,
     ModelOverloadedError,
@@ -110,6 +111,17 @@ CASES = {
     ),
     "429": (http(429), "rate_limit", True, "limiting requests", "Wait a moment"),
     "429 wait": (http(429, headers={"Retry-After": "12"}), "rate_limit", True, "wait 12 s", "Wait 12 s"),
+    "429 that speaks of a length": (
+        http(
+            429,
+            {"message": "This model's maximum context length is 4096 tokens"},
+            ModelContextWindowExceededError,
+        ),
+        "rate_limit",
+        True,
+        "limiting requests",
+        "Wait a moment",
+    ),
     "429 long": (
         http(429, None, ModelRateLimitError, headers={"retry-after": "600"}),
         "rate_limit",

@@ -242,3 +242,18 @@ def test_context_as_a_table(plimsoll: Plimsoll, imported: str, monkeypatch: pyte
     assert any(line.startswith("tool results") and line.endswith("█" * 30) for line in lines)
     monkeypatch.setenv("PLIMSOLL_PLAIN", "1")
     assert plimsoll("context", imported).out.isascii()
+
+
+def test_a_failed_summary_is_a_line_in_the_log_and_quotes_nothing(
+    plimsoll: Plimsoll, imported: str, server: FakeOpenAI, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with server:
+        use(server, monkeypatch)
+        server.fallback = error(400, "no such thing: 'the albatross'")
+        done = plimsoll("compact", imported, "--policy", "reserve")
+    assert "WARNING" not in done.err
+    text = paths.log_file.read_text()
+    assert "compact WARNING tui_app.context.writing a summary was not written: " in text
+    assert ", status 400" in text
+    assert "albatross" not in text
+    assert "Traceback" not in text

@@ -211,10 +211,50 @@ def test_a_limit_that_cannot_be_is_not_learnt(limit: int, requested: int | None)
     ],
 )
 def test_a_limit_that_may_be_is_learnt(announced: int | None, size: int, limit: int) -> None:
-    known, model = limits(), Provider(announced)
-    known.learn(model, ContextOverflow(limit, None, "openai"), size)
+    for requested in (limit + 1, None):
+        known, model = limits(), Provider(announced)
+        known.learn(model, ContextOverflow(limit, requested, "openai"), size)
+        known.settle(model)
+        assert known.window(model).stated == limit
+
+
+def test_a_limit_without_a_count_is_kept_once_it_was_named_again() -> None:
+    """It may be of another request, quoted in an error about something else: larger ones are tried again."""
+    known, model = limits(), Provider(128_000)
+    for _ in range(2):
+        assert learnt_limit(known, model) is None
+        assert known.window(model).limit == 128_000
+        known.learn(model, ContextOverflow(4_096, None, "openai"), 9_000)
+        if learnt_limit(known, model) is None:
+            assert known.window(model).limit < 5_000, "the retry and what follows keep to it"
+            for _ in range(5):
+                known.observe(model, 3_000, 3_000)
+    assert learnt_limit(known, model) == 4_096
+
+
+def test_a_limit_that_a_refused_request_kept_to_was_not_the_reason() -> None:
+    known, model = limits(), Provider(128_000)
+    known.learn(model, ContextOverflow(4_096, None, "openai"), 9_000)
+    known.learn(model, ContextOverflow(4_096, None, "openai"), 3_000)
     known.settle(model)
-    assert known.learnt.limit(known._learnt_key(model)) == limit
+    assert learnt_limit(known, model) is None
+    assert known.window(model).stated == 128_000
+
+
+def test_a_longer_answer_disproves_a_limit_without_a_count() -> None:
+    known, model = limits(), Provider(128_000)
+    known.learn(model, ContextOverflow(4_096, None, "openai"), 9_000)
+    known.observe(model, 6_000, 6_000)
+    known.settle(model)
+    assert known.window(model).stated == 128_000
+    known.learn(model, ContextOverflow(4_096, None, "openai"), 9_000)
+    assert learnt_limit(known, model) is None, "named once"
+
+
+def test_a_limit_without_a_count_is_no_lesson_for_the_next_session(tmp_path) -> None:
+    path, model = tmp_path / "learnt.json", Provider(128_000)
+    Limits(LearntModels(path)).learn(model, ContextOverflow(32_000, None, "openai"), 40_000)
+    assert Limits(LearntModels(path)).window(model).limit == 128_000
 
 
 def learnt_limit(known: Limits, model: Provider) -> int | None:

@@ -15,7 +15,15 @@ from pydantic_ai.exceptions import (
     ModelServerError,
     UnexpectedModelBehavior,
 )
-from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.usage import RequestUsage
 
 from tui_app.context.error_text import body_text, chain, full_text, provider_message, status_of, url_of
@@ -101,6 +109,49 @@ def test_what_only_sounds_like_it(row) -> None:
 )
 def test_other_exceptions_are_none(error) -> None:
     assert detect_overflow(error) is None
+
+
+def test_pydantic_ais_own_name_does_not_count_where_the_request_was_quoted() -> None:
+    for name in ("echo vllm printed", "echo google", "echo openai value"):
+        (row,) = [row for row in ALARMS if row["name"] == name]
+        assert detect_overflow(http(row["status"], row["body"], ModelContextWindowExceededError)) is None
+
+
+QUESTION = (
+    "Why does my server say that this model's maximum context length is 4096 tokens? I never sent so many."
+)
+
+
+def sent(text: str) -> list[ModelMessage]:
+    return [
+        ModelResponse(parts=[ToolCallPart("look", {"at": text}, "c")]),
+        ModelRequest(parts=[ToolReturnPart("look", {"found": text}, "c"), UserPromptPart([text, "more"])]),
+        ModelRequest(parts=[UserPromptPart(text)]),
+    ]
+
+
+def test_words_that_an_error_repeats_from_the_request_say_nothing() -> None:
+    error = http(400, inner(f"The role of this message is unknown >>> {QUESTION} <<<"))
+    assert detect_overflow(error, sent(QUESTION)) is None
+    assert detect_overflow(error, sent("Hello")) == ContextOverflow(4_096, None, "openai")
+    named = http(400, inner(f"unknown role >>> {QUESTION} <<<"), ModelContextWindowExceededError)
+    assert detect_overflow(named, sent(QUESTION)) is None
+    both = http(400, inner(f"> {QUESTION}\nprompt is too long: 9000 tokens > 8192 maximum"))
+    assert detect_overflow(both, sent(QUESTION)) == ContextOverflow(8_192, 9_000, "anthropic")
+
+
+@pytest.mark.parametrize(("status", "body", "numbers"), ROWS.values(), ids=ROWS.keys())
+def test_an_error_that_a_person_asks_about_is_known_when_it_comes_up_again(status, body, numbers) -> None:
+    found = detect_overflow(http(status, body), sent(f"What is this? {provider_message(http(status, body))}"))
+    assert found is not None
+    assert (found.limit, found.requested, found.answer) == numbers
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_what_a_gateway_quotes_of_the_server_behind_it_counts(quote: str) -> None:
+    said = f"{quote}prompt is too long: 9000 tokens > 8192 maximum{quote}"
+    for text in (f"upstream said: {said}", f"BadRequestError(400, {said})", f"errors: [{said}]"):
+        assert detect_overflow(http(400, inner(text))) == ContextOverflow(8_192, 9_000, "anthropic")
 
 
 def test_what_pydantic_ai_names_counts_without_any_wording() -> None:

@@ -117,3 +117,23 @@ def test_ten_thousand_messages_hardly_cost_more_than_a_hundred(store: Store) -> 
     assert long.search("albatross")[0].text == "albatross"
     assert cost(long, "albatross") < 5 * cost(short, "albatross") + 0.005
     assert cost(long, "sea sky ship sails over") < 0.25, "even words that stand everywhere"
+
+
+def test_a_long_message_is_shown_where_the_words_stand_and_by_line(store: Store) -> None:
+    rows = [f"{number} tide" for number in range(5_000)]
+    rows[2_500] = "2500 NEEDLE-42"
+    rows[3_000] = "the İ needle is elsewhere"
+    search = spoken(store, ToolResult(tool_call_id="c", name="run_command", text="\n".join(rows)))
+    for words in ("NEEDLE-42", "42 needle", '"needle-42"'):
+        (hit,) = search.search(words)
+        assert (hit.line, hit.lines) == (2_501, 5_000)
+        assert "2500 NEEDLE-42" in hit.text[:300]
+
+
+def test_what_was_brought_back_before_is_found_where_it_was_said(store: Store) -> None:
+    search = spoken(
+        store,
+        UserMessage(text="The albatross flies."),
+        ToolResult(tool_call_id="c", name="search_history", text="#2 user: The albatross flies."),
+    )
+    assert [hit.seq for hit in search.search("albatross")] == [2]

@@ -29,9 +29,9 @@ from tui_app.context.events import (
 )
 from tui_app.conversation.work import Compact, Prompt, Restate
 from tui_app.editors.prompts import ShowContext, asked
-from tui_app.editors.server import logging_to
 from tui_app.editors.troubles import told
 from tui_app.editors.updates import Updates
+from tui_app.program_log import logging_to
 
 __all__ = ["plimsoll", "project"]
 CWD = Path("/home/ada/ferry")
@@ -126,7 +126,7 @@ def test_keys_of_the_screen_are_named_otherwise() -> None:
 
 def test_log_is_private_and_without_secrets(tmp_path: Path) -> None:
     path = tmp_path / "state" / "plimsoll.log"
-    with logging_to(path):
+    with logging_to(path, "acp"):
         logging.getLogger("acp").error("key sk-proj-%s", "a1B2" * 12)
     text = path.read_text()
     assert "acp ERROR" in text

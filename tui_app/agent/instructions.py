@@ -17,7 +17,7 @@ say no. Read a file before you edit it, and check your work."""
 
 MEMORY = """\
 Older parts of this conversation may have been replaced by a summary. Nothing is lost: `search_history` \
-finds earlier messages by words and brings one back whole by its handle, for example `#142`. Look there \
+finds earlier messages by words and brings one back by its handle, for example `#142`. Look there \
 before you ask the user to repeat something."""
 
 

@@ -2,13 +2,14 @@
 
 import os
 from argparse import Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tui_app.cli import screen
 from tui_app.cli.command import Command, Parser, Program
 from tui_app.cli.exits import WrongUsage
 from tui_app.paths import Paths
+from tui_app.program_log import logging_to
 from tui_app.version import __version__
 
 
@@ -40,10 +41,17 @@ def execute(argv: Sequence[str]) -> int:
         from tui_app.cli.table import COMMANDS
 
         if command := COMMANDS.get(argv[0]):
-            return command.execute(_program(), parse(command, argv[1:]))
+            return _logged(command.execute, command.name, parse(command, argv[1:]))
     args = screen_parser().parse_args(argv)
     _refuse_typo(args.path)
-    return screen.execute(_program(), args)
+    return _logged(screen.execute, "screen", args)
+
+
+def _logged(work: Callable[[Program, Namespace], int], part: str, args: Namespace) -> int:
+    """Do the work; what libraries have to say meanwhile goes to the log and not to the terminal."""
+    program = _program()
+    with logging_to(program.paths.log_file, part):
+        return work(program, args)
 
 
 def parse(command: Command, argv: Sequence[str]) -> Namespace:

@@ -3,6 +3,7 @@
 Importing this package is cheap: pydantic-ai is loaded only when one of the names below is first used.
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,10 @@ _HOMES = {
     "PRESETS": "tui_app.context.presets",
     "Policy": "tui_app.context.policy",
 }
+
+
+# A library says nothing on the terminal of the program it is part of, unless that program asks for it.
+logging.getLogger("tui_app").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import Model
 
+from tui_app.context.error_text import outline
 from tui_app.context.spending import Ledger
 from tui_app.context.stages.rewrite import Digest
 from tui_app.context.summary import ModelSummariser
@@ -63,9 +64,10 @@ class DigestRequest:
                 text = await request.ask(
                     _prompt(material, chars), max_tokens=self._max_tokens(), heard=_unheard
                 )
-        except Exception:
+        except Exception as error:
             # Whatever a provider raises, there is a digest that needs no model.
-            _LOG.warning("a digest was not written", exc_info=True)
+            _LOG.warning("a digest was not written: %s", outline(error))
+            _LOG.debug("a digest was not written", exc_info=error)
         return Digest(text=self.mask(text), model=self.model_name, spent=ledger.total)
 
     def _max_tokens(self) -> int:

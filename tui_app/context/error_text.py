@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
-_ECHOED = frozenset({"input", "inputs", "messages", "prompt", "contents", "request"})
-"""Keys under which servers send the request back; what a person wrote must not be read as an error."""
+from tui_app.context.echoes import ECHOED, without_echoes
+
 _CHAIN = 20
 _DEPTH = 12
 
@@ -85,12 +85,31 @@ def full_text(error: BaseException) -> str:
     return "\n".join(dict.fromkeys(text for text in texts if text))
 
 
+def own_words(error: BaseException) -> str:
+    """The text of the exception and its causes without what is quoted of the request in it."""
+    return "\n".join(dict.fromkeys(text for one in chain(error) if (text := _own_words(one))))
+
+
+def outline(error: BaseException) -> str:
+    """What an error is, without its text: for a log, as the text may quote the conversation."""
+    status = status_of(error)
+    kinds = " from ".join(dict.fromkeys(type(one).__name__ for one in chain(error)))
+    return kinds if status is None else f"{kinds}, status {status}"
+
+
 def provider_message(error: BaseException) -> str:
     """The provider's own sentence, if the answer has the usual shape (``message`` or ``detail``), else ''."""
     for one in chain(error):
         if isinstance(one, HasBody) and (message := _message(one.body, _DEPTH)):
             return message
     return ""
+
+
+def _own_words(error: BaseException) -> str:
+    body = error.body if isinstance(error, HasBody) else None
+    lines = () if body is None else _lines(body, "", _DEPTH)
+    text = "\n".join(without_echoes(line, sentences=True) for line in lines).strip()
+    return text or without_echoes(str(error), sentences=False)
 
 
 def _message(body: object, depth: int) -> str:
@@ -107,7 +126,7 @@ def _message(body: object, depth: int) -> str:
 def _lines(value: object, name: str, depth: int) -> Iterator[str]:
     if isinstance(value, Mapping) and depth > 0:
         for key, item in value.items():
-            if str(key).lower() not in _ECHOED:
+            if str(key).lower() not in ECHOED:
                 yield from _lines(item, str(key), depth - 1)
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes) and depth > 0:
         for item in value:

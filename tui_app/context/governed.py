@@ -90,7 +90,7 @@ class GovernedRun(AbstractCapability[Any]):
             RetryModelRequest: to try again with a smaller request.
             ContextTooLarge: if the second attempt was too long as well.
         """
-        overflow = detect_overflow(error)
+        overflow = detect_overflow(error, request_context.messages)
         if overflow is None:
             raise error
         try:

@@ -7,6 +7,7 @@ from pydantic_ai.models import Model
 from tui_app.context.ceilings import Ceiling
 from tui_app.context.learnt import LearntModels
 from tui_app.context.overflow import ContextOverflow
+from tui_app.context.suspicion import Suspicion
 from tui_app.context.usage import ContextWindow
 from tui_app.context.window import answer_reserve, resolve_window
 
@@ -17,7 +18,7 @@ _MARGIN = 0.95
 """Safety below a size worked out from an error's own numbers."""
 _TOKENIZERS = 8
 """Factor by which tokenizers differ at most: a provider's count further from ours counts something else."""
-_ANY_WINDOW, _SMALLEST_WINDOW = 2_048, 256
+_ANY_WINDOW, SMALLEST_WINDOW = 2_048, 256
 """Windows, in tokens, that every model may be served with, and that no model is served without."""
 _LOWERED = 256
 """Factor by which a window smaller than the first of these is believed to be lowered at most."""
@@ -57,6 +58,8 @@ class Limits:
     """Input tokens of the longest request that was answered."""
     _doubted: dict[str, int] = field(default_factory=dict)
     """The last limit that was named and not believed at once."""
+    _suspected: dict[str, Suspicion] = field(default_factory=dict)
+    """Limits that were named once, without a count that explains the refusal."""
 
     def model_key(self, model: Model) -> str:
         """Name under which knowledge is kept: provider, model and address."""
@@ -82,10 +85,15 @@ class Limits:
     def _announced(self, model: Model) -> ContextWindow:
         return resolve_window(
             setting=self.setting,
-            learnt=self.learnt.limit(self._learnt_key(model)),
+            learnt=self._limit(self._learnt_key(model)),
             server=self.server.get(self.model_key(model)),
             model=model.context_window,
         )
+
+    def _limit(self, key: str) -> int | None:
+        """The window that an error has named, as far as it is believed now."""
+        suspected = self._suspected.get(key)
+        return suspected.limit if suspected is not None and suspected.holds else self.learnt.limit(key)
 
     def factor(self, model: Model) -> float:
         """Real tokens per counted token."""
@@ -116,6 +124,10 @@ class Limits:
         self._answered[key] = max(reported, self._answered.get(key, 0))
         if reported > self._doubted.get(key, 0):
             self._doubted.pop(key, None)
+        if (suspected := self._suspected.get(key)) is not None:
+            self._suspected[key] = suspected.answered()
+            if reported > suspected.limit * _DISPROVED:
+                del self._suspected[key]
         known = self.learnt.limit(key)
         if known is None or reported <= known:
             return
@@ -124,13 +136,16 @@ class Limits:
         else:
             self.learnt.learn_limit(key, reported)
 
-    def learn(self, model: Model, overflow: ContextOverflow, counted: int) -> None:
+    def learn(self, model: Model, overflow: ContextOverflow, counted: int) -> ContextOverflow:
         """Take in what an overflow says: tokenizer and limit where it gives numbers, and a smaller next try.
 
         Args:
             model: The model that refused.
             overflow: The recognised error; numbers that cannot be true of the request teach nothing.
             counted: Tokens of the refused request as counted without any factor.
+
+        Returns:
+            What of it is believed.
         """
         key = self.model_key(model)
         size = round(counted * self.factor(model))
@@ -138,7 +153,7 @@ class Limits:
         if told.input and counted:
             self.learnt.observe(key, counted, told.input)
         if told.limit:
-            self._learn_limit(self._learnt_key(model), told.limit)
+            self._named(self._learnt_key(model), told, told.limit, size)
         before, ceiling = self._ceilings.get(key), self._refused(model, told, counted)
         if ceiling is not None:
             self._ceilings[key] = ceiling
@@ -146,6 +161,26 @@ class Limits:
             # The retry was refused too, and there is no third.
             self._failures[key] = min(self._failures.get(key, 0) + 1, len(_STEPS) - 1)
             self.settle(model)
+        return told
+
+    def _named(self, key: str, told: ContextOverflow, limit: int, size: int) -> None:
+        """Believe a limit for good once it explains a refusal, by the provider's own count or a second time.
+
+        Args:
+            key: The model.
+            told: What was said.
+            limit: The limit in it.
+            size: Tokens of the refused request by our estimate.
+        """
+        suspected = self._suspected.pop(key, None)
+        again = suspected is not None and suspected.limit == limit
+        if again and size <= limit and not told.requested:
+            # The request kept to it and was refused all the same: that was not the reason.
+            return
+        if again or (told.requested or 0) > limit or limit == self.learnt.limit(key):
+            self._learn_limit(key, limit)
+        else:
+            self._suspected[key] = Suspicion(limit)
 
     def _learn_limit(self, key: str, limit: int) -> None:
         """Believe a named limit; one that answers or an earlier one speak against when it is named again."""
@@ -208,7 +243,7 @@ def believable(told: ContextOverflow, size: int, announced: int) -> ContextOverf
         announced: Window, in tokens, by whoever knew the model before.
     """
     limit, requested = told.limit, told.requested
-    smallest = max(_SMALLEST_WINDOW, min(_ANY_WINDOW, announced // _LOWERED))
+    smallest = max(SMALLEST_WINDOW, min(_ANY_WINDOW, announced // _LOWERED))
     if limit is not None and not smallest <= limit <= max(announced, size * _TOKENIZERS):
         limit = None
     counts = told.input if told.input is not None else requested

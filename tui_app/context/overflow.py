@@ -7,11 +7,12 @@ where no error comes at all, from how the answer ended.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from pydantic_ai.exceptions import ModelAPIError, ModelContextWindowExceededError
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from tui_app.context.error_text import chain, full_text, status_of, url_of
+from tui_app.context.error_text import chain, full_text, own_words, status_of, url_of
 from tui_app.context.overflow_signals import (
     ANSWER_INCLUDED,
     FINISH_REASONS,
@@ -24,6 +25,7 @@ from tui_app.context.overflow_signals import (
     SIZE_WORDS,
     Signal,
 )
+from tui_app.context.repeated import is_repeated, said_in
 
 _N_CTX = re.compile(r"\bn_ctx\b[\"']?: ?(\d{1,15})\b")
 _N_PROMPT = re.compile(r"\bn_prompt_tokens\b[\"']?: ?(\d{1,15})\b")
@@ -57,7 +59,7 @@ class ContextOverflow:
         return max(0, self.requested - self.answer)
 
 
-def detect_overflow(error: BaseException) -> ContextOverflow | None:
+def detect_overflow(error: BaseException, request: Sequence[ModelMessage] = ()) -> ContextOverflow | None:
     """Tell whether an error means that the request was too long for the model.
 
     Limits over time (429, tokens per minute, throttling) are none, even where their text speaks of too many
@@ -66,8 +68,9 @@ def detect_overflow(error: BaseException) -> ContextOverflow | None:
     Args:
         error: Of pydantic-ai, of a vendor's SDK, or any other; its causes are searched too. Each member of a
             group is judged by itself: one model's rate limit does not hide that another's window is full.
+        request: What was sent, as far as it is known: words that an error repeats from there say nothing.
     """
-    return next((found for one in _judged(error) if (found := _detect(one)) is not None), None)
+    return next((found for one in _judged(error) if (found := _detect(one, request)) is not None), None)
 
 
 def overflow_finish_reason(reason: str | None) -> bool:
@@ -97,24 +100,33 @@ def _judged(error: BaseException) -> Iterator[BaseException]:
     yield from members or (error,)
 
 
-def _detect(error: BaseException) -> ContextOverflow | None:
+def _detect(error: BaseException, request: Sequence[ModelMessage]) -> ContextOverflow | None:
     status = status_of(error)
     if status in OTHER_STATUSES:
         return None
-    text = _ESCAPE.sub(_unescaped, full_text(error))
+    spoken = own_words(error)
+    text = _ESCAPE.sub(_unescaped, spoken)
     if _has_code(error):
-        return _from_wording(text) or ContextOverflow(None, None, "code")
+        return _from_wording(text, request) or ContextOverflow(None, None, "code")
     if RATE_LIMIT.search(text):
         return None
-    found = _from_wording(text)
+    found = _from_wording(text, request)
     if status in GATEWAY_STATUSES:
         return found if found is not None and found.limit else None
-    return found or _unworded(error, status, text)
+    echoes = spoken != full_text(error) or (found is None and _from_wording(text, ()) is not None)
+    return found or _unworded(error, status, text, echoes=echoes)
 
 
-def _unworded(error: BaseException, status: int | None, text: str) -> ContextOverflow | None:
-    """What is known by other signs than a wording, without any numbers."""
-    if _named_by_pydantic_ai(error, text):
+def _unworded(error: BaseException, status: int | None, text: str, *, echoes: bool) -> ContextOverflow | None:
+    """What is known by other signs than a wording, without any numbers.
+
+    Args:
+        error: The error.
+        status: Its HTTP status.
+        text: Its own words.
+        echoes: Whether there was more, taken from the request: pydantic-ai goes by all of it.
+    """
+    if not echoes and _named_by_pydantic_ai(error, text):
         return ContextOverflow(None, None, "pydantic-ai")
     if status == 413 and not ONE_FILE.search(text):
         return ContextOverflow(None, None, "http-413")
@@ -146,8 +158,11 @@ def _is_bare_cerebras(error: BaseException) -> bool:
     return body_less and "cerebras" in url_of(error)
 
 
-def _from_wording(text: str) -> ContextOverflow | None:
+def _from_wording(text: str, request: Sequence[ModelMessage]) -> ContextOverflow | None:
     matches = [(signal, match) for signal in SIGNALS if (match := signal.pattern.search(text))]
+    if matches and request:
+        said = said_in(request)
+        matches = [each for signal, _ in matches for each in _not_repeated(signal, text, said)]
     if not matches:
         return None
     name, limit = matches[0][0].name, _first(matches, "limit") or _field(_N_CTX, text)
@@ -157,6 +172,12 @@ def _from_wording(text: str) -> ContextOverflow | None:
     if total := _first(matches, "total"):
         return ContextOverflow(limit, total, name, _included(text))
     return ContextOverflow(limit, None, name)
+
+
+def _not_repeated(signal: Signal, text: str, said: str) -> list[tuple[Signal, re.Match[str]]]:
+    """The first place of a signal that is not taken from the request, if there is one."""
+    found = (match for match in signal.pattern.finditer(text) if not is_repeated(text, *match.span(), said))
+    return [(signal, match) for match in islice(found, 1)]
 
 
 def _included(text: str) -> int | None:

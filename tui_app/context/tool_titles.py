@@ -50,7 +50,7 @@ def _detail(name: str, args: dict[str, Any]) -> str:
             path = _plain(args.get("path", "."))
             return f'"{_plain(args.get("pattern", ""))}"' + ("" if path in (".", "") else f" in {path}")
         case "search_history":
-            return f'"{_plain(args.get("query", ""))}"'
+            return f'"{_plain(args.get("query", ""))}"{_range(args)}'
         case "ls":
             return _plain(args.get("path", "."))
         case _:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from tui_app.context.error_text import outline
 from tui_app.context.events import CompactionComplete
 from tui_app.context.guards import refuse_result
 from tui_app.context.heuristic import ExtractiveSummariser, MarkerSummariser
@@ -131,5 +132,6 @@ class Writing:
         return replace(summary, text=await asyncio.to_thread(check))
 
     def _said(self, error: BaseException) -> str:
-        _LOG.warning("a summary was not written", exc_info=error)
+        _LOG.warning("a summary was not written: %s", outline(error))
+        _LOG.debug("a summary was not written", exc_info=error)
         return self.describe(error) or type(error).__name__

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from tui_app.agent.tools.history import HistoryHit
 from tui_app.context.events import AssistantMessage, CompactionComplete, Payload, ToolResult, UserMessage
@@ -10,6 +11,12 @@ from tui_app.session.ports import SessionStore
 
 _WORD = re.compile(r"\w{2,}")
 _MAX_WORDS = 16
+_RECALL_TOOL = "search_history"
+"""Its results repeat what stands elsewhere in the log, and are not found themselves."""
+_BEFORE, _AFTER = 200, 400
+"""Characters that belong to one place in a long message."""
+_MAX_PLACES = 200
+"""Places of one word that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +36,15 @@ class SessionSearch:
         scored: list[tuple[int, int, HistoryHit]] = []
         for seq, payload in self.store.matching(self.session, wanted):
             hit = hit_of(seq, payload)
-            if hit is None:
+            if hit is None or (isinstance(payload, ToolResult) and payload.name == _RECALL_TOOL):
                 continue
             text = hit.text.lower()
             score = sum(word in text for word in wanted)
             if score:
                 scored.append((score, seq, hit))
         scored.sort(key=lambda row: (-row[0], -row[1]))
-        return [_around(hit, wanted) for _, _, hit in scored[:limit]]
+        phrase = words.strip().strip('"')
+        return [_around(hit, phrase, wanted) for _, _, hit in scored[:limit]]
 
     def fetch(self, seq: int) -> HistoryHit | None:
         """One message whole."""
@@ -59,8 +67,38 @@ def hit_of(seq: int, payload: Payload) -> HistoryHit | None:
             return None
 
 
-def _around(hit: HistoryHit, words: set[str]) -> HistoryHit:
-    """The stretch of a long message in which the first of the words stands."""
-    places = [place for word in words if (place := hit.text.lower().find(word)) >= 0]
-    start = max(0, min(places, default=0) - 200)
-    return hit if start == 0 else HistoryHit(hit.seq, hit.role, f"… {hit.text[start:]}")
+def _around(hit: HistoryHit, phrase: str, words: set[str]) -> HistoryHit:
+    """The stretch of a long message that fits the words best, with the line it stands in."""
+    place = _best_place(_lower(hit.text), _lower(phrase), words)
+    start = max(0, place - _BEFORE)
+    if start == 0:
+        return hit
+    line = hit.text.count("\n", 0, place) + 1
+    lines = hit.text.rstrip("\n").count("\n") + 1
+    return HistoryHit(hit.seq, hit.role, f"… {hit.text[start:]}", line, lines)
+
+
+def _best_place(text: str, phrase: str, words: set[str]) -> int:
+    """Where the phrase stands as it was typed, else where the rarest word has most of the others near it."""
+    exact = text.find(phrase)
+    if exact >= 0:
+        return exact
+    counted = [(count, word) for word in words if (count := text.count(word))]
+    if not counted:
+        return 0
+    rarest = re.finditer(re.escape(min(counted)[1]), text)
+    places = [match.start() for match in islice(rarest, _MAX_PLACES)]
+
+    def near(place: int) -> int:
+        stretch = text[max(0, place - _BEFORE) : place + _AFTER]
+        return sum(word in stretch for word in words)
+
+    return max(places, key=near)
+
+
+def _lower(text: str) -> str:
+    """Lower case in which every character keeps its place."""
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(small if len(small := char.lower()) == 1 else char for char in text)

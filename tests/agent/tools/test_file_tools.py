@@ -8,6 +8,8 @@ import pytest
 from tui_app.agent.tools import files
 from tui_app.agent.tools.stop import Cancelled, Stop
 from tui_app.agent.tools.workspace import OutsideWorkspace, ToolProblem, Workspace
+from tui_app.context.stages.cutting import byte_count, count_lines
+from tui_app.context.stages.settings import NormaliseLimits
 
 
 @pytest.fixture
@@ -51,7 +53,19 @@ def test_a_read_is_bounded_in_lines_and_characters(ws: Workspace) -> None:
     assert len(rows) == files.MAX_LINES + 1
     assert rows[-1] == f"[more lines follow; read on with start={files.MAX_LINES + 1}]"
     (ws.root / "wide.txt").write_text(("y" * 1900 + "\n") * 200)
-    assert len(files.read_file(ws, "wide.txt")) < files.MAX_CHARS + 100
+    assert len(files.read_file(ws, "wide.txt")) < files.MAX_BYTES + 100
+
+
+def test_what_is_read_is_within_the_limits_of_tool_output(ws: Workspace) -> None:
+    """Else its middle would be cut out on the way to the model, which cannot tell why."""
+    limits = NormaliseLimits()
+    for line, count in (("x", 5_000), ("潮" * 600, 500), ("é" * 30, 5_000)):
+        (ws.root / "tide.txt").write_text(f"{line}\n" * count)
+        text = files.read_file(ws, "tide.txt", 1, 99_999)
+        assert count_lines(text) <= limits.lines
+        assert byte_count(text) <= limits.bytes
+        text = files.grep(ws, line[:1], "tide.txt", limit=1_000)
+        assert byte_count(text) <= limits.bytes
 
 
 def test_one_endless_line_is_cut_and_the_next_line_still_counts_as_second(ws: Workspace) -> None:

@@ -63,7 +63,7 @@ def test_exactly_as_many_hits_as_the_limit_are_all(ws: Workspace) -> None:
 def test_the_result_is_bounded_in_characters(ws: Workspace) -> None:
     (ws.root / "wide.txt").write_text(("hit" + "w" * 5_000 + "\n") * 300)
     result = grep(ws, "hit", limit=1_000)
-    assert len(result) < search.MAX_CHARS + 200
+    assert len(result) < search.MAX_BYTES + 200
     assert "[more hits exist" in result
 
 

@@ -53,8 +53,25 @@ def test_too_many_lines_keep_head_and_tail() -> None:
     assert lines[5:9] == ["line 997", "line 998", "line 999", "line 1000"]
     assert lines[9] == (
         "[Output cut: kept 8 of 1,000 lines, 65 of 8,893 characters, 65 of 8,893 bytes; "
-        'search_history "#3" has all of it]'
+        'search_history(query="#3", start=5) reads what was left out]'
     )
+
+
+def test_the_notice_reads_on_in_the_middle_of_a_line() -> None:
+    text = cut("one\n" + "a" * 60_000)
+    kept = len(text.split("\n")[1])
+    assert f'search_history(query="#3", start=2, offset={kept}) reads what was left out]' in text
+
+
+def test_a_page_that_was_brought_back_in_this_turn_is_not_cut_again() -> None:
+    back = [call("a", tool="search_history"), result("a", numbered(100), tool="search_history")]
+    read = [call("b", tool="read_file", args={"path": "#12"}), result("b", numbered(100))]
+    other = [call("c", tool="read_file", args={"path": "#12.txt"}), result("c", numbered(100))]
+    rewrite = run(view(said(), *back, *read, *other), FEW_LINES)
+    assert rewrite is not None
+    assert [change.key for change in rewrite.changes] == [7]
+    huge = run(view(said(), call("a", tool="search_history"), result("a", numbered(9_000))), FEW_LINES)
+    assert huge is not None, "another program's tool of that name may return anything"
 
 
 def test_mode_head_keeps_the_beginning_only() -> None:

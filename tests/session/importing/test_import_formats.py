@@ -20,6 +20,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.session.importers import FORMATS, Imported, import_file
+from tui_app.session.importers.cut_json import Closed, closed
 
 
 def read(folder: Path, content: bytes, format: str = "auto") -> Imported:
@@ -348,6 +349,25 @@ def test_a_document_that_breaks_off_is_read_as_far_as_it_goes(tmp_path: Path) ->
     assert (imported.format, imported.tool_calls) == ("openai-chat", 1)
     (cut,) = [each for each in imported.skipped if "cut off" in each.reason]
     assert cut.line == whole[: whole.index('"role": "assistant"', whole.index("print()"))].count("\n") + 1
+
+
+@pytest.mark.parametrize("ending", ["", "]" * 100_000 + "}]}"])
+def test_a_document_that_is_nested_too_deeply_is_read_up_to_there(tmp_path: Path, ending: str) -> None:
+    """In time that grows with its length: closing it at every bracket took the square of the depth."""
+    begun = json.dumps({"messages": [{"role": "user", "content": "Fix the till"}]})[:-2]
+    imported = read(tmp_path, f'{begun}, {{"role": "user", "content": {"[" * 100_000}{ending}'.encode())
+    assert said(imported)[0] == "Fix the till"
+    (cut,) = [each for each in imported.skipped if "the file is" in each.reason]
+    assert "nested too deeply here" in cut.reason
+
+
+def test_a_document_is_closed_where_its_last_whole_value_ends() -> None:
+    deep = "[" * 100_000
+    assert closed(deep, 200_000) == Closed(deep + "]" * 100_000, 100_000)
+    assert closed('{"a": [1, {"b": 2, "c', 9) == Closed('{"a": [1, {"b": 2}]}', 17)
+    assert closed("[1, [2, [3", 2) == Closed("[1, [2]]", 6, deep=True)
+    for other in ("", "word", "[1]", "[1}", "]", '"[1'):
+        assert closed(other, 9) == Closed()
 
 
 def test_claude_transcripts_are_still_told_apart(tmp_path: Path) -> None:

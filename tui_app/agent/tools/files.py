@@ -13,13 +13,14 @@ from tui_app.agent.tools.stop import Stop
 from tui_app.agent.tools.text import clip, is_binary, lines_of
 from tui_app.agent.tools.walk import Walk, shown
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
+from tui_app.context.stages.cutting import byte_count
 
 __all__ = ["glob", "grep", "ls", "read_file"]
 
-MAX_LINES = 2_000
-"""Lines one read may return."""
-MAX_CHARS = 48_000
-"""Characters one result may hold, so that it stays whole on its way to the model."""
+MAX_LINES = 1_900
+"""Lines one read may return, so that it stays whole on its way to the model."""
+MAX_BYTES = 48_000
+"""Bytes of UTF-8 one result may hold, for the same reason."""
 SHOWN_LINE_CHARS = 2_000
 MAX_ENTRIES = 500
 """Names one listing may hold."""
@@ -59,15 +60,16 @@ class _Page:
         self.more = False
         self.next = first
         self._wanted = wanted
-        self._chars = 0
+        self._bytes = 0
 
     def add(self, number: int, text: str) -> bool:
         row = f"{number}\t{clip(text, SHOWN_LINE_CHARS)}"
-        if len(self.rows) >= self._wanted or self._chars + len(row) > MAX_CHARS:
+        size = byte_count(row) + 1
+        if len(self.rows) >= self._wanted or self._bytes + size > MAX_BYTES:
             self.more = True
             return False
         self.rows.append(row)
-        self._chars += len(row) + 1
+        self._bytes += size
         self.next = number + 1
         return True
 

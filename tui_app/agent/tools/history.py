@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-MESSAGE_CHARS = 40_000
-"""Characters of one message that is brought back whole."""
+from tui_app.agent.tools.message_pages import PAGE_LINES, Page, page_of
+from tui_app.agent.tools.workspace import ToolProblem
+
 HIT_CHARS = 600
 """Characters of one hit in a list."""
 _HANDLE = re.compile(r"#?(\d{1,12})")
@@ -21,6 +22,10 @@ class HistoryHit:
     role: str
     """Who wrote it, for example ``user``, ``assistant`` or ``tool``."""
     text: str
+    line: int = 0
+    """Line of the message that the words stand in, where ``text`` is a stretch from within it; else 0."""
+    lines: int = 0
+    """Lines of the whole message, where ``line`` is known."""
 
 
 class HistorySearch(Protocol):
@@ -38,28 +43,78 @@ class HistorySearch(Protocol):
         ...
 
 
-def search_history(history: HistorySearch, query: str, limit: int = 8) -> str:
-    """Search the conversation by words, or bring one message back whole by its handle such as ``#142``."""
+def search_history(
+    history: HistorySearch,
+    query: str,
+    limit: int = 8,
+    start: int = 1,
+    lines: int = PAGE_LINES,
+    offset: int = 0,
+) -> str:
+    """Search the conversation by words, or bring one message back by its handle such as ``#142``.
+
+    Args:
+        history: The conversation.
+        query: Words, or a handle.
+        limit: Hits to return at most.
+        start: Of a message, the first line to return, counted from 1.
+        lines: Of a message, how many lines; no more than fit one answer.
+        offset: Characters to skip in the line ``start``.
+    """
     handle = _HANDLE.fullmatch(query.strip())
     if handle:
-        return _whole(history.fetch(int(handle.group(1))), query)
+        hit = history.fetch(int(handle.group(1)))
+        if hit is None:
+            return f"[the conversation has no message {query.strip():.20}]"
+        return _message(hit, start, lines, offset)
     hits = history.search(query, min(max(1, limit), 50))
     if not hits:
         return f"[nothing in the conversation fits {query!r:.200}]"
     return "\n\n".join(_listed(hit) for hit in hits)
 
 
-def _whole(hit: HistoryHit | None, query: str) -> str:
+def read_message(history: HistorySearch, path: str, start: int, lines: int) -> str | None:
+    """Return numbered lines of the message that a path such as ``#142`` stands for.
+
+    Returns:
+        The lines as a file's; None where the path is no handle of a message.
+
+    Raises:
+        ToolProblem: if the message ends before ``start``.
+    """
+    handle = _HANDLE.fullmatch(path.strip())
+    hit = history.fetch(int(handle.group(1))) if handle and path.strip().startswith("#") else None
     if hit is None:
-        return f"[the conversation has no message {query.strip():.20}]"
-    text = hit.text
-    if len(text) > MESSAGE_CHARS:
-        left = len(text) - MESSAGE_CHARS
-        text = f"{text[:MESSAGE_CHARS]}\n[{left:,} characters left out]"
-    return f"#{hit.seq} {hit.role}:\n{text}"
+        return None
+    page = page_of(hit.text, start, lines, numbered=True)
+    if page is None:
+        raise ToolProblem(f"#{hit.seq} ends before line {start}; start at 1 or lower.")
+    return "\n".join([*page.rows, *_footer(hit, page, "read_file(path")])
+
+
+def _message(hit: HistoryHit, start: int, lines: int, offset: int) -> str:
+    page = page_of(hit.text, start, lines, offset)
+    head = f"#{hit.seq} {hit.role}:"
+    if page is None:
+        return f"[#{hit.seq} ends before line {start}, character {offset}; start=1 gives its beginning]"
+    if page.whole:
+        return f"{head}\n{hit.text}"
+    title = f"{head} lines {page.first}-{page.last} of {page.total}"
+    return "\n".join([title, *page.rows, *_footer(hit, page, "search_history(query")])
+
+
+def _footer(hit: HistoryHit, page: Page, tool: str) -> list[str]:
+    """How to read on; in the middle of a line only the search tool can begin."""
+    if page.next is None:
+        return []
+    line, offset = page.next
+    if offset:
+        return [f'[read on with search_history(query="#{hit.seq}", start={line}, offset={offset})]']
+    return [f'[more lines follow, {page.total} in all; read on with {tool}="#{hit.seq}", start={line})]']
 
 
 def _listed(hit: HistoryHit) -> str:
     text = " ".join(hit.text[: HIT_CHARS * 2].split())
     more = len(text) > HIT_CHARS or len(hit.text) > HIT_CHARS * 2
-    return f"#{hit.seq} {hit.role}: {text[:HIT_CHARS]}{' …' if more else ''}"
+    place = f"[line {hit.line} of {hit.lines}] " if hit.line else ""
+    return f"#{hit.seq} {hit.role}: {place}{text[:HIT_CHARS]}{' …' if more else ''}"

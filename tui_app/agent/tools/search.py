@@ -14,12 +14,13 @@ from tui_app.agent.tools.stop import Stop
 from tui_app.agent.tools.text import clip, is_binary, lines_of
 from tui_app.agent.tools.walk import Walk
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
+from tui_app.context.stages.cutting import byte_count
 
 MAX_FILE_BYTES = 5 * 1024 * 1024
 """Larger files are passed over unless they are named."""
 MAX_HITS = 1_000
-MAX_CHARS = 48_000
-"""Characters one result may hold."""
+MAX_BYTES = 48_000
+"""Bytes of UTF-8 one result may hold, so that it stays whole on its way to the model."""
 MATCHED_CHARS = 2_000
 """How much of a line the expression is tried on."""
 SHOWN_CHARS = 400
@@ -67,15 +68,16 @@ class _Hits:
     rows: list[str] = field(default_factory=list)
     files: int = 0
     large: int = 0
-    chars: int = 0
+    bytes: int = 0
     more: bool = False
 
     def add(self, row: str) -> bool:
-        if len(self.rows) >= self.limit or self.chars + len(row) > MAX_CHARS:
+        size = byte_count(row) + 1
+        if len(self.rows) >= self.limit or self.bytes + size > MAX_BYTES:
             self.more = True
             return False
         self.rows.append(row)
-        self.chars += len(row) + 1
+        self.bytes += size
         return True
 
     def render(self, pattern: str, cut: str) -> str:

@@ -10,7 +10,8 @@ from pydantic_ai import ModelRetry, Tool
 from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.tools import files
-from tui_app.agent.tools.history import HistoryHit, HistorySearch, search_history
+from tui_app.agent.tools.history import HistoryHit, HistorySearch, read_message, search_history
+from tui_app.agent.tools.message_pages import PAGE_LINES
 from tui_app.agent.tools.stop import Stop
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 
@@ -18,7 +19,7 @@ MAX_RETRIES = 8
 """Times a model may get one tool wrong in a row before the turn fails; looking for a file can take some."""
 _RECALL = (
     "Search this whole conversation, also what is no longer in your context. A handle such as `#142` as the "
-    "query gives that message back whole."
+    "query gives that message back; of a long one a part from line `start` on, and how to read on."
 )
 
 
@@ -36,10 +37,16 @@ class ReadTools:
         """Read a text file as numbered lines.
 
         Args:
-            path: Path relative to the workspace.
+            path: Path relative to the workspace, or a message's handle such as `#142`.
             start: First line, counted from 1.
-            lines: How many lines, at most 2000.
+            lines: How many lines, at most 1900.
         """
+        try:
+            message = read_message(self.history, path, start, lines)
+        except ToolProblem as problem:
+            raise ModelRetry(str(problem)) from problem
+        if message is not None:
+            return message
         return await _on_thread(lambda stop: files.read_file(self.workspace, path, start, lines, stop=stop))
 
     async def ls(self, path: str = ".") -> str:
@@ -71,14 +78,19 @@ class ReadTools:
             lambda stop: files.grep(self.workspace, pattern, path, ignore_case, limit, stop=stop)
         )
 
-    async def search_history(self, query: str, limit: int = 8) -> str:
+    async def search_history(
+        self, query: str, limit: int = 8, start: int = 1, lines: int = PAGE_LINES, offset: int = 0
+    ) -> str:
         """Search this whole conversation, also what is no longer in your context.
 
         Args:
-            query: Words to look for, or a handle such as `#142` to get that message back whole.
+            query: Words to look for, or a handle such as `#142` to get that message back.
             limit: Hits to return at most.
+            start: First line of a message that is too long for one result.
+            lines: How many lines of it.
+            offset: Characters to skip in the first.
         """
-        return search_history(self.history, query, limit)
+        return search_history(self.history, query, limit, start, lines, offset)
 
 
 def build_toolset(
@@ -124,8 +136,10 @@ class _NothingSaid:
 def recall_toolset(search: HistorySearch) -> FunctionToolset[Any]:
     """Build the one tool that an agent with tools of its own needs to get back what has left its context."""
 
-    async def look(query: str, limit: int = 8) -> str:
-        return search_history(search, query, limit)
+    async def look(
+        query: str, limit: int = 8, start: int = 1, lines: int = PAGE_LINES, offset: int = 0
+    ) -> str:
+        return search_history(search, query, limit, start, lines, offset)
 
     return FunctionToolset([Tool(look, name="search_history", description=_RECALL)], max_retries=MAX_RETRIES)
 

@@ -10,18 +10,22 @@ from tui_app.context.stages.results import (
     ResultPart,
     file_text,
     has_foreign_metadata,
+    reads_on,
     recall,
     rewrite_results,
 )
 from tui_app.context.stages.rewrite import Rewrite, SpillFile
+from tui_app.context.stages.scope import paired, recalled
 from tui_app.context.stages.settings import NormaliseLimits
 from tui_app.context.stages.spill import SpillNames, sha256_of
 
 _SPILLED = "[Output kept out of the conversation"
 _CUT = "[Output cut"
 _NOTICE_CHARS = 500
-_SLACK = 48
+_SLACK = 80
 """Characters that the numbers and line breaks around what is kept may take beyond those around nothing."""
+_ONE_PAGE = NormaliseLimits()
+"""What is brought back in one piece keeps to these limits, whatever limits a policy has."""
 
 
 def normalise(
@@ -29,8 +33,11 @@ def normalise(
 ) -> Rewrite | None:
     """Limit the tool results that no stage has looked at so far.
 
+    What was brought back in the present turn stays for that turn, as far as it is one page: whoever reads on
+    in a result that was cut must not have it cut again.
+
     Args:
-        items: The view, or just the messages that are new.
+        items: The view, or just the messages that are new, with the answer that their calls stand in.
         limits: How large a result may be; what is kept fits them together with the notice.
         names: Gives names to the files that hold what is too long to stay at all.
         handles: Whether the model has a tool that brings a message back by its handle.
@@ -38,13 +45,14 @@ def normalise(
     Returns:
         The smaller forms, or None when every result is within the limits.
     """
+    stays = recalled(items, paired(items))
 
     def decide(item: Item, part: ResultPart, text: str) -> Form | None:
-        if _is_done(part, text):
+        if _is_done(part, text) or (id(part) in stays and _is_within(text, _ONE_PAGE)):
             return None
         if len(text) > limits.spill_chars:
             return _spilled(item, part, text, names, handles=handles)
-        cut = _cut(text, limits, recall(item.key, handles=handles))
+        cut = _cut(text, limits, item.key if handles else None)
         return Form(text=cut, note=f"cut from {len(text):,} characters") if cut is not None else None
 
     return rewrite_results("normalise", items, decide)
@@ -66,20 +74,24 @@ def _spilled(item: Item, part: ResultPart, text: str, names: SpillNames, *, hand
     return Form(text=notice, note=file.name, file=file)
 
 
-def _cut(text: str, limits: NormaliseLimits, way_back: str) -> str | None:
-    """The text within the limits; None when it already is."""
-    if (
+def _is_within(text: str, limits: NormaliseLimits) -> bool:
+    return (
         len(text) <= limits.chars
         and count_lines(text) <= limits.lines
         and (4 * len(text) <= limits.bytes or byte_count(text) <= limits.bytes)
-    ):
+    )
+
+
+def _cut(text: str, limits: NormaliseLimits, key: int | None) -> str | None:
+    """The text within the limits; None when it already is."""
+    if _is_within(text, limits):
         return None
     both = limits.mode == "head_tail"
-    frame = _framed(text, Kept(0, 0), way_back, both=both)
+    frame = _framed(text, Kept(0, 0), key, both=both)
     kept = cut_lines(text, max(1, limits.lines - (2 if both else 1)), both=both)
     kept = cut_chars(text, kept, _room(limits.chars, len(frame)))
     kept = cut_bytes(text, kept, _room(limits.bytes, byte_count(frame)))
-    return _framed(text, kept, way_back, both=both)
+    return _framed(text, kept, key, both=both)
 
 
 def _room(limit: int, frame: int) -> int:
@@ -87,13 +99,14 @@ def _room(limit: int, frame: int) -> int:
     return max(limit - frame - _SLACK, limit // 2)
 
 
-def _framed(text: str, kept: Kept, way_back: str, *, both: bool) -> str:
-    """What is kept, with a mark where the rest was and a notice at the end."""
+def _framed(text: str, kept: Kept, key: int | None, *, both: bool) -> str:
+    """What is kept, with a mark where the rest was and a notice at the end, which tells how to read that."""
     head, tail = kept.pieces(text)
     lines, chars, size = count_lines(text), len(text), byte_count(text)
     # A line that is cut in the middle is in both pieces.
     kept_lines = min(lines, count_lines(head) + count_lines(tail))
     kept_chars = len(head) + len(tail)
+    way_back = "" if key is None else f"; {_rest(key, head)} reads what was left out"
     notice = (
         f"{_CUT}: kept {kept_lines:,} of {lines:,} lines, {kept_chars:,} of {chars:,} characters, "
         f"{byte_count(head) + byte_count(tail):,} of {size:,} bytes{way_back}]"
@@ -102,6 +115,11 @@ def _framed(text: str, kept: Kept, way_back: str, *, both: bool) -> str:
         return f"{_ended(head)}{notice}"
     mark = f"[… {max(0, lines - kept_lines):,} lines, {chars - kept_chars:,} characters left out here …]"
     return f"{_ended(head)}{mark}\n{_ended(tail)}{notice}"
+
+
+def _rest(key: int, head: str) -> str:
+    """The call that reads on where the kept beginning ends."""
+    return reads_on(key, head.count("\n") + 1, len(head) - head.rfind("\n") - 1)
 
 
 def _ended(piece: str) -> str:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from pydantic_ai.messages import ModelRequest, ModelResponse
 
+from tui_app.context.error_text import outline
 from tui_app.context.history import History
 from tui_app.context.items import Item
 from tui_app.context.policy import Policy
@@ -185,9 +186,10 @@ class Relief:
         try:
             material = digest_input(chosen, settings, view)
             return await self.around.digest(material, settings.llm_output_chars) or Digest()
-        except Exception:
+        except Exception as error:
             # Whatever goes wrong there, the digest that needs no model will do.
-            _LOG.warning("a digest was not written", exc_info=True)
+            _LOG.warning("a digest was not written: %s", outline(error))
+            _LOG.debug("a digest was not written", exc_info=error)
             return Digest()
 
     def _commit_batch(self, rewrite: Rewrite | None, batch: int) -> None:
@@ -217,5 +219,5 @@ class Relief:
             return
         try:
             self.history.rewrite(replace(rewrite, changes=changes, policy=self.policy.name))
-        except OSError:
-            _LOG.warning("the stage %s could not write its files", rewrite.stage, exc_info=True)
+        except OSError as error:
+            _LOG.warning("the stage %s could not write its files: %s", rewrite.stage, error)

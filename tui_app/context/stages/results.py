@@ -167,6 +167,11 @@ def recall(key: int, *, handles: bool) -> str:
     return f'; search_history "#{key}" has all of it' if handles else ""
 
 
+def reads_on(key: int, line: int, offset: int) -> str:
+    """The call that gives a message from there on."""
+    return f'search_history(query="#{key}", start={line}{f", offset={offset}" if offset else ""})'
+
+
 def _as_text(content: Any) -> str:
     """Content that is no text as pydantic-ai sends it; what has no JSON form as Python writes it."""
     if content is None or content == []:

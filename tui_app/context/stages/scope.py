@@ -1,5 +1,6 @@
 """Which part of a view a stage may touch."""
 
+import re
 from collections.abc import Sequence
 
 from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
@@ -11,6 +12,8 @@ from tui_app.context.pairing import Pair, pairs
 from tui_app.context.stages.spill import FOLDER
 
 _RECALL_TOOL = "search_history"
+_READING_TOOL = "read_file"
+_HANDLE = re.compile(r"#\d{1,12}")
 _RECALL_FOLDERS = (f"{FOLDER}/", "conversation_history/")
 _PATH_CHARS = 1_000
 _FAILURES = 5
@@ -104,4 +107,6 @@ def _brings_back(call: ToolCallPart) -> bool:
     if call.tool_name == _RECALL_TOOL:
         return True
     texts = argument_texts(call.args_as_dict())
+    if call.tool_name == _READING_TOOL and any(_HANDLE.fullmatch(text.strip()) for text in texts):
+        return True
     return any(folder in text[:_PATH_CHARS] for text in texts for folder in _RECALL_FOLDERS)

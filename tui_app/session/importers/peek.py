@@ -8,7 +8,7 @@ from typing import Any
 from tui_app.session.importers.content import block_list
 from tui_app.session.importers.cut_json import closed
 from tui_app.session.importers.fields import one_line, record_text, without_markup
-from tui_app.session.importers.source import Json, open_regular, parse_json
+from tui_app.session.importers.source import MAX_DEPTH, Json, open_regular, parse_json
 
 _BYTES = (65_536, 1_048_576)
 """How much of a file is read, and how much when no title stands there."""
@@ -69,7 +69,7 @@ def _records(text: str) -> Iterator[Json]:
         if isinstance(value, dict):
             found = True
             yield from _with_messages(value)
-    document = None if found else _parsed(text) or _parsed(closed(text)[0])
+    document = None if found else _parsed(text) or _parsed(closed(text, MAX_DEPTH).text)
     if isinstance(document, dict):
         yield from _with_messages(document)
 

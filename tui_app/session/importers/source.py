@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tui_app.session.importers.cut_json import closed
+from tui_app.session.importers.cut_json import Closed, closed
 from tui_app.session.importers.result import ImportFormatError, SkippedLine
 
 Json = dict[str, Any]
@@ -71,12 +71,14 @@ class Source:
         except ValueError:
             pass
         # A file that has whole lines is a file of lines, and one of those may be damaged.
-        whole, length = ("", 0) if self.lines.records else closed(text)
-        if not whole:
+        whole = Closed() if self.lines.records else closed(text, MAX_DEPTH)
+        if not whole.text:
             return None, None
-        reason = f"the file is cut off here: {len(text) - length:,} characters could not be used"
+        trouble = "nested too deeply" if whole.deep else "cut off"
+        reason = f"the file is {trouble} here: {len(text) - whole.length:,} characters could not be used"
         try:
-            return parse_json(whole), SkippedLine(line=text.count("\n", 0, length) + 1, reason=reason)
+            line = text.count("\n", 0, whole.length) + 1
+            return parse_json(whole.text), SkippedLine(line=line, reason=reason)
         except ValueError:
             return None, None
 
