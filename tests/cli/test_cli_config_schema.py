@@ -30,6 +30,7 @@ TEXTS: Mapping[str, str] = {
     "allow": '["write_file docs/**"]',
     "ask": '["write_file docs/**"]',
     "deny": '["write_file docs/**"]',
+    "looks": '["tide_table"]',
     "keymap": '{"chat.compact" = "ctrl+k"}',
     "telemetry": '{otlp_endpoint = "http://127.0.0.1:4318"}',
     "approvals": '{allow = ["write_file docs/**"]}',

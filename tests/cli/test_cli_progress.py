@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import signal
 import socket
 import sqlite3
@@ -92,8 +91,9 @@ def test_simulate_tells_how_far_it_is(
 def test_a_file_that_takes_long_is_named_and_ctrl_c_stops(
     machine: Machine, command: tuple[str, ...], says: str
 ) -> None:
-    # Nobody ever writes into it: reading takes until the person has enough.
-    os.mkfifo(machine.workspace / "slow.json")
+    # Much longer than the line waits before it is shown.
+    messages = (f'{{"role": "user", "content": "Berth {number}. {"quay " * 60}"}}' for number in range(150_000))
+    (machine.workspace / "slow.json").write_text(f"[{','.join(messages)}]")
     terminal = machine.start(*command, "slow.json")
     terminal.wait_for(says, "ctrl+c stops")
     terminal.write(CTRL_C)

@@ -89,7 +89,9 @@ async def test_case_m_a_report_from_before_a_compaction_is_not_trusted() -> None
     view.sync(history)
     assert view.usage().total == 19_000
     await compacted(view)
-    assert view.usage().total == sum(tokens(item) for item in view.items()) < 9_000
+    # What it told of our count stays; the size that it reported does not.
+    assert sum(tokens(item) for item in view.items()) <= view.usage().total < 9_000
+    assert not view.usage().exact
     view.sync(live(view))
     assert view.usage().total < 9_000
 
