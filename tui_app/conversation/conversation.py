@@ -171,6 +171,8 @@ class Conversation:
     async def close(self) -> None:
         """Stop everything and end the session's log; the conversation cannot be used afterwards."""
         self._hooks.stop()
+        # A command behind the cancelled turn would still be done, and a model asked for its sake.
+        self.waiting.queue.clear()
         self.cancel()
         if self._driver is not None:
             await asyncio.gather(self._driver, return_exceptions=True)

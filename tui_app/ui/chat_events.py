@@ -86,11 +86,10 @@ def _spending(state: ChatState, payload: Payload) -> ChatState:
 
 def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
     match payload:
-        case TurnStart():
+        case TurnStart(text=text):
             status = Status(kind="connecting", started=now, model=state.model)
-            return replace(
-                state, turn=True, turn_started=now, streamed=0, unlogged=0, stopped=None, status=status
-            )
+            state = replace(state, turn=True, turn_started=now, sending=text, status=status)
+            return replace(state, streamed=0, unlogged=0, stopped=None)
         case TurnRetry():
             return replace(state, unlogged=0, status=_unless_compacting(state, _pausing(payload, now)))
         case AssistantDelta(text=text, thinking=thinking):
@@ -110,7 +109,7 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             done = Status(kind="message" if (told := turn_text(state.turn_costs)) else "idle", text=told)
             ends = {"cancelled": state.stopped or STOPPED, "done": done}
             status = _unless_compacting(state, ends.get(outcome, _after(state, outcome)))
-            return replace(state, turn=False, unlogged=0, status=status, question=None, output="")
+            return replace(state, turn=False, sending="", unlogged=0, status=status, question=None, output="")
         case _:
             return None
 
@@ -227,8 +226,8 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
     match payload:
         case SessionStart():
             return replace(state, title=payload.title, model=payload.model, policy=payload.policy)
-        case UserMessage(text=text) if not state.title:
-            return replace(state, title=one_line(text, 60))
+        case UserMessage(text=text):
+            return replace(state, sending="", title=state.title or one_line(text, 60))
         case QueueChanged(prompts=prompts, paused=paused):
             return replace(state, queue=prompts, paused=paused)
         case GaugeChanged(usage=usage):
