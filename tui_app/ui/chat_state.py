@@ -48,8 +48,6 @@ class ChatState:
     """What a tool asks; None when none does."""
     output: str = ""
     """The end of what the running command has printed."""
-    stopped: Status | None = None
-    """What the row says when a turn ends whose compaction was stopped; None where none was."""
 
     @property
     def busy(self) -> bool:
