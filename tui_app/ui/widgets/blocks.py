@@ -246,8 +246,11 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
     done = entry.state in ("ok", "undone")
     if done and not title.lower().startswith("conversation compacted"):
         title = f"Conversation compacted {glyphs.separator} {title}" if title else "Conversation compacted"
-    if not done and _STATE_WORDS[entry.state] not in title.lower():
-        title = f"Compaction {_STATE_WORDS[entry.state]} {glyphs.separator} {title}"
+    if not done and not title.lower().startswith("compaction "):
+        word = _STATE_WORDS[entry.state]
+        # A compaction that has no reason has the word for its end as its title.
+        told = f" {glyphs.separator} {title}" if title not in ("", word) else ". Nothing changed."
+        title = f"Compaction {word}{told}"
     yield TextPiece(title, Tone.ACCENT if done else Tone.WARNING, sign=glyphs.load_line)
     hints = {
         "ok": f"enter shows what stayed and what left {glyphs.separator} u undoes",
@@ -259,11 +262,13 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
 def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
     """Paint what happened and what to do; the raw text stays behind enter."""
     title = one_line(entry.title, 4 * _TITLE_CELLS)
+    lines = [one_line(line, 4 * _TITLE_CELLS) for line in body.text[:4_000].splitlines() if line.strip()]
+    # The title is the beginning of the text: said in full, once.
+    if lines and lines[0].startswith(title.removesuffix("…")):
+        title, *lines = lines
     yield TextPiece(title, Tone.ERROR, sign=wording.glyphs.cross)
-    lines = (one_line(line, _TITLE_CELLS) for line in body.text[:4_000].splitlines())
-    hint = next((line for line in lines if line and line != title), "")
-    if hint:
-        yield TextPiece(hint, Tone.TEXT, indent=2)
+    if lines:
+        yield TextPiece(lines[0], Tone.TEXT, indent=2)
 
 
 def _row(entry: Entry, wording: Wording) -> Piece:
