@@ -289,6 +289,25 @@ async def test_quit_keys_at_rest(served: Desk, keys: tuple[str, ...]) -> None:
     assert not deck.app.return_code
 
 
+@pytest.mark.parametrize("command", ["/help", "hello"])
+async def test_what_is_done_in_between_disarms_the_quit_key(
+    served: Desk, fake_openai: FakeOpenAI, command: str
+) -> None:
+    fake_openai.add(Text("Good day."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press("ctrl+c")
+        assert deck.status == ASK_AGAIN
+        await deck.send(command)
+        await deck.until(lambda: isinstance(deck.app.screen, HelpScreen) or "Good day." in deck.text, "it")
+        await deck.idle()
+        if not in_the_chat(deck):
+            await deck.press("escape")
+        await deck.press("ctrl+c")
+        assert deck.status == ASK_AGAIN
+        assert not deck.app._exit
+
+
 async def test_ctrl_d_in_a_text_deletes_and_quits_nothing(served: Desk) -> None:
     async with shown(served.app()) as deck:
         await deck.ready()

@@ -118,6 +118,11 @@ def test_an_open_tool_without_output_says_so() -> None:
     assert texts(entry("tool", state="running"), Body(text=""), expanded=True)[-1] == "    (still running)"
 
 
+def test_numbered_lines_stand_below_each_other() -> None:
+    shown = texts(entry("tool"), Body(text="9\tnine\n10\t\tten"), expanded=True)
+    assert shown[-2:] == ["    9   nine", "    10      ten"]
+
+
 def test_arguments_are_readable() -> None:
     assert (
         readable_args('{"path": "a.py", "content": "x\\ny", "n": 3}') == "path: a.py\ncontent: \nx\ny\nn: 3"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from tui_app.session.entries import Body, Entry, EntryState
 from tui_app.ui.format import clock, count, count_lines, tokens
 from tui_app.ui.glyphs import Glyphs
-from tui_app.ui.safe_text import clean, one_line
+from tui_app.ui.safe_text import TAB, clean, one_line
 from tui_app.ui.widgets.clip import clip, readable_args
 from tui_app.ui.widgets.markdown_split import split_markdown
 from tui_app.ui.widgets.palette import Tone
@@ -298,5 +298,5 @@ def _clipped(text: str, wording: Wording, tone: Tone, part: str) -> Iterator[Pie
 
 
 def _inner(text: str) -> str:
-    """Clean text without blank lines around it."""
-    return clean(text).strip("\n")
+    """Clean text without blank lines around it; tabs lead to columns, as behind the numbers of lines."""
+    return clean(text.expandtabs(len(TAB))).strip("\n")
