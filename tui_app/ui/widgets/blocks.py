@@ -247,8 +247,7 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
     if done and not title.lower().startswith("conversation compacted"):
         title = f"Conversation compacted {glyphs.separator} {title}" if title else "Conversation compacted"
     if not done and not title.lower().startswith("compaction "):
-        word = _STATE_WORDS[entry.state]
-        # A compaction that has no reason has the word for its end as its title.
+        word = _STATE_WORDS[entry.state]  # also the title of one that ended without a reason
         told = f" {glyphs.separator} {title}" if title not in ("", word) else ". Nothing changed."
         title = f"Compaction {word}{told}"
     yield TextPiece(title, Tone.ACCENT if done else Tone.WARNING, sign=glyphs.load_line)
@@ -267,8 +266,7 @@ def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
     if lines and lines[0].startswith(title.removesuffix("…")):
         title, *lines = lines
     yield TextPiece(title, Tone.ERROR, sign=wording.glyphs.cross)
-    if lines:
-        yield TextPiece(lines[0], Tone.TEXT, indent=2)
+    yield from (TextPiece(line, Tone.TEXT, indent=2) for line in lines[:1])
 
 
 def _row(entry: Entry, wording: Wording) -> Piece:
