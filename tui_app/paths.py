@@ -61,6 +61,11 @@ class Paths:
         return self.data / "sessions"
 
     @property
+    def unsent_file(self) -> Path:
+        """Prompts that were written and never sent."""
+        return self.data / "unsent.jsonl"
+
+    @property
     def learnt_file(self) -> Path:
         """What providers taught about their models: windows and token factors."""
         return self.state / "models.json"

@@ -370,7 +370,7 @@ async def test_a_stop_spares_the_next_turn_that_fits_and_no_more() -> None:
     await waiting
     assert complete is not None
     assert complete.outcome == "cancelled"
-    assert complete.reason == "the next request is sent as it is if it fits"
+    assert complete.reason == "the request goes on, cut to fit if need be"
     assert not at.compactor.wanted("blocking"), "in the turn that was stopped"
     at.compactor.breaker.turn_begins()
     assert not at.compactor.wanted("blocking"), "in the turn after it"

@@ -12,7 +12,14 @@ from tests.servers.signals import Signal
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.turn import TurnRunner
 from tui_app.context.compactor import Compactor, State
-from tui_app.context.events import MessagePinned, Notice, Record, ToolArchived, ToolOffloaded
+from tui_app.context.events import (
+    AssistantMessage,
+    MessagePinned,
+    Notice,
+    Record,
+    ToolArchived,
+    ToolOffloaded,
+)
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.stages.by_hand import ARCHIVED, IN_FILE, NO_GAIN, NO_RESULT, UNREAD
 from tui_app.context.stages.relief import Relief, Surroundings
@@ -26,6 +33,7 @@ from tui_app.session.store import Store
 from tui_app.session.workspace import SessionFolder
 
 from pydantic_ai import Agent  # isort: skip
+from pydantic_ai.messages import ModelResponse, ToolCallPart  # isort: skip
 
 
 def by_hand(history: SessionHistory) -> ByHand:
@@ -132,7 +140,32 @@ def test_pins_have_a_budget(history: SessionHistory, records: list[Record]) -> N
     say(history, "word " * 3_000)
     answer(history, "Long.")
     assert not hand.pin(history.items()[0].key, pinned=True)
-    assert notices(records)[0].startswith("Pinned messages may take 1,600 tokens and would take")
+    assert notices(records)[0].startswith(f"#{history.items()[0].key} takes ")
+    assert notices(records)[0].endswith(" tokens, and pinned messages may take 1,600 together.")
+    for _ in range(2):
+        say(history, "word " * 1_000)
+        answer(history, "Long.")
+    assert hand.pin(history.items()[2].key, pinned=True)
+    assert not hand.pin(history.items()[4].key, pinned=True)
+    assert notices(records)[1].startswith("Pinned messages may take 1,600 tokens and would take 2,")
+    assert notices(records)[1].endswith(": unpin something first.")
+
+
+def test_a_small_result_of_a_large_call_is_not_refused_for_pins_that_are_not_there(
+    history: SessionHistory, records: list[Record]
+) -> None:
+    hand = by_hand(history)
+    say(history, "Look.")
+    calls = ("c1", "c2", "c3")
+    asked = ModelResponse(parts=[ToolCallPart("ls", {}, tool_call_id=call) for call in calls])
+    tokens = history.counter.message(asked).nonzero()
+    history.append(AssistantMessage(text="", tokens=tokens, model="a:b", call_ids=calls), asked)
+    for call in calls:
+        result(history, call, "word " * 800)
+    seen = history.items()[-1].key
+    assert not hand.pin(seen, pinned=True)
+    assert notices(records)[0].startswith(f"#{seen} keeps 3 other messages with it, a call and its results: ")
+    assert notices(records)[0].endswith(" tokens, and pinned messages may take 1,600 together.")
 
 
 def test_a_full_disk_leaves_the_message(

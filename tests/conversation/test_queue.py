@@ -8,7 +8,7 @@ from tests.conversation.driving import Desk, cancelled_within, done, of, turn, u
 from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.context.events import QueueChanged, Record, TurnEnd, TurnStart, UserMessage
+from tui_app.context.events import QueueChanged, Record, SessionClear, TurnEnd, TurnStart, UserMessage
 from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch, Work
 from tui_app.conversation.work_queue import WorkQueue
 
@@ -191,3 +191,17 @@ def test_taking_the_last_one_ends_the_pause() -> None:
     queue.pause()
     queue.take(0, "a")
     assert not queue.paused
+
+
+async def test_closing_does_nothing_more_of_what_waits(desk: Desk, server: FakeOpenAI) -> None:
+    server.add(HangBeforeHeaders())
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        for work in (Prompt("first"), Clear(), Prompt("second")):
+            conversation.submit(work)
+        await (await server.request(1)).paused.wait()
+        await conversation.close()
+        stored = [record for record, _ in opened.store.records(conversation.session)]
+        assert of(stored, SessionClear) == []
+        assert prompts(stored) == ["first"]
+    assert len(server.journal) == 1

@@ -4,13 +4,20 @@ import asyncio
 import json
 
 import pytest
-from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
+from pydantic_ai.messages import (
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    UserPromptPart,
+)
 
 from tests.conversation.driving import Desk, assert_valid, done, of, turn, view_bytes
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import AssistantMessage, SessionEnd, ToolCall, ToolResult, UserMessage
+from tui_app.context.events import AssistantMessage, Error, SessionEnd, ToolCall, ToolResult, UserMessage
 from tui_app.conversation.opening import open_session
+from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact
 from tui_app.session.lock import SessionLocked
 from tui_app.session.store import SessionNotFound, Store
@@ -155,3 +162,26 @@ async def test_tool_that_answers_twice_the_same_id_is_no_trouble(desk: Desk, ser
         assert_valid(opened.conversation)
         rows = fold_user_view(opened.store.heads(opened.conversation.session)).entries
         assert [row.state for row in rows if row.kind == "tool"] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("killed", [True, False])
+async def test_a_prompt_whose_process_was_killed_is_marked_once(
+    desk: Desk, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, *, killed: bool
+) -> None:
+    async with desk.session() as opened:
+        session, history = opened.conversation.session, opened.conversation.history
+        history.append(UserMessage(text="Well?"), ModelRequest(parts=[UserPromptPart("Well?")]))
+        if killed:
+            append = SessionHistory.append
+            monkeypatch.setattr(
+                SessionHistory,
+                "append",
+                lambda self, data, *more: None if isinstance(data, SessionEnd) else append(self, data, *more),
+            )
+    monkeypatch.undo()
+    for _ in range(2):
+        async with desk.session(session=session) as opened:
+            stored = [record for record, _ in opened.store.records(session)]
+            told = [error.message for error in of(stored, Error) if isinstance(error, Error)]
+            assert told == ["Interrupted: the program ended before this prompt was answered."][:killed]
+    assert server.journal == []

@@ -49,9 +49,12 @@ def test_only_the_newest_notices_are_kept() -> None:
 
 
 STOPPED = CompactionComplete(
-    job="j", outcome="cancelled", trigger="blocking", reason="the next request is sent as it is if it fits"
+    job="j",
+    outcome="cancelled",
+    trigger="blocking",
+    reason="the request goes on, cut to fit if need be",
 )
-WHAT_FOLLOWS = "Compaction cancelled; the next request is sent as it is if it fits"
+WHAT_FOLLOWS = "Compaction cancelled; the request goes on, cut to fit if need be"
 
 
 def begun(trigger: Trigger) -> CompactionStart:
@@ -65,12 +68,10 @@ def test_a_stopped_compaction_that_a_request_waited_for_says_what_comes_next(sta
         began.append(CompactionAwaited(job="j", trigger="blocking"))
     state = after(*began, replace(STOPPED, trigger=start))
     assert not state.compacting
-    assert state.notices == (f"{WHAT_FOLLOWS}, else compaction is tried again; ctrl+g compacts now.",)
+    assert state.notices == (f"{WHAT_FOLLOWS}. Compaction is tried again later; ctrl+g compacts now.",)
+    assert state.turn, "it goes on"
+    assert (state.status.kind, state.status.notes) == ("connecting", (WHAT_FOLLOWS,))
     state = after(TurnEnd(outcome="cancelled"), state=state)
-    assert not state.busy
-    assert (state.status.kind, state.status.text) == ("message", WHAT_FOLLOWS)
-    assert state.status.notes == ("ctrl+g compacts",)
-    state = after(TurnStart(text="again"), TurnEnd(outcome="cancelled"), state=state)
     assert state.status.text == "Stopped. Nothing is lost."
 
 

@@ -19,7 +19,7 @@ from tui_app.context.events import (
     Trigger,
 )
 from tui_app.context.fallbacks import writers_for
-from tui_app.context.guards import NO_PROGRESS, UNLESS_TOO_LARGE, Breaker, between, gain_of, refuse_gain
+from tui_app.context.guards import NO_PROGRESS, SENT_ANYWAY, Breaker, between, gain_of, refuse_gain
 from tui_app.context.history import History, Proposal
 from tui_app.context.job import Job, State, announced, begin, unwritten
 from tui_app.context.originals import unabridged
@@ -203,10 +203,12 @@ class Compactor:
         self._note_success(applied, gained)
         return applied
 
-    def cancel(self) -> CompactionComplete | None:
+    def cancel(self, *, with_request: bool = False) -> CompactionComplete | None:
         """Stop the current job at once; the HTTP request is closed and a late result is ignored.
 
-        Where a request waits for it, the event says what becomes of the next one.
+        Args:
+            with_request: Whether a request that waits for it is stopped too; else it goes on, and the event
+                says so.
         """
         job, awaited = self._job, self.awaited
         if job is None:
@@ -214,7 +216,7 @@ class Compactor:
         self._job = None
         job.stop()
         self._stopped(job)
-        reason = UNLESS_TOO_LARGE if awaited else ""
+        reason = SENT_ANYWAY if awaited and not with_request else ""
         stopped = replace(job.blank, outcome="cancelled", reason=reason, model=self._writer)
         return self._settle(job.ended(stopped))
 

@@ -17,8 +17,10 @@ NO_PROGRESS = (
     "Automatic compaction has stopped: the last attempts freed almost nothing. "
     "Compacting by hand, a larger model or a new conversation can help."
 )
-UNLESS_TOO_LARGE = "the next request is sent as it is if it fits"
+SENT_ANYWAY = "the request goes on, cut to fit if need be"
 """What follows when a person stops a compaction that a request waits for."""
+_THIS_AND_NEXT = 2
+"""Turns for which a stop holds that sent a waiting request on."""
 _REGROWTH = 1.05
 """After a failure the view must have grown by this factor before the next automatic attempt."""
 
@@ -97,7 +99,7 @@ class Breaker:
             return False
         if usage.window.limit != self.failed_limit or usage.total >= self.failed_at * _REGROWTH:
             return True
-        if trigger != "blocking" or self.stopped_for is None:
+        if trigger != "blocking" or self.stopped_for is None or self.stopped_for == _THIS_AND_NEXT:
             return False
         return self.stopped_for == 0 or usage.total > usage.window.effective
 
@@ -121,10 +123,11 @@ class Breaker:
     def stopped(self, tokens: int, limit: int, *, awaited: bool) -> None:
         """Note an attempt that a person stopped: its view and window, in tokens.
 
-        Where a request was waiting for it (``awaited``) the next turn is spared too, as long as it fits.
+        Where a request was waiting for it (``awaited``) this turn goes on without one whatever its size, and
+        the next turn is spared too, as long as it fits.
         """
         self.failed(tokens, limit)
-        self.stopped_for = 2 if awaited else 1
+        self.stopped_for = _THIS_AND_NEXT if awaited else 1
 
     def turn_begins(self) -> None:
         """Note a new turn: what a person stopped is not given up for good."""

@@ -34,3 +34,8 @@ def cost_of(items: Sequence[Item], pinned: frozenset[int], tokens: Callable[[Ite
         [unit for unit in units(items) if any(items[index].key in pinned for index in unit)] if pinned else []
     )
     return sum(tokens(items[index]) for unit in held for index in unit)
+
+
+def company_of(items: Sequence[Item], key: int) -> int:
+    """How many messages a pinned one keeps beside itself; see :func:`with_room`."""
+    return next((len(unit) - 1 for unit in units(items) if any(items[index].key == key for index in unit)), 0)

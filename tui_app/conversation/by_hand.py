@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from tui_app.context.events import MessagePinned, Notice, RewriteUndone
 from tui_app.context.items import Item, is_summary, is_system
-from tui_app.context.pins import cost_of
+from tui_app.context.pins import company_of, cost_of
 from tui_app.context.sizes import sizes_of
 from tui_app.context.stages.by_hand import (
     NO_GAIN,
@@ -30,6 +30,9 @@ _PINNED = "This message is pinned: it stays as it is until it is unpinned."
 _STAND_IN = "This stands for other messages and is written anew as they change: it cannot be pinned."
 _STAYS = "A system prompt stays in any case."
 _FULL = "Pinned messages may take {:,} tokens and would take {:,}: unpin something first."
+_TAKES = "#{} takes"
+_KEEPS = "#{} keeps {} other message{} with it, a call and its results:"
+_ALONE = "{} {:,} tokens, and pinned messages may take {:,} together."
 _AS_SAID = "Nothing to take back: this message is as it was."
 
 
@@ -93,8 +96,13 @@ class ByHand:
             return _STAND_IN
         if is_system(message):
             return _STAYS
+        budget, alone = self._budget, self._pinned_tokens(frozenset({seq}))
+        if alone > budget:
+            others = company_of(self.history.items(), seq)
+            takes = _KEEPS.format(seq, others, "s" if others > 1 else "") if others else _TAKES.format(seq)
+            return _ALONE.format(takes, alone, budget)
         tokens = self._pinned_tokens(self.history.pinned() | {seq})
-        return _FULL.format(self._budget, tokens) if tokens > self._budget else ""
+        return _FULL.format(budget, tokens) if tokens > budget else ""
 
     def _pinned_tokens(self, pinned: frozenset[int]) -> int:
         history = self.history

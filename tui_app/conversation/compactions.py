@@ -133,10 +133,16 @@ class Compactions:
         """Stop a running job; whether there was one."""
         return self.compactor.state is not State.IDLE and self.compactor.cancel() is not None
 
-    def cancel_awaited(self) -> None:
-        """Stop the job that a request waits for; one in the background goes on."""
-        if self.compactor.awaited:
-            self.cancel()
+    def cancel_awaited(self, *, with_request: bool) -> bool:
+        """Stop the job that a request waits for, or both; one in the background goes on.
+
+        Args:
+            with_request: Whether the request is stopped too.
+
+        Returns:
+            Whether there was such a job.
+        """
+        return self.compactor.awaited and self.compactor.cancel(with_request=with_request) is not None
 
     def follow_background(self) -> None:
         """See to it that a job started during a turn is applied when it ends after the turn."""

@@ -147,11 +147,16 @@ class Conversation:
         self.waiting.queue.pause()
         self.models.cancel()
         if self._turns.stop.under_way:
-            self._compactions.cancel_awaited()
+            self._compactions.cancel_awaited(with_request=True)
             self._turns.cancel()
         else:
             self._compactions.cancel()
         self.waiting.show()
+
+    def cancel_step(self) -> None:
+        """Stop the compaction that a request waits for, and the turn goes on; else as ``cancel`` does."""
+        if not self._compactions.cancel_awaited(with_request=False):
+            self.cancel()
 
     def outlook(self, *seqs: int) -> Outlook:
         """What may be done with one message of the next request, or some; nothing is changed."""
@@ -171,6 +176,8 @@ class Conversation:
     async def close(self) -> None:
         """Stop everything and end the session's log; the conversation cannot be used afterwards."""
         self._hooks.stop()
+        # A command behind the cancelled turn would still be done, and a model asked for its sake.
+        self.waiting.queue.clear()
         self.cancel()
         if self._driver is not None:
             await asyncio.gather(self._driver, return_exceptions=True)

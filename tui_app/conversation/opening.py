@@ -80,6 +80,7 @@ class OpenSession:
         self.telemetry.follow(self.conversation)
         self.memory.start()
         self.turns.close_open_calls()
+        self.turns.mark_unanswered()
         await self.conversation.prepare()
         self.extras.servers.start()
         await self.writers.prepare()

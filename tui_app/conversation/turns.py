@@ -20,7 +20,7 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import open_calls
 from tui_app.context.attachments import file_content, picture_content
-from tui_app.context.events import Error, Notice, SessionRewind, TurnEnd, UserMessage
+from tui_app.context.events import Error, Notice, SessionEnd, SessionRewind, TurnEnd, UserMessage
 from tui_app.context.items import Item
 from tui_app.context.limits import most
 from tui_app.context.usage import ContextWindow
@@ -30,6 +30,12 @@ from tui_app.conversation.budget import Budget
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.stopping import Stop, Stopped
 from tui_app.conversation.work import Prompt
+
+UNANSWERED = Error(
+    kind="internal",
+    message="Interrupted: the program ended before this prompt was answered.",
+    hint="/retry sends it again.",
+)
 
 
 async def _nothing() -> None:
@@ -117,6 +123,16 @@ class Turns:
     def close_open_calls(self) -> None:
         """Answer the calls of the newest answer whose tools never finished; also after a killed process."""
         self.attempts.runner.close_calls(open_calls(self.history.newest()))
+
+    def mark_unanswered(self) -> None:
+        """Say of a newest prompt without an answer that the process ended before one came, if it did."""
+        history, visible = self.history, self.history.view.visible()
+        if not visible or visible[-1].type != UserMessage.TYPE:
+            return
+        # A session that was left in order says so; whatever else stopped the turn has said why.
+        later = {head.type for head in history.store.heads(history.session, visible[-1].seq)}
+        if not later & {SessionEnd.TYPE, Error.TYPE}:
+            history.append(UNANSWERED)
 
     def _failed(self, error: Exception, text: str, prompt: int) -> str:
         """Report a failure.

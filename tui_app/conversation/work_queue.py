@@ -68,6 +68,11 @@ class WorkQueue:
         places = reversed(range(min(place + 1, len(self._waiting))))
         return next((at for at in places if self._waiting[at].label == label), None)
 
+    def clear(self) -> None:
+        """Nothing waits any more."""
+        self._waiting.clear()
+        self.paused = False
+
     def pause(self) -> None:
         """Hold back what waits; with nothing waiting there is nothing to hold."""
         self.paused = bool(self._waiting)

@@ -16,11 +16,13 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
 
+from tui_app.ui.held_keys import is_text, written
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
 from tui_app.ui.outside import Outside
 from tui_app.ui.screens.chat import ChatScreen
 from tui_app.ui.themes import THEMES, own_themes
+from tui_app.ui.unsent import Unsent, kept_text
 
 _LOG = logging.getLogger(__name__)
 SIGNAL_LIMIT_S = 8.0
@@ -83,9 +85,18 @@ class PlimsollApp(App[int]):
     async def on_event(self, event: events.Event) -> None:
         """Hold back what is typed before there is a session; a person does not wait for a frame."""
         if self._held is not None and isinstance(event, events.Key | events.Paste):
-            self._held.append(event)
+            if self._held or not self._is_written(event):
+                self._held.append(event)
+            else:
+                await super().on_event(event)
         else:
             await super().on_event(event)
+
+    def _is_written(self, event: events.Key | events.Paste) -> bool:
+        """Whether what is typed can be seen in the prompt of the first session before that is there."""
+        editor = self.chat.pane.prompt.editor
+        waits = self._sessions_opened == 1 and not self.chat.is_ready
+        return waits and self.focused is editor and is_text(event, empty=editor.is_empty)
 
     async def on_chat_screen_ready(self) -> None:
         """Act on what was held back, in its order and before anything that was typed since."""
@@ -114,6 +125,8 @@ class PlimsollApp(App[int]):
 
     async def _change_to(self, session: str, at: int) -> None:
         leaving, mode = self.chat, self.current_mode
+        if leaving.is_ready:
+            leaving.session.unsent.keep()
         self.chat = entering = ChatScreen(self.launch, session, draft=leaving.pane.prompt.editor.draft, at=at)
         self._sessions_opened += 1
         self.add_mode(f"session-{self._sessions_opened}", lambda: entering)
@@ -125,13 +138,13 @@ class PlimsollApp(App[int]):
                 await leaving.session.close()
 
     async def leave(self, *, ask: bool) -> None:
-        """Quit; asks first when an answer is being written."""
+        """Quit; asks first when an answer is being written or a prompt waits."""
+        from tui_app.ui.flows.leaving import what_quitting_costs
         from tui_app.ui.screens.confirm import ConfirmDialog
 
-        if ask and self.chat.is_ready and self.chat.session.state.turn:
-            text = "Quit while the model answers? The answer is stopped; what is written so far stays."
-            if not await self.push_screen_wait(ConfirmDialog(text, verb="Quit", keep="Stay")):
-                return
+        text = what_quitting_costs(self.chat.session) if ask and self.chat.is_ready else ""
+        if text and not await self.push_screen_wait(ConfirmDialog(text, verb="Quit", keep="Stay")):
+            return
         self.exit()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
@@ -151,13 +164,19 @@ class PlimsollApp(App[int]):
         self.run_worker(self.leave(ask=True), group="quit", exclusive=True, exit_on_error=False)
 
     async def on_unmount(self) -> None:
-        """Close the session behind the last frame."""
+        """Close the session behind the last frame, and keep what nobody has sent."""
+        first, *others = written(self._held or ())
+        drafts = (f"{self.chat.pane.prompt.editor.draft}{first}", *others)
         if not self.chat.is_ready:
+            left = Unsent(self.launch.paths.unsent_file, self.launch.cwd)
+            self.farewell = kept_text(left.keep(*drafts))
             return
         session = self.chat.session
+        kept = kept_text(session.unsent.keep(*drafts))
         if session.state.usage is not None and session.presenter.view.entries:
             command = self.launch.env.get("PLIMSOLL_COMMAND", "plimsoll")
             self.farewell = f"Resume: {command} --resume {session.id}"
+        self.farewell = "\n".join(filter(None, (kept, self.farewell)))
         await session.close()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:

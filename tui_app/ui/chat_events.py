@@ -45,7 +45,7 @@ from tui_app.ui.safe_text import one_line
 from tui_app.ui.turn_text import turn_text
 from tui_app.ui.widgets.status import Status
 
-OTHERWISE = "else compaction is tried again; ctrl+g compacts now."
+LATER = "Compaction is tried again later; ctrl+g compacts now."
 """What a stopped compaction leads to where the row, which says the rest, has no room for it."""
 PROPOSED = "The summary waits for your review. Nothing has changed yet."
 STOPPED = Status(kind="message", text="Stopped. Nothing is lost.")
@@ -86,11 +86,10 @@ def _spending(state: ChatState, payload: Payload) -> ChatState:
 
 def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
     match payload:
-        case TurnStart():
+        case TurnStart(text=text):
             status = Status(kind="connecting", started=now, model=state.model)
-            return replace(
-                state, turn=True, turn_started=now, streamed=0, unlogged=0, stopped=None, status=status
-            )
+            state = replace(state, turn=True, turn_started=now, sending=text, status=status)
+            return replace(state, streamed=0, unlogged=0)
         case TurnRetry():
             return replace(state, unlogged=0, status=_unless_compacting(state, _pausing(payload, now)))
         case AssistantDelta(text=text, thinking=thinking):
@@ -108,9 +107,9 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return replace(state, unlogged=0)
         case TurnEnd(outcome=outcome):
             done = Status(kind="message" if (told := turn_text(state.turn_costs)) else "idle", text=told)
-            ends = {"cancelled": state.stopped or STOPPED, "done": done}
+            ends = {"cancelled": STOPPED, "done": done}
             status = _unless_compacting(state, ends.get(outcome, _after(state, outcome)))
-            return replace(state, turn=False, unlogged=0, status=status, question=None, output="")
+            return replace(state, turn=False, sending="", unlogged=0, status=status, question=None, output="")
         case _:
             return None
 
@@ -188,10 +187,13 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     if done.outcome in ("failed", "discarded", "vetoed"):
         state = noting(state, f"{text} {done.reason}." if done.reason else text)
     elif done.outcome == "cancelled" and done.reason:
-        state = replace(noting(state, f"{text}, {OTHERWISE}"), stopped=outcome)
+        state = noting(state, f"{text}. {LATER}")
     status = state.status if done.trigger == "background" else outcome
     state = replace(state, compacting=False, reviewing=False, background=None)
-    return replace(state, status=_waiting(state) if state.turn else status)
+    if not state.turn:
+        return replace(state, status=status)
+    state = replace(state, status=_waiting(state))
+    return saying(state, text) if done.outcome == "cancelled" and done.reason else state
 
 
 def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
@@ -227,8 +229,8 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
     match payload:
         case SessionStart():
             return replace(state, title=payload.title, model=payload.model, policy=payload.policy)
-        case UserMessage(text=text) if not state.title:
-            return replace(state, title=one_line(text, 60))
+        case UserMessage(text=text):
+            return replace(state, sending="", title=state.title or one_line(text, 60))
         case QueueChanged(prompts=prompts, paused=paused):
             return replace(state, queue=prompts, paused=paused)
         case GaugeChanged(usage=usage):

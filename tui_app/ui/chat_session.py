@@ -16,15 +16,15 @@ from tui_app.session.preview import heads_after, load_preview
 from tui_app.session.stats_reader import StatsReader
 from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
-from tui_app.ui.chat_state import ChatState, noting, saying
+from tui_app.ui.chat_state import ChatState, loading, noting, saying, still_loading
 from tui_app.ui.following import Following, News
 from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch, started
 from tui_app.ui.link import Link
 from tui_app.ui.presenter import Presenter
+from tui_app.ui.unsent import Unsent
 from tui_app.ui.widgets.chat_pane import ChatPane
-from tui_app.ui.widgets.status import Status
 
 WRITTEN_ELSEWHERE = "This session is being written by {}: shown read-only."
 FREE = "This session is free again: what you send next is written here."
@@ -49,6 +49,8 @@ class ChatSession:
         self.bodies = bodies
         bodies.announce(presenter.redraw)
         self.link = Link(launch.opening(wanted))
+        self.unsent = Unsent(launch.paths.unsent_file, launch.cwd)
+        """What was said and is in no log yet."""
         self._refused = ""
         self.leaving = False
         """Whether the person has asked for another session and may get it any moment."""
@@ -102,6 +104,7 @@ class ChatSession:
         # Loading the agent side takes the interpreter away from the screen: what is known is painted before.
         await self.presenter.painted()
         self.presenter.jump_to(self.at)
+        self.presenter.remember(await asyncio.to_thread(self.unsent.recall))
         try:
             model, policy = await self._open()
         except (SessionNotFound, SettingsError, sqlite3.Error, OSError) as error:
@@ -120,6 +123,8 @@ class ChatSession:
 
     async def _follow(self, record: Record) -> None:
         """Do what an event asks of the screen besides being shown."""
+        if arrived := self.unsent.follow(record):
+            await asyncio.to_thread(self.unsent.forget, arrived)
         match record.data:
             case MemoryPressure():
                 self.bodies.shed()
@@ -200,6 +205,7 @@ class ChatSession:
         """Show the session without letting anything be sent."""
         while text := self.link.take_back_early():
             self.presenter.give_back(text)
+            self.unsent.given_back(text)
         self.presenter.update(replace(self.state, queue=()))
         self.report(why)
 
@@ -218,12 +224,13 @@ class ChatSession:
             return False
         self.link.submit(work)
         if not self.state.turn and self.link.early:
-            self._show_early()
+            self.presenter.update(loading(self.state, self.link.early))
         return True
 
     def send(self, prompt: Prompt, pane: ChatPane) -> None:
         """Send a prompt; what cannot be sent stays in the editor."""
         if self.submit(prompt):
+            self.unsent.sent(prompt.text)
             pane.introduce("")
             pane.transcript.action_last()
         else:
@@ -259,26 +266,20 @@ class ChatSession:
         """Undo or redo a compaction, by its log number; 0 takes the newest."""
         self.submit(Restate(undo, compaction))
 
-    def _show_early(self) -> None:
-        self.presenter.update(
-            replace(
-                self.state,
-                queue=self.link.early,
-                status=Status(kind="message", text="Loading the model; your prompt is next."),
-            )
-        )
-
     async def take_back(self) -> str:
         """Take the newest waiting prompt back."""
         if self.link.ready:
-            return await self.link.take_back()
-        text = self.link.take_back_early()
-        self._follow_early()
+            text = await self.link.take_back()
+        else:
+            text = self.link.take_back_early()
+            self._follow_early()
+        self.unsent.given_back(text)
         return text
 
     async def take(self, place: int, label: str) -> str:
         """Take what was shown at a place out of the queue; its text, empty when it has left since."""
         text = await self.link.take(place, label)
+        self.unsent.given_back(text)
         if not self.link.ready:
             self._follow_early()
         return text
@@ -290,9 +291,7 @@ class ChatSession:
             self._follow_early()
 
     def _follow_early(self) -> None:
-        """Show what waits for the agent side after some of it was taken back or moved."""
-        status = self.state.status if self.link.early else Status()
-        self.presenter.update(replace(self.state, queue=self.link.early, status=status))
+        self.presenter.update(still_loading(self.state, self.link.early))
 
     async def close(self) -> None:
         """Leave the session."""

@@ -7,6 +7,7 @@ from tui_app.context.usage import ContextUsage
 from tui_app.session.costs import Costs
 from tui_app.ui.widgets.status import Status
 
+LOADING = "Loading the model; your prompt is next."
 NOTICES = 200
 """So many of the newest notices are kept."""
 
@@ -28,6 +29,8 @@ class ChatState:
     queue: tuple[str, ...] = ()
     paused: bool = False
     notices: tuple[str, ...] = ()
+    sending: str = ""
+    """The prompt of the turn under way until the log holds it; empty from then on."""
     turn: bool = False
     """Whether a turn is under way."""
     turn_started: float = 0.0
@@ -45,13 +48,21 @@ class ChatState:
     """What a tool asks; None when none does."""
     output: str = ""
     """The end of what the running command has printed."""
-    stopped: Status | None = None
-    """What the row says when a turn ends whose compaction was stopped; None where none was."""
 
     @property
     def busy(self) -> bool:
         """Whether Esc has something to stop."""
         return self.turn or self.compacting or self.reviewing or self.background is not None
+
+
+def loading(state: ChatState, early: tuple[str, ...]) -> ChatState:
+    """Show what waits for the agent side."""
+    return replace(state, queue=early, status=Status(kind="message", text=LOADING))
+
+
+def still_loading(state: ChatState, early: tuple[str, ...]) -> ChatState:
+    """Show what waits for the agent side after some of it was taken back or moved."""
+    return replace(state, queue=early, status=state.status if early else Status())
 
 
 def saying(state: ChatState, text: str) -> ChatState:

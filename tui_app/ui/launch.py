@@ -66,8 +66,8 @@ class Launch:
 
     @property
     def is_first_run(self) -> bool:
-        """Whether nobody has chosen a model yet, so that the embedded one answers."""
-        return self.first_model == OFFLINE_MODEL
+        """Whether nobody has chosen a model, and no agent may bring its own: the embedded one answers."""
+        return not self.agent and self.first_model == OFFLINE_MODEL
 
     def opening(self, session: str = "") -> Opening:
         """The same launch as a request for a session; empty begins a new one.
@@ -103,6 +103,10 @@ def run_app(launch: Launch) -> int:
     if not launch.settings.color:
         # Textual reads this variable and nothing else when the application is made.
         os.environ["NO_COLOR"] = "1"
+    if launch.settings.plain:
+        from tui_app.ui.plain_bars import use_plain_bars
+
+        use_plain_bars()
     app = PlimsollApp(launch)
     app.driver_class = _safe_driver(app.driver_class)
     app.run(mouse=launch.settings.mouse)

@@ -133,9 +133,9 @@ class Link:
             self._early.add(work)
 
     def cancel(self) -> None:
-        """Stop what is under way."""
+        """Stop what is under way, one step at a time."""
         if self._ready:
-            self._engine.tell(lambda opened: opened.conversation.cancel())
+            self._engine.tell(lambda opened: opened.conversation.cancel_step())
 
     def ask_about(self, review: ReviewMode) -> None:
         """Say which summaries wait for a decision: on a screen there is somebody to decide."""

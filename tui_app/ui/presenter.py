@@ -120,6 +120,10 @@ class Presenter:
         self._pane.show(state)
         self._outside.show(state, time.monotonic())
 
+    def remember(self, prompts: Iterable[str]) -> None:
+        """Let the up arrow bring prompts back, newest last."""
+        self._pane.prompt.editor.prompts.extend(prompts)
+
     def give_back(self, text: str) -> None:
         """Put a prompt that was not sent back in the editor."""
         self._pane.prompt.editor.give_back(text)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import LIMIT_S, SMALL, Deck, Desk, shown
 from tui_app.agent.tools import files
@@ -173,7 +174,9 @@ async def test_escape_while_a_prompt_waits_for_a_compaction_says_what_comes_next
     desk: Desk, fake_openai: FakeOpenAI
 ) -> None:
     served = desk.serve(fake_openai, window=8_000).change(background_threshold=0.6, blocking_threshold=0.6)
-    fake_openai.add(HangBeforeHeaders(), Text("Sent as it was."), Text("Six questions."), Text("Compacted."))
+    hold = Signal()
+    fake_openai.add(HangBeforeHeaders(), HangBeforeHeaders(release=hold, text="Sent as it was."))
+    fake_openai.add(Text("And this too."), Text("Six questions."), Text("Compacted."))
     async with shown(served.app(served.store(Story().turns(6)))) as deck:
         await deck.ready()
         await deck.send("hello")
@@ -183,21 +186,42 @@ async def test_escape_while_a_prompt_waits_for_a_compaction_says_what_comes_next
         assert "blocking" in deck.status
         assert deck.status.endswith("esc cancels")
         await deck.press("escape")
-        await deck.idle()
-        said = "Compaction cancelled; the next request is sent as it is if it fits"
-        assert deck.status == f"{said} · ctrl+g compacts"
+        said = "Compaction cancelled; the request goes on, cut to fit if need be"
+        answered = await fake_openai.request(2)
+        await answered.paused.wait()
         await exchange.closed.wait()
-        await deck.press("f2")
-        await deck.says(f"{said}, else compaction is tried again; ctrl+g")
-        await deck.press("escape")
-        await deck.send("once more")
+        await deck.says(said)
+        assert deck.status.endswith("esc stops")
+        assert "answer 0: " in str(fake_openai.journal[1]["messages"])
+        hold.set()
         await deck.says("Sent as it was.")
         await deck.idle()
-        assert "answer 0: " in str(fake_openai.journal[1]["messages"])
+        await deck.press("f2")
+        await deck.says(f"{said}. Compaction is tried again later; ctrl+g")
+        await deck.press("escape")
+        await deck.send("once more")
+        await deck.says("And this too.")
+        await deck.idle()
         await deck.send("and again")
         await deck.says("Conversation compacted")
         await deck.says("Compacted.")
-        assert "answer 0: " not in str(fake_openai.journal[3]["messages"])
+        assert "answer 0: " not in str(fake_openai.journal[4]["messages"])
+
+
+async def test_a_second_escape_stops_the_turn_that_went_on(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    served = desk.serve(fake_openai, window=8_000).change(background_threshold=0.6, blocking_threshold=0.6)
+    fake_openai.add(HangBeforeHeaders(), HangBeforeHeaders())
+    async with shown(served.app(served.store(Story().turns(6)))) as deck:
+        await deck.ready()
+        await deck.send("hello")
+        await (await fake_openai.request(1)).paused.wait()
+        await deck.says("Compacting conversation history")
+        await deck.press("escape")
+        await (await fake_openai.request(2)).paused.wait()
+        assert still_busy(deck)
+        await deck.press("escape")
+        await deck.idle()
+        assert deck.status == "Stopped. Nothing is lost."
 
 
 @pytest.fixture
@@ -263,6 +287,25 @@ async def test_quit_keys_at_rest(served: Desk, keys: tuple[str, ...]) -> None:
         await deck.until(lambda: deck.app._exit, "the end")
     assert deck.app.farewell.startswith("Resume: plimsoll --resume ")
     assert not deck.app.return_code
+
+
+@pytest.mark.parametrize("command", ["/help", "hello"])
+async def test_what_is_done_in_between_disarms_the_quit_key(
+    served: Desk, fake_openai: FakeOpenAI, command: str
+) -> None:
+    fake_openai.add(Text("Good day."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press("ctrl+c")
+        assert deck.status == ASK_AGAIN
+        await deck.send(command)
+        await deck.until(lambda: isinstance(deck.app.screen, HelpScreen) or "Good day." in deck.text, "it")
+        await deck.idle()
+        if not in_the_chat(deck):
+            await deck.press("escape")
+        await deck.press("ctrl+c")
+        assert deck.status == ASK_AGAIN
+        assert not deck.app._exit
 
 
 async def test_ctrl_d_in_a_text_deletes_and_quits_nothing(served: Desk) -> None:

@@ -47,6 +47,11 @@ async def test_with_a_model_of_ones_own_there_is_no_such_row(served: Desk, fake_
     assert fake_openai.journal == []
 
 
+async def test_ones_own_agent_may_bring_a_model(desk: Desk) -> None:
+    async with shown(desk.app(agent="their.module:agent")) as deck:
+        assert "No key found" not in deck.text
+
+
 async def test_a_prompt_before_the_agent_side_has_loaded_waits_and_is_sent(
     desk: Desk, slow_start: threading.Event
 ) -> None:

@@ -77,6 +77,31 @@ def test_a_compaction_says_how_it_ended(state) -> None:
     assert "undoes" not in second
 
 
+@pytest.mark.parametrize("title", ["", "cancelled"])
+def test_a_cancelled_compaction_says_that_nothing_changed(title: str) -> None:
+    first, second = texts(entry("compaction", state="cancelled", title=title), Body(text=""))
+    assert first == "⊖ Compaction cancelled. Nothing changed."
+    assert second == "  enter shows details"
+
+
+def test_the_reason_of_a_compaction_may_hold_the_word_for_its_end() -> None:
+    row = entry("compaction", state="failed", title="the request failed")
+    assert texts(row, Body(text=""))[0] == "⊖ Compaction failed · the request failed"
+
+
+def test_a_long_error_is_said_once() -> None:
+    words = "The provider refused the request. " * 12
+    title = f"{words[:200]}…"
+    shown = texts(entry("error", title=title), Body(text=words))
+    assert " ".join(line.strip() for line in shown) == f"✗ {words.strip()}"
+
+
+def test_further_lines_of_an_error_are_said_behind_the_first() -> None:
+    shown = texts(entry("error", title="It broke."), Body(text="It broke.\nTry again."))
+    assert shown == ["✗ It broke.", "  Try again."]
+    assert texts(entry("error", title="It broke."), Body(text="")) == ["✗ It broke."]
+
+
 def test_an_interrupted_answer_says_so() -> None:
     assert texts(entry("assistant", state="interrupted", chars=4), Body(text="half"))[-1] == (
         "✗ interrupted: the answer ends here"
@@ -91,6 +116,11 @@ def test_a_narrow_row_drops_its_right_part_before_its_title() -> None:
 def test_an_open_tool_without_output_says_so() -> None:
     assert texts(entry("tool"), Body(text=" "), expanded=True)[-1] == "    (no output)"
     assert texts(entry("tool", state="running"), Body(text=""), expanded=True)[-1] == "    (still running)"
+
+
+def test_numbered_lines_stand_below_each_other() -> None:
+    shown = texts(entry("tool"), Body(text="9\tnine\n10\t\tten"), expanded=True)
+    assert shown[-2:] == ["    9   nine", "    10      ten"]
 
 
 def test_arguments_are_readable() -> None:

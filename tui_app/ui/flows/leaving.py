@@ -1,5 +1,6 @@
 """Stopping and leaving: what Esc, ctrl+c and the quit commands do, one step a press."""
 
+from collections import Counter
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -8,6 +9,7 @@ from tui_app.session.rewinding import rewind_points
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.lookup import cancel_lookup
+from tui_app.ui.safe_text import one_line
 
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
@@ -88,8 +90,27 @@ def what_leaving_costs(session: ChatSession) -> str:
         losses.append("the running answer is stopped")
     if state.compacting:
         losses.append("the compaction is cancelled")
-    if state.queue:
-        losses.append(
-            f"{len(state.queue)} queued {'prompt is' if len(state.queue) == 1 else 'prompts are'} dropped"
-        )
+    losses += _what_waits(session)
     return f"Leave this session? What is written so far stays, but {' and '.join(losses)}." if losses else ""
+
+
+def what_quitting_costs(session: ChatSession) -> str:
+    """The question to ask before the program ends; empty when nothing is under way."""
+    waits = " and ".join(_what_waits(session))
+    if session.state.turn:
+        behind = f" {waits[0].upper()}{waits[1:]}." if waits else ""
+        return f"Quit while the model answers? The answer is stopped; what is written so far stays.{behind}"
+    return f"Quit now? {waits[0].upper()}{waits[1:]}." if waits else ""
+
+
+def _what_waits(session: ChatSession) -> list[str]:
+    """What becomes of prompts and commands that were not reached."""
+    waiting, told = session.unsent.waiting, []
+    commands = [one_line(each, 40) for each in (Counter(session.state.queue) - Counter(waiting)).elements()]
+    if waiting:
+        one = len(waiting) == 1
+        prompts = "1 waiting prompt is" if one else f"{len(waiting)} waiting prompts are"
+        told.append(f"{prompts} not sent (the up arrow brings {'it' if one else 'them'} back)")
+    if commands:
+        told.append(f"{', '.join(commands)} {'is' if len(commands) == 1 else 'are'} dropped")
+    return told

@@ -115,6 +115,7 @@ class ChatScreen(Screen[None]):
         from tui_app.conversation.work import Prompt
         from tui_app.session.costs import is_over
 
+        self.app.quit_asked = float("-inf")
         if self.session.leaving:
             # Typed behind the command that leads to another session: it goes along as a draft.
             self.pane.prompt.editor.give_back(event.text)
@@ -135,6 +136,7 @@ class ChatScreen(Screen[None]):
         """Run a command; a click may come before there is anything to run it on."""
         from tui_app.ui.flows.commands import run_command
 
+        self.app.quit_asked = float("-inf")
         if self.is_ready:
             self.session.leaving = command in (CommandId.NEW, CommandId.RESUME, CommandId.FORK)
             self.work(run_command(self.app, self.session, command, argument))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from tui_app.session.entries import Body, Entry, EntryState
 from tui_app.ui.format import clock, count, count_lines, tokens
 from tui_app.ui.glyphs import Glyphs
-from tui_app.ui.safe_text import clean, one_line
+from tui_app.ui.safe_text import TAB, clean, one_line
 from tui_app.ui.widgets.clip import clip, readable_args
 from tui_app.ui.widgets.markdown_split import split_markdown
 from tui_app.ui.widgets.palette import Tone
@@ -246,8 +246,10 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
     done = entry.state in ("ok", "undone")
     if done and not title.lower().startswith("conversation compacted"):
         title = f"Conversation compacted {glyphs.separator} {title}" if title else "Conversation compacted"
-    if not done and _STATE_WORDS[entry.state] not in title.lower():
-        title = f"Compaction {_STATE_WORDS[entry.state]} {glyphs.separator} {title}"
+    if not done and not title.lower().startswith("compaction "):
+        word = _STATE_WORDS[entry.state]  # also the title of one that ended without a reason
+        told = f" {glyphs.separator} {title}" if title not in ("", word) else ". Nothing changed."
+        title = f"Compaction {word}{told}"
     yield TextPiece(title, Tone.ACCENT if done else Tone.WARNING, sign=glyphs.load_line)
     hints = {
         "ok": f"enter shows what stayed and what left {glyphs.separator} u undoes",
@@ -259,11 +261,12 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
 def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
     """Paint what happened and what to do; the raw text stays behind enter."""
     title = one_line(entry.title, 4 * _TITLE_CELLS)
+    lines = [one_line(line, 4 * _TITLE_CELLS) for line in body.text[:4_000].splitlines() if line.strip()]
+    # The title is the beginning of the text: said in full, once.
+    if lines and lines[0].startswith(title.removesuffix("…")):
+        title, *lines = lines
     yield TextPiece(title, Tone.ERROR, sign=wording.glyphs.cross)
-    lines = (one_line(line, _TITLE_CELLS) for line in body.text[:4_000].splitlines())
-    hint = next((line for line in lines if line and line != title), "")
-    if hint:
-        yield TextPiece(hint, Tone.TEXT, indent=2)
+    yield from (TextPiece(line, Tone.TEXT, indent=2) for line in lines[:1])
 
 
 def _row(entry: Entry, wording: Wording) -> Piece:
@@ -293,5 +296,5 @@ def _clipped(text: str, wording: Wording, tone: Tone, part: str) -> Iterator[Pie
 
 
 def _inner(text: str) -> str:
-    """Clean text without blank lines around it."""
-    return clean(text).strip("\n")
+    """Clean text without blank lines around it; tabs lead to columns, as behind the numbers of lines."""
+    return clean(text.expandtabs(len(TAB))).strip("\n")

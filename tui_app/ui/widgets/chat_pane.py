@@ -129,7 +129,7 @@ class ChatPane(Vertical):
         self._streamed = -(-state.unlogged // 4) // _GAUGE_STEP * _GAUGE_STEP
         self._show_pending()
         queue = self.query_one(QueueView)
-        queue.prompts, queue.paused, queue.steerable = state.queue, state.paused, state.turn
+        queue.fill(state.queue, state.sending, paused=state.paused, steerable=state.turn)
         self.query_one(StatusRow).status = state.status
         self._explain_escape()
         self.query_one("#hints", HintRow).notices = len(state.notices)

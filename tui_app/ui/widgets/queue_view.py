@@ -17,7 +17,9 @@ MAX_ROWS = 3
 LET_IN = "Enter on an empty prompt lets it in after the present step"
 
 
-def queue_lines(prompts: tuple[str, ...], paused: bool, width: int, *, steerable: bool = False) -> list[str]:
+def queue_lines(
+    prompts: tuple[str, ...], paused: bool, width: int, *, steerable: bool = False, sending: str = ""
+) -> list[str]:
     """Rows for the waiting prompts, oldest first, never wider than ``width`` cells.
 
     Args:
@@ -25,9 +27,11 @@ def queue_lines(prompts: tuple[str, ...], paused: bool, width: int, *, steerable
         paused: Whether it waits for the person.
         width: Cells.
         steerable: Whether a turn is under way that the next one may cut short.
+        sending: What has left the queue and is not in the conversation yet.
     """
     total = len(prompts)
-    rows = [
+    rows = [one_line(f"Sending: {sending}", width)] if sending else []
+    rows += [
         one_line(f"Queued {at} of {total}: {prompt}{_when(prompt)}", width)
         for at, prompt in enumerate(prompts[:MAX_ROWS], start=1)
     ]
@@ -74,8 +78,15 @@ class QueueView(Widget, can_focus=True):
     steerable: reactive[bool] = reactive(False, layout=True)
     """Whether a turn is under way."""
 
+    sending: reactive[str] = reactive("", layout=True)
+    """What has left the queue and is not in the conversation yet."""
+
     class Opened(Message):
         """The person wants to change the queue."""
+
+    def fill(self, prompts: tuple[str, ...], sending: str, *, paused: bool, steerable: bool) -> None:
+        """Show what waits, and how it may go on."""
+        self.prompts, self.sending, self.paused, self.steerable = prompts, sending, paused, steerable
 
     def action_open(self) -> None:
         """Ask for it to be changed."""
@@ -86,9 +97,13 @@ class QueueView(Widget, can_focus=True):
         event.stop()
         self.action_open()
 
-    def watch_prompts(self, prompts: tuple[str, ...]) -> None:
+    def watch_prompts(self) -> None:
         """Appear and disappear with the queue."""
-        self.set_class(bool(prompts), "-waiting")
+        self.set_class(bool(self.prompts or self.sending), "-waiting")
+
+    def watch_sending(self) -> None:
+        """Appear and disappear with what is on its way."""
+        self.watch_prompts()
 
     def render(self) -> Content:
         """The rows."""
@@ -99,4 +114,5 @@ class QueueView(Widget, can_focus=True):
         return len(self._lines(80))
 
     def _lines(self, width: int) -> list[str]:
-        return queue_lines(self.prompts, self.paused, width, steerable=self.steerable)
+        steerable, sending = self.steerable, self.sending
+        return queue_lines(self.prompts, self.paused, width, steerable=steerable, sending=sending)

@@ -1,0 +1,91 @@
+"""What a person has said that no log holds yet: it must outlive the window."""
+
+import logging
+from pathlib import Path
+
+from tui_app.context.events import Record, TurnEnd, UserMessage
+from tui_app.session.unsent import forget_unsent, keep_unsent, unsent
+from tui_app.ui.commands import is_command
+
+_LOG = logging.getLogger(__name__)
+
+
+class Unsent:
+    """Prompts on their way into one session's log, from the moment they leave the editor.
+
+    Args:
+        file: Where prompts are kept that never arrive.
+        folder: The workspace they are kept for.
+    """
+
+    def __init__(self, file: Path, folder: Path) -> None:
+        self._file, self._folder = file, folder
+        self._waiting: list[str] = []
+        self._recalled: set[str] = set()
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """What would be lost, oldest first."""
+        return tuple(self._waiting)
+
+    def sent(self, text: str) -> None:
+        """A prompt has left the editor."""
+        self._waiting.append(text)
+
+    def given_back(self, text: str) -> None:
+        """A prompt is in the editor again, a draft like any other."""
+        if text in self._waiting:
+            self._waiting.remove(text)
+
+    def follow(self, record: Record) -> str:
+        """Take note of an event.
+
+        Returns:
+            A prompt of an earlier visit that has been sent now, to be forgotten; empty for none.
+        """
+        match record.data:
+            case TurnEnd(prompt=text) if text:
+                self.given_back(text)
+            case UserMessage(text=text):
+                self.given_back(text)
+                if text in self._recalled:
+                    self._recalled.discard(text)
+                    return text
+        return ""
+
+    def recall(self) -> list[str]:
+        """What earlier visits to this folder have left, oldest first; blocks on the disk."""
+        found = unsent(self._file, self._folder)
+        self._recalled.update(found)
+        return found
+
+    def forget(self, text: str) -> None:
+        """Keep a prompt of an earlier visit no longer; blocks on the disk."""
+        try:
+            forget_unsent(self._file, self._folder, text)
+        except OSError as error:  # it is offered once more: no harm
+            _LOG.warning("a sent prompt could not be taken off the list: %s", error)
+
+    def keep(self, *drafts: str) -> int:
+        """Keep what has not arrived, and drafts, for the next visit; blocks on the disk.
+
+        Returns:
+            How many there are; 0 where the disk refused.
+        """
+        texts = [text for text in (*self._waiting, *drafts) if text.strip() and not is_command(text)]
+        self._waiting.clear()
+        new = [text for text in texts if text not in self._recalled]
+        try:
+            keep_unsent(self._file, self._folder, new)
+        except OSError as error:
+            _LOG.warning("unsent prompts could not be kept: %s", error)
+            return len(texts) - len(new)
+        return len(texts)
+
+
+def kept_text(count: int) -> str:
+    """What is printed of kept prompts once the screen is gone; empty for none."""
+    if not count:
+        return ""
+    which, brings = ("1 prompt was", "it") if count == 1 else (f"{count} prompts were", "them")
+    return f"{which} not sent; the up arrow brings {brings} back in this folder."
