@@ -185,6 +185,7 @@ class TestRefusals:
             ('modle = "x:y"', ["'modle'", "Did you mean model?", "summary_timeout_s"]),
             ('model = "gpt"', ["model", "'gpt'", "provider:name"]),
             ("window = 12", ["window", "12", "at least 256"]),
+            ("window = 1000000000", ["window", "1000000000", "at most 100,000,000"]),
             ("window = 4096.5", ["window", "4096.5", "whole number"]),
             ("window = true", ["window", "True", "whole number"]),
             ("background_threshold = 80", ["background_threshold", "80", "0.01 to 1.0"]),

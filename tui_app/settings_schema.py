@@ -23,7 +23,9 @@ TAKEN_NAMES = (
 """Prefixes of model names that have a meaning already."""
 
 _MODEL = Text(r"([\w.-]+:\S.*)?", "provider:name, such as openai:gpt-5-mini or offline:extractive")
-_WINDOW = Number(256, 100_000_000, "a whole number of tokens, at least 256", whole=True)
+_WINDOW = Number(
+    256, 100_000_000, "a whole number of tokens, at most 100,000,000 and at least 256", whole=True
+)
 _PRICE = Number(0.0, 1_000_000.0, "US dollars for a million tokens")
 _KEY = key_pattern()
 _KEYS = Text(rf"{_KEY}(,{_KEY})*", "keys such as ctrl+k, or several as ctrl+k,f5")

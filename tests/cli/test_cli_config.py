@@ -36,7 +36,11 @@ def test_a_variable_that_ranks_above_is_named(
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["set", "window", "3"], 2, "window is 3; allowed: a whole number of tokens, at least 256."),
+        (
+            ["set", "window", "3"],
+            2,
+            "window is 3; allowed: a whole number of tokens, at most 100,000,000",
+        ),
         (["set", "windw", "3"], 2, "unknown setting 'windw'. Did you mean window?"),
         (["set", "theme", "nrd"], 1, "theme is 'nrd'; allowed: one of plimsoll-dark"),
         (["set", "keymap.chat.models", "ctrl+g"], 1, "ctrl+g is a key of chat.compact"),

@@ -33,6 +33,14 @@ async def test_an_overflow_that_stays_is_a_stated_error() -> None:
     assert isinstance(error.value.__cause__, ModelHTTPError)
 
 
+async def test_a_limit_that_cannot_be_is_not_told() -> None:
+    made = rig(Provider(4_000))
+    made.provider.failures = [too_long(1, 2_000), too_long(1, 1_000)]
+    with pytest.raises(ContextTooLarge) as error:
+        await run(made, sized(made.provider, 2_000))
+    assert (error.value.limit, error.value.requested) == (4_000, 1_000)
+
+
 async def test_the_second_try_is_smaller_also_when_nothing_could_be_compacted() -> None:
     made = rig(Provider(4_000))
     made.provider.failures = [too_long(2_000, 4_000)]

@@ -29,7 +29,7 @@ from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.steps import GoesInCircles
 from tui_app.context.error_text import chain, full_text, status_of
 from tui_app.context.events import Error
-from tui_app.context.limits import ContextTooLarge
+from tui_app.context.limits import SMALLEST_WINDOW, ContextTooLarge
 from tui_app.context.overflow import detect_overflow
 from tui_app.context.overflow_signals import RATE_LIMIT
 from tui_app.context.storage_errors import storage_error
@@ -81,7 +81,10 @@ def _too_long(error: BaseException, model: str) -> Error | None:
         if isinstance(one, ContextTooLarge):
             return say.too_long(model, one.limit, one.requested)
     overflow = detect_overflow(error)
-    return None if overflow is None else say.too_long(model, overflow.limit, overflow.requested)
+    if overflow is None:
+        return None
+    named = overflow.limit if overflow.limit and overflow.limit >= SMALLEST_WINDOW else None
+    return say.too_long(model, named, overflow.requested)
 
 
 def _by_type(error: BaseException, model: str) -> Error | None:

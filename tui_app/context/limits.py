@@ -18,7 +18,7 @@ _MARGIN = 0.95
 """Safety below a size worked out from an error's own numbers."""
 _TOKENIZERS = 8
 """Factor by which tokenizers differ at most: a provider's count further from ours counts something else."""
-_ANY_WINDOW, _SMALLEST_WINDOW = 2_048, 256
+_ANY_WINDOW, SMALLEST_WINDOW = 2_048, 256
 """Windows, in tokens, that every model may be served with, and that no model is served without."""
 _LOWERED = 256
 """Factor by which a window smaller than the first of these is believed to be lowered at most."""
@@ -136,13 +136,16 @@ class Limits:
         else:
             self.learnt.learn_limit(key, reported)
 
-    def learn(self, model: Model, overflow: ContextOverflow, counted: int) -> None:
+    def learn(self, model: Model, overflow: ContextOverflow, counted: int) -> ContextOverflow:
         """Take in what an overflow says: tokenizer and limit where it gives numbers, and a smaller next try.
 
         Args:
             model: The model that refused.
             overflow: The recognised error; numbers that cannot be true of the request teach nothing.
             counted: Tokens of the refused request as counted without any factor.
+
+        Returns:
+            What of it is believed.
         """
         key = self.model_key(model)
         size = round(counted * self.factor(model))
@@ -158,6 +161,7 @@ class Limits:
             # The retry was refused too, and there is no third.
             self._failures[key] = min(self._failures.get(key, 0) + 1, len(_STEPS) - 1)
             self.settle(model)
+        return told
 
     def _named(self, key: str, told: ContextOverflow, limit: int, size: int) -> None:
         """Believe a limit for good once it explains a refusal, by the provider's own count or a second time.
@@ -239,7 +243,7 @@ def believable(told: ContextOverflow, size: int, announced: int) -> ContextOverf
         announced: Window, in tokens, by whoever knew the model before.
     """
     limit, requested = told.limit, told.requested
-    smallest = max(_SMALLEST_WINDOW, min(_ANY_WINDOW, announced // _LOWERED))
+    smallest = max(SMALLEST_WINDOW, min(_ANY_WINDOW, announced // _LOWERED))
     if limit is not None and not smallest <= limit <= max(announced, size * _TOKENIZERS):
         limit = None
     counts = told.input if told.input is not None else requested

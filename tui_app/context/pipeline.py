@@ -122,16 +122,15 @@ class Pipeline:
         Raises:
             ContextTooLarge: if the request was refused before.
         """
-        self.limits.learn(request.model, overflow, self._counted)
+        told = self.limits.learn(request.model, overflow, self._counted)
         version = self.history.version
         self._fix(request)
         if self._refused_by is not None:
             self.limits.settle(request.model)
             self._fix(request)
             window = self.history.usage().window
-            raise ContextTooLarge(
-                overflow.limit or window.stated, overflow.requested or self.history.usage().total
-            )
+            requested = overflow.requested or self.history.usage().total
+            raise ContextTooLarge(told.limit or window.stated, requested)
         self._refused_by = request.model
         self.relief.share()
         await self._compact("overflow")
