@@ -92,7 +92,8 @@ def test_a_file_that_takes_long_is_named_and_ctrl_c_stops(
     machine: Machine, command: tuple[str, ...], says: str
 ) -> None:
     # Much longer than the line waits before it is shown.
-    messages = (f'{{"role": "user", "content": "Berth {number}. {"quay " * 60}"}}' for number in range(150_000))
+    words = "quay " * 60
+    messages = (f'{{"role": "user", "content": "Berth {number}. {words}"}}' for number in range(150_000))
     (machine.workspace / "slow.json").write_text(f"[{','.join(messages)}]")
     terminal = machine.start(*command, "slow.json")
     terminal.wait_for(says, "ctrl+c stops")

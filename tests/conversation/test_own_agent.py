@@ -1,6 +1,6 @@
 """An agent of the person's own in a session: its tools and prompts, our log, our governor."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -48,10 +48,8 @@ class Own:
     def opening(self, attribute: str, **settings: object):
         settings.setdefault("approvals", {"looks": ("departures", "search_history")})
         opening = self.desk.opening(**settings)
-        return type(opening)(
-            settings=opening.settings, paths=opening.paths, env=opening.env, cwd=opening.cwd,
-            model=opening.model if attribute != "ready" else "", agent=f"agents.py:{attribute}",
-        )  # fmt: skip
+        model = opening.model if attribute != "ready" else ""
+        return replace(opening, model=model, agent=f"agents.py:{attribute}")
 
 
 @pytest.fixture
