@@ -116,7 +116,9 @@ class ReviewScreen(Dialog[Reviewed]):
         self._proposed, self._glyphs = proposed, glyphs
         self.job = proposed.job if proposed else job
         """Which compaction this is about."""
+        self._heard: CompactionProgress | None = None
         self._built = False
+        self._area = SummaryArea(id="review-text")
         self._risks: list[Fact] = []
         self._stray = StrayKeys(clock)
 
@@ -131,7 +133,7 @@ class ReviewScreen(Dialog[Reviewed]):
             yield self.heading(_WRITING)
             yield Static(classes="dialog-note", id="review-numbers", markup=False)
             yield Static(id="review-problem", markup=False)
-            yield SummaryArea(id="review-text")
+            yield self._area
             yield Static(id="review-facts-line", markup=False)
             yield OptionList(id="review-facts", compact=True, markup=False)
             ways = zip(WAYS, _EFFECTS, strict=True)
@@ -141,29 +143,45 @@ class ReviewScreen(Dialog[Reviewed]):
 
     def on_mount(self) -> None:
         """Show what there is so far."""
+        if self not in self.app.screen_stack:
+            return  # given up before it was built: nothing is
         self._built = True
         for name in ("#review-problem", "#review-facts-line", "#review-facts", "#review-ways"):
             self.query_one(name).display = False
         self.key_row.hints = self._WAITING
         self._area.focus()
-        if self._proposed is not None:
-            self.propose(self._proposed)
+        self._show()
 
-    # While it is written
+    # What is told from outside; it may come before the screen is built, or while another stands above
 
     def hear(self, progress: CompactionProgress) -> None:
         """Show what was written since."""
-        numbers = Content(progress_line(progress, self._glyphs))
-        self.query_one("#review-numbers", Static).update(numbers)
+        self._heard = progress
         self._area.hear(progress)
-
-    # Once it is written
+        self._show()
 
     def propose(self, proposed: CompactionProposed) -> None:
         """Show what would be applied, and start where enter decides nothing."""
         self._proposed = proposed
+        self._show()
+
+    def give_up(self) -> None:
+        """Leave without a decision, and with what was asked on top of this."""
+        while self.app.screen is not self:
+            self.app.screen.dismiss(None)
+        self._end(Reviewed(None, later=True))
+
+    def _show(self) -> None:
+        """Show what is known by now."""
         if not self._built:
             return  # it is shown with the rest
+        if self._proposed is not None:
+            self._show_proposed(self._proposed)
+        elif self._heard is not None:
+            numbers = Content(progress_line(self._heard, self._glyphs))
+            self.query_one("#review-numbers", Static).update(numbers)
+
+    def _show_proposed(self, proposed: CompactionProposed) -> None:
         self.query_one(".dialog-title", Static).update(Content(_READY))
         self.query_one("#review-numbers", Static).update(Content(numbers_line(proposed, self._glyphs)))
         self._say("#review-problem", problem_line(proposed))
@@ -245,14 +263,6 @@ class ReviewScreen(Dialog[Reviewed]):
             self._ways.focus()
         else:
             self._discard()
-
-    def give_up(self) -> None:
-        """Leave without a decision."""
-        self._end(Reviewed(None, later=True))
-
-    @property
-    def _area(self) -> SummaryArea:
-        return self.query_one("#review-text", SummaryArea)
 
     @property
     def _facts(self) -> OptionList:

@@ -21,12 +21,16 @@ class SummaryArea(WrittenArea):
         self._painting: Timer | None = None
         self._written = self._shown = ""
 
+    def on_mount(self) -> None:
+        """Show what was written before there was a screen."""
+        self._paint()
+
     def hear(self, progress: CompactionProgress) -> None:
         """Go on with what was written since."""
         if progress.part != self._part or not progress.tokens_written:
             self._heard, self._part = "", progress.part
         self._heard += progress.text
-        if self._painting is None and self.read_only:
+        if self._painting is None and self.read_only and self.is_mounted:
             self._painting = self.set_timer(_PAINT_S, self._paint)
 
     def _paint(self) -> None:

@@ -17,7 +17,8 @@ def progress_line(progress: CompactionProgress, glyphs: Glyphs) -> str:
     """``part 1 of 2, 840 tokens so far · claude-sonnet-5``."""
     of = f"part {progress.part} of {progress.parts}, " if progress.parts > 1 else ""
     by = f" {glyphs.separator} {progress.model}" if progress.model else ""
-    return clean(f"{of}{progress.tokens_written} tokens so far{by}")
+    unit = "token" if progress.tokens_written == 1 else "tokens"
+    return clean(f"{of}{progress.tokens_written} {unit} so far{by}")
 
 
 def numbers_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
