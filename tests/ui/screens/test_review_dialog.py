@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.color import Color
 from textual.widgets import OptionList, Static, TextArea
 
 from tui_app.context.events import CompactionProgress, CompactionProposed, Fact
@@ -253,3 +254,33 @@ async def test_a_job_that_ends_takes_the_question_above_along(keys: tuple[str, .
         await pilot.pause()
         assert app.results == [Reviewed(None, later=True)]
         assert len(app.screen_stack) == 1
+
+
+async def test_the_keys_that_are_named_and_the_bar_follow_the_focus() -> None:
+    app = Host()
+    async with app.run_test(size=(120, 40)) as pilot:
+
+        def keys() -> str:
+            return str(app.dialog.key_row.render())
+
+        def bar(name: str) -> Color:
+            options = app.dialog.query_one(name, OptionList)
+            return options.get_component_styles("option-list--option-highlighted").background
+
+        def ground() -> Color:
+            return app.dialog.query_one(".dialog").styles.background
+
+        await pilot.pause()
+        for word in ("enter choose", "e edit", "f focus on", "esc discard"):
+            assert word in keys()
+        assert bar("#review-facts") == ground() != bar("#review-ways")
+        await pilot.press("tab")
+        await pilot.pause()
+        assert app.text.has_focus
+        assert "enter" not in keys()
+        assert "esc back to the ways" in keys()
+        assert bar("#review-facts") == ground() == bar("#review-ways")
+        await pilot.press("tab")
+        await pilot.pause()
+        assert "enter keep it word for word" in keys()
+        assert bar("#review-ways") == ground() != bar("#review-facts")

@@ -92,7 +92,11 @@ class ReviewScreen(Dialog[Reviewed]):
         Hint("e", "edit", 1, "screen.edit"),
         Hint("f", "focus on …", 2, "screen.focus_on"),
         Hint("tab", "next part", 2, "screen.other"),
-        Hint("esc", "back, then discard", 1, "screen.close"),
+        Hint("esc", "discard", 1, "screen.close"),
+    )
+    _ASIDE: ClassVar[tuple[Hint, ...]] = (
+        Hint("tab", "next part", 1, "screen.other"),
+        Hint("esc", "back to the ways", 0, "screen.close"),
     )
     _WAITING: ClassVar[tuple[Hint, ...]] = (Hint("esc", "to the chat; it comes up again", 0, "screen.close"),)
 
@@ -148,7 +152,6 @@ class ReviewScreen(Dialog[Reviewed]):
         self._built = True
         for name in ("#review-problem", "#review-facts-line", "#review-facts", "#review-ways"):
             self.query_one(name).display = False
-        self.key_row.hints = self._WAITING
         self._area.focus()
         self._show()
 
@@ -191,10 +194,18 @@ class ReviewScreen(Dialog[Reviewed]):
         self._facts.display = bool(self._risks)
         self._facts.set_options(risk_row(fact, self._glyphs, kept=False) for fact in self._risks)
         self._facts.highlighted = 0 if self._risks else None
-        self.key_row.hints = self.HINTS
         self._ways.display = True
         self._ways.focus()
         self._ways.highlighted = WAYS.index("edit")
+
+    def on_descendant_focus(self) -> None:
+        """Name the keys of the part that has them now."""
+        if self.writing:
+            self.key_row.hints = self._WAITING
+        elif self._facts.has_focus:
+            self.key_row.hints = (Hint("enter", "keep it word for word", 0), *self.HINTS[1:3], *self._ASIDE)
+        else:
+            self.key_row.hints = self.HINTS if self._ways.has_focus else self._ASIDE
 
     def _say(self, name: str, text: str) -> None:
         row = self.query_one(name, Static)
