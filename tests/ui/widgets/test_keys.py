@@ -40,6 +40,11 @@ def test_help_names_every_key_and_command() -> None:
     assert [name for command in COMMANDS for name in command.names if f"/{name}" not in told] == []
 
 
+def test_only_keys_that_act_above_dialogs_are_said_to_act_everywhere() -> None:
+    everywhere = [row.id for row in help_rows({}) if row.where == "everywhere"]
+    assert everywhere == [key.id for key in KEYS if key.priority]
+
+
 def test_footer_drops_whole_hints_and_keeps_help() -> None:
     hints = footer_hints()
     for width in range(6, 120):
