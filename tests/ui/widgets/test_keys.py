@@ -45,6 +45,16 @@ def test_only_keys_that_act_above_dialogs_are_said_to_act_everywhere() -> None:
     assert everywhere == [key.id for key in KEYS if key.priority]
 
 
+def test_help_writes_signs_as_signs_and_keeps_its_columns_apart() -> None:
+    rows = help_rows({})
+    assert [row.label for row in rows if "_" in row.label or "slash" in row.label.split()] == []
+    for width in (70, 72, 110):
+        touching = [
+            line for row in rows if not (line := help_line(row, width).plain).endswith(f"  {row.where}")
+        ]
+        assert touching == []
+
+
 def test_footer_drops_whole_hints_and_keeps_help() -> None:
     hints = footer_hints()
     for width in range(6, 120):
