@@ -253,3 +253,15 @@ async def test_a_value_from_outside_is_clean_before_anything_is_typed() -> None:
         assert field.value == "a\ufffdb c"
         await pilot.press("enter")
         assert app.results == ["a\ufffdb c"]
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])
+async def test_a_short_word_of_success_leaves_the_keys_readable(size: tuple[int, int]) -> None:
+    app = Host(lambda: DetailsScreen("Notices", "nothing"))
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await pilot.press("y")
+        while not app.screen.query("Toast"):
+            await pilot.pause()
+        await pilot.pause()
+        keys = app.screen.query_one("#dialog-hints").region
+        assert not app.screen.query_one("Toast").region.overlaps(keys)
