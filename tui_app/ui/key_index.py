@@ -7,7 +7,7 @@ from textual.dom import DOMNode
 
 from tui_app.ui.commands import COMMANDS, SlashCommand
 from tui_app.ui.custom_commands import CustomCommand
-from tui_app.ui.keys import Scope, in_force, key_labels
+from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.approvals import ApprovalsScreen
 from tui_app.ui.screens.compaction_detail import CompactionDetail
@@ -35,11 +35,11 @@ from tui_app.ui.widgets.queue_view import QueueView
 from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
 
-WHERE: Mapping[Scope, str] = {
+_WHERE: Mapping[Scope, str] = {
     "prompt": "in the prompt",
     "chat": "in the chat",
     "pane": "in the chat",
-    "app": "everywhere",
+    "app": "in the chat",
 }
 """Where the keys of a scope act, in words."""
 _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
@@ -99,12 +99,17 @@ def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -
             label=key_labels(key.key),
             text=key.description,
             more=key.tooltip,
-            where=WHERE[key.scope],
+            where=place(key),
             id=key.id,
         )
         for key in in_force(keymap)
     ]
     return [*chat, *map(_command, COMMANDS), *map(_custom, custom), *fixed_rows()]
+
+
+def place(key: KeyBinding) -> str:
+    """Where a key acts, in words; a dialog keeps all others than those with priority from the application."""
+    return "everywhere" if key.priority else _WHERE[key.scope]
 
 
 def fixed_rows() -> Iterator[HelpRow]:

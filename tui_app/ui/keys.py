@@ -160,6 +160,9 @@ _LABELS = {
     "question_mark": "?",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "slash": "/",
 }
 """Keys whose names people read otherwise than Textual writes them."""
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from textual.widgets import Input
@@ -84,6 +85,30 @@ async def test_once(served: Desk, fake_openai: FakeOpenAI, size: tuple[int, int]
         assert box(deck).question is None
         assert deck.editor.has_focus
         assert "Allow" not in deck.text
+
+
+@pytest.mark.parametrize("size", [WIDE, USUAL, SMALL], ids=["120x40", "80x24", "40x12"])
+async def test_a_long_diff_leaves_everything_else_on_the_screen(
+    served: Desk, fake_openai: FakeOpenAI, size: tuple[int, int]
+) -> None:
+    fake_openai.add(write(content=LONG * 3), write("sky.txt", LONG * 3), Text("Done."))
+    async with shown(served.app(), size) as deck:
+        await deck.ready()
+        for prompt, subject in (("Do it.", "plan.txt"), ("", "sky.txt")):
+            await asked(deck, prompt, subject)
+            await deck.settle()
+            rows = ("#approval-title", "#approval-keys", "#status", "#prompt-row", "#gauge", "#hints")
+            places = [deck.app.chat.query_one(row).region for row in rows]
+            for above, below in pairwise(places):
+                assert above.height > 0
+                assert above.bottom <= below.y
+            assert places[-1].bottom == size[1]
+            assert "y once" in deck.rows[places[1].y]
+            assert deck.rows[places[2].y].startswith("A tool waits for your answer")
+            assert deck.gauge[:6] in deck.rows[places[4].y]
+            assert "ctrl+g compact" in deck.rows[places[5].y] or size == SMALL
+            await deck.press("y")
+        await deck.answered()
 
 
 async def test_in_the_least_room_prompt_gauge_and_answers_are_there(

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
+from textual import events
 
 from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
@@ -277,6 +278,20 @@ async def test_ctrl_c_clears_then_stops_then_asks_then_quits(served: Desk, fake_
         await deck.press("ctrl+c")
         await deck.until(lambda: deck.app._exit, "the end")
     assert deck.app.farewell == f"Resume: plimsoll --resume {deck.app.chat.session.id}"
+
+
+async def test_ctrl_c_clears_only_what_was_typed_before_it(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(Text("As you say."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press(*"abc")
+        # All of it stands in the queue before the first key is looked at, as from a fast hand.
+        for key in ("ctrl+c", *"xyz", "backspace", "enter"):
+            deck.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await deck.answered()
+        assert deck.app.chat.session.presenter.view.entries[0].title == "xy"
+        await deck.press("up", "up")
+        assert deck.editor.text == "abc"
 
 
 @pytest.mark.parametrize("keys", [("ctrl+q",), ("ctrl+d",), (*"/quit", "enter")])

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Sequence
 
 import pytest
+from textual import events
 
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
@@ -141,3 +142,15 @@ async def test_nothing_found_moves_nothing(served: Desk) -> None:
         assert deck.transcript.cursor_entry is None
         await deck.press("escape")
         await deck.until(lambda: deck.editor.has_focus, "back in the prompt")
+
+
+async def test_words_from_outside_are_clean_in_the_row(desk: Desk) -> None:
+    async with shown(desk.app(desk.store(Story().turns(1)))) as deck:
+        await deck.ready()
+        await deck.app.chat.pane.find("a\x1b[31m\u202eb\nc")
+        row = deck.app.chat.pane.find_row
+        assert row is not None
+        assert row.query_one(row.Words).value == "a\ufffdb c"
+        row.query_one(row.Words).value = ""
+        row.query_one(row.Words).post_message(events.Paste("x\x1b[31my"))
+        await deck.until(lambda: row.query_one(row.Words).value == "xy", "the paste")

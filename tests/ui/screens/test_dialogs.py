@@ -14,6 +14,7 @@ from tui_app.ui.commands import CommandId
 from tui_app.ui.key_index import help_rows
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.switch_dialog import WAYS, SwitchDialog, SwitchPlan, switch_lines
 from tui_app.ui.themes import THEMES
@@ -243,3 +244,24 @@ async def test_details_are_raw_text_without_control_characters() -> None:
         assert app.clipboard == text
         await pilot.press("ctrl+o")
         assert app.results == [None]
+
+
+async def test_a_value_from_outside_is_clean_before_anything_is_typed() -> None:
+    app = Host(lambda: EditDialog("Title", "What it is.", "a\x1b[31m\u202eb\nc"))
+    async with app.run_test() as pilot:
+        field = app.screen.query_one(Input)
+        assert field.value == "a\ufffdb c"
+        await pilot.press("enter")
+        assert app.results == ["a\ufffdb c"]
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])
+async def test_a_short_word_of_success_leaves_the_keys_readable(size: tuple[int, int]) -> None:
+    app = Host(lambda: DetailsScreen("Notices", "nothing"))
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await pilot.press("y")
+        while not app.screen.query("Toast"):
+            await pilot.pause()
+        await pilot.pause()
+        keys = app.screen.query_one("#dialog-hints").region
+        assert not app.screen.query_one("Toast").region.overlaps(keys)

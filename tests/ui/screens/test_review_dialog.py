@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.color import Color
 from textual.widgets import OptionList, Static, TextArea
 
 from tui_app.context.events import CompactionProgress, CompactionProposed, Fact
@@ -202,3 +203,84 @@ async def test_a_letter_is_a_shortcut_only_where_nobody_writes() -> None:
         assert not app.text.has_focus
         await pilot.press("escape")
         assert app.results == [Reviewed(None, typed="tef")]
+
+
+WORDS = CompactionProgress(job="1", part=1, parts=1, tokens_written=1, model="m", text="## Intent")
+
+
+async def test_what_comes_before_the_screen_is_built_waits_for_it() -> None:
+    app = App[None]()
+    async with app.run_test() as pilot:
+        dialog = ReviewScreen(None, job="1", clock=Clock())
+        app.push_screen(dialog)
+        dialog.hear(WORDS)
+        await pilot.pause()
+        while dialog.query_one(TextArea).text != "## Intent":
+            await pilot.pause()
+        assert "1 token so far" in str(dialog.query_one("#review-numbers", Static).render())
+
+
+async def test_what_was_written_and_proposed_before_the_screen_is_built() -> None:
+    app = App[None]()
+    async with app.run_test() as pilot:
+        dialog = ReviewScreen(None, job="1", clock=Clock())
+        app.push_screen(dialog)
+        dialog.hear(WORDS)
+        dialog.propose(PROPOSED)
+        await pilot.pause()
+        assert dialog.query_one(TextArea).text == "# Intent\nFix [/x] the import."
+        assert not dialog.writing
+
+
+async def test_a_job_that_ends_before_the_screen_is_built() -> None:
+    app, results = App[None](), list[Reviewed | None]()
+    async with app.run_test() as pilot:
+        dialog = ReviewScreen(None, job="1", clock=Clock())
+        app.push_screen(dialog, results.append)
+        dialog.hear(WORDS)
+        dialog.give_up()
+        await pilot.pause()
+        assert results == [Reviewed(None, later=True)]
+        assert dialog not in app.screen_stack
+
+
+@pytest.mark.parametrize("keys", [("f",), ("tab", "x", "escape", "escape")], ids=["focus", "discard"])
+async def test_a_job_that_ends_takes_the_question_above_along(keys: tuple[str, ...]) -> None:
+    app = Host()
+    async with app.run_test() as pilot:
+        await pilot.press(*keys)
+        assert app.screen is not app.dialog
+        app.dialog.give_up()
+        await pilot.pause()
+        assert app.results == [Reviewed(None, later=True)]
+        assert len(app.screen_stack) == 1
+
+
+async def test_the_keys_that_are_named_and_the_bar_follow_the_focus() -> None:
+    app = Host()
+    async with app.run_test(size=(120, 40)) as pilot:
+
+        def keys() -> str:
+            return str(app.dialog.key_row.render())
+
+        def bar(name: str) -> Color:
+            options = app.dialog.query_one(name, OptionList)
+            return options.get_component_styles("option-list--option-highlighted").background
+
+        def ground() -> Color:
+            return app.dialog.query_one(".dialog").styles.background
+
+        await pilot.pause()
+        for word in ("enter choose", "e edit", "f focus on", "esc discard"):
+            assert word in keys()
+        assert bar("#review-facts") == ground() != bar("#review-ways")
+        await pilot.press("tab")
+        await pilot.pause()
+        assert app.text.has_focus
+        assert "enter" not in keys()
+        assert "esc back to the ways" in keys()
+        assert bar("#review-facts") == ground() == bar("#review-ways")
+        await pilot.press("tab")
+        await pilot.pause()
+        assert "enter keep it word for word" in keys()
+        assert bar("#review-ways") == ground() != bar("#review-facts")

@@ -40,6 +40,21 @@ def test_help_names_every_key_and_command() -> None:
     assert [name for command in COMMANDS for name in command.names if f"/{name}" not in told] == []
 
 
+def test_only_keys_that_act_above_dialogs_are_said_to_act_everywhere() -> None:
+    everywhere = [row.id for row in help_rows({}) if row.where == "everywhere"]
+    assert everywhere == [key.id for key in KEYS if key.priority]
+
+
+def test_help_writes_signs_as_signs_and_keeps_its_columns_apart() -> None:
+    rows = help_rows({})
+    assert [row.label for row in rows if "_" in row.label or "slash" in row.label.split()] == []
+    for width in (70, 72, 110):
+        touching = [
+            line for row in rows if not (line := help_line(row, width).plain).endswith(f"  {row.where}")
+        ]
+        assert touching == []
+
+
 def test_footer_drops_whole_hints_and_keeps_help() -> None:
     hints = footer_hints()
     for width in range(6, 120):

@@ -40,6 +40,7 @@ _BEHIND = (
 )
 """Modules that bring in everything the screen needs once it is painted."""
 FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
+DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 
 
 class ChatScreen(Screen[None]):
@@ -144,6 +145,7 @@ class ChatScreen(Screen[None]):
     @on(PromptEditor.NextWanted)
     @on(PromptEditor.QuitWanted)
     @on(PromptEditor.HelpWanted)
+    @on(PromptEditor.Cleared)
     @on(ContextGauge.Clicked)
     @on(QueueView.Opened)
     @on(ChatPane.ReviewWanted)
@@ -156,6 +158,8 @@ class ChatScreen(Screen[None]):
         match event:
             case PromptEditor.HelpWanted():
                 self.run(CommandId.HELP)
+            case PromptEditor.Cleared():
+                self.session.say(DRAFT_CLEARED)
             case ContextGauge.Clicked():
                 self.run(CommandId.CONTEXT)
             case QueueView.Opened():

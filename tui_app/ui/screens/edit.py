@@ -41,7 +41,7 @@ class EditDialog(Dialog[str]):
         with Vertical(classes="dialog -small"):
             yield self.heading(one_line(self._title, 60))
             yield Static(Content(clean(self._about)), classes="dialog-note", markup=False)
-            yield WrittenLine(self._text, id="edit-value", compact=True)
+            yield WrittenLine(clean(self._text, keep_newlines=False), id="edit-value", compact=True)
             yield Static(Content(clean(self._refused)), id="edit-refused", markup=False)
             yield self.hints()
 

@@ -14,7 +14,7 @@ from tui_app.ui.keys import Hint, fixed_key
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.filter_dialog import FilterDialog
 
-_LABEL_CELLS, _WHERE_CELLS = 23, 20
+_LABEL_CELLS, _WHERE_CELLS, _GAP = 23, 21, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ def help_line(row: HelpRow, width: int) -> Content:
     label_cells = min(_LABEL_CELLS, width // 2)
     where = one_line(row.where, _WHERE_CELLS) if width >= 70 else ""
     room = max(1, width - label_cells - (_WHERE_CELLS if where else 0))
-    text = one_line(row.text, room)
+    text = one_line(row.text, max(1, room - _GAP) if where else room)
     gap = " " * (room - Content(text).cell_length) if where else ""
     return Content.assemble(
         (f"{one_line(row.label, label_cells - 1):<{label_cells}}", "$footer-key-foreground bold"),

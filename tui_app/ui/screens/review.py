@@ -14,9 +14,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.timer import Timer
 from textual.types import CSSPathType
-from textual.widgets import OptionList, Static, TextArea
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_app.context.events import CompactionProgress, CompactionProposed, Fact
@@ -24,12 +23,19 @@ from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import clean
 from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.details import readable
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.screens.review_text import at_risk, facts_line, numbers_line, problem_line, risk_row, verbatim
+from tui_app.ui.screens.review_area import SummaryArea
+from tui_app.ui.screens.review_text import (
+    at_risk,
+    facts_line,
+    numbers_line,
+    problem_line,
+    progress_line,
+    risk_row,
+    verbatim,
+)
 from tui_app.ui.widgets.stray_keys import StrayKeys
-from tui_app.ui.widgets.written import WrittenArea
 
 Way = Literal["apply", "edit", "focus", "discard"]
 WAYS: tuple[Way, ...] = ("apply", "edit", "focus", "discard")
@@ -39,8 +45,6 @@ _EFFECTS = (
     "have it written anew, with something to keep above all",
     "nothing changes",
 )
-_PAINT_S = 0.1
-"""Seconds for which streamed text is gathered before it is painted."""
 _WRITING = "The summary is being written …"
 _READY = "Review the summary before it is applied"
 
@@ -88,7 +92,11 @@ class ReviewScreen(Dialog[Reviewed]):
         Hint("e", "edit", 1, "screen.edit"),
         Hint("f", "focus on …", 2, "screen.focus_on"),
         Hint("tab", "next part", 2, "screen.other"),
-        Hint("esc", "back, then discard", 1, "screen.close"),
+        Hint("esc", "discard", 1, "screen.close"),
+    )
+    _ASIDE: ClassVar[tuple[Hint, ...]] = (
+        Hint("tab", "next part", 1, "screen.other"),
+        Hint("esc", "back to the ways", 0, "screen.close"),
     )
     _WAITING: ClassVar[tuple[Hint, ...]] = (Hint("esc", "to the chat; it comes up again", 0, "screen.close"),)
 
@@ -112,9 +120,9 @@ class ReviewScreen(Dialog[Reviewed]):
         self._proposed, self._glyphs = proposed, glyphs
         self.job = proposed.job if proposed else job
         """Which compaction this is about."""
-        self._shown, self._heard, self._part = "", "", 1
-        self._painting: Timer | None = None
+        self._heard: CompactionProgress | None = None
         self._built = False
+        self._area = SummaryArea(id="review-text")
         self._risks: list[Fact] = []
         self._stray = StrayKeys(clock)
 
@@ -129,7 +137,7 @@ class ReviewScreen(Dialog[Reviewed]):
             yield self.heading(_WRITING)
             yield Static(classes="dialog-note", id="review-numbers", markup=False)
             yield Static(id="review-problem", markup=False)
-            yield WrittenArea(compact=True, id="review-text")
+            yield self._area
             yield Static(id="review-facts-line", markup=False)
             yield OptionList(id="review-facts", compact=True, markup=False)
             ways = zip(WAYS, _EFFECTS, strict=True)
@@ -139,56 +147,65 @@ class ReviewScreen(Dialog[Reviewed]):
 
     def on_mount(self) -> None:
         """Show what there is so far."""
+        if self not in self.app.screen_stack:
+            return  # given up before it was built: nothing is
         self._built = True
-        self._area.read_only = True
         for name in ("#review-problem", "#review-facts-line", "#review-facts", "#review-ways"):
             self.query_one(name).display = False
-        self.key_row.hints = self._WAITING
         self._area.focus()
-        if self._proposed is not None:
-            self.propose(self._proposed)
+        self._show()
 
-    # While it is written
+    # What is told from outside; it may come before the screen is built, or while another stands above
 
     def hear(self, progress: CompactionProgress) -> None:
         """Show what was written since."""
-        if progress.part != self._part or not progress.tokens_written:
-            self._heard, self._part = "", progress.part
-        self._heard += progress.text
-        of = f"part {progress.part} of {progress.parts}, " if progress.parts > 1 else ""
-        by = f" {self._glyphs.separator} {progress.model}" if progress.model else ""
-        numbers = f"{of}{progress.tokens_written} tokens so far{by}"
-        self.query_one("#review-numbers", Static).update(Content(clean(numbers)))
-        if self._painting is None and self.writing:
-            self._painting = self.set_timer(_PAINT_S, self._paint)
-
-    def _paint(self) -> None:
-        self._painting = None
-        if self.writing:
-            self._area.text = readable(self._heard)
-            self._area.move_cursor(self._area.document.end)
-
-    # Once it is written
+        self._heard = progress
+        self._area.hear(progress)
+        self._show()
 
     def propose(self, proposed: CompactionProposed) -> None:
         """Show what would be applied, and start where enter decides nothing."""
-        self._proposed, self._shown = proposed, clean(proposed.summary)
+        self._proposed = proposed
+        self._show()
+
+    def give_up(self) -> None:
+        """Leave without a decision, and with what was asked on top of this."""
+        while self.app.screen is not self:
+            self.app.screen.dismiss(None)
+        self._end(Reviewed(None, later=True))
+
+    def _show(self) -> None:
+        """Show what is known by now."""
         if not self._built:
             return  # it is shown with the rest
+        if self._proposed is not None:
+            self._show_proposed(self._proposed)
+        elif self._heard is not None:
+            numbers = Content(progress_line(self._heard, self._glyphs))
+            self.query_one("#review-numbers", Static).update(numbers)
+
+    def _show_proposed(self, proposed: CompactionProposed) -> None:
         self.query_one(".dialog-title", Static).update(Content(_READY))
         self.query_one("#review-numbers", Static).update(Content(numbers_line(proposed, self._glyphs)))
         self._say("#review-problem", problem_line(proposed))
         self._say("#review-facts-line", facts_line(proposed, self._glyphs))
-        self._area.read_only = False
-        self._area.text = self._shown
+        self._area.complete(proposed.summary)
         self._risks = at_risk(proposed.facts)
         self._facts.display = bool(self._risks)
         self._facts.set_options(risk_row(fact, self._glyphs, kept=False) for fact in self._risks)
         self._facts.highlighted = 0 if self._risks else None
-        self.key_row.hints = self.HINTS
         self._ways.display = True
         self._ways.focus()
         self._ways.highlighted = WAYS.index("edit")
+
+    def on_descendant_focus(self) -> None:
+        """Name the keys of the part that has them now."""
+        if self.writing:
+            self.key_row.hints = self._WAITING
+        elif self._facts.has_focus:
+            self.key_row.hints = (Hint("enter", "keep it word for word", 0), *self.HINTS[1:3], *self._ASIDE)
+        else:
+            self.key_row.hints = self.HINTS if self._ways.has_focus else self._ASIDE
 
     def _say(self, name: str, text: str) -> None:
         row = self.query_one(name, Static)
@@ -198,12 +215,12 @@ class ReviewScreen(Dialog[Reviewed]):
     def on_key(self, event: events.Key) -> None:
         """Let only those keys through to the ways that are meant for them."""
         # Bindings act only after this.
-        if not self._editing and self._stray.catch(event, {"e", "f"} if not self.writing else ()):
+        if not self._area.editing and self._stray.catch(event, {"e", "f"} if not self.writing else ()):
             event.stop()
 
     def on_paste(self, event: events.Paste) -> None:
         """Keep a paste for the prompt, unless the summary is being edited."""
-        if not self._editing:
+        if not self._area.editing:
             event.stop()
             self._stray.text += event.text
 
@@ -212,7 +229,7 @@ class ReviewScreen(Dialog[Reviewed]):
         event.stop()
         match WAYS[event.option_index]:
             case "apply":
-                self._end(Reviewed(self._text))
+                self._end(Reviewed(self._area.summary))
             case "edit":
                 self.action_edit()
             case "focus":
@@ -225,9 +242,7 @@ class ReviewScreen(Dialog[Reviewed]):
         """Put a fact into the text, word for word."""
         event.stop()
         fact = self._risks[event.option_index]
-        line = clean(verbatim(fact))
-        if line not in self._area.text.splitlines():
-            self._area.text = f"{self._area.text.rstrip()}\n{line}"
+        self._area.add_line(clean(verbatim(fact)))
         row = risk_row(fact, self._glyphs, kept=True)
         self._facts.replace_option_prompt_at_index(event.option_index, row)
 
@@ -260,14 +275,6 @@ class ReviewScreen(Dialog[Reviewed]):
         else:
             self._discard()
 
-    def give_up(self) -> None:
-        """Leave without a decision."""
-        self._end(Reviewed(None, later=True))
-
-    @property
-    def _area(self) -> TextArea:
-        return self.query_one("#review-text", TextArea)
-
     @property
     def _facts(self) -> OptionList:
         return self.query_one("#review-facts", OptionList)
@@ -276,19 +283,9 @@ class ReviewScreen(Dialog[Reviewed]):
     def _ways(self) -> OptionList:
         return self.query_one("#review-ways", OptionList)
 
-    @property
-    def _editing(self) -> bool:
-        return self._area.has_focus and not self._area.read_only
-
-    @property
-    def _text(self) -> str:
-        """The summary as it is to be; as it was where nothing was changed."""
-        written = self._proposed.summary if self._proposed else ""
-        return written if self._area.text == self._shown else self._area.text
-
     def _discard(self) -> None:
         """Nothing is applied; what was edited is not thrown away by one key."""
-        if self._area.text == self._shown:
+        if not self._area.edited:
             self._end(Reviewed(None))
             return
         question = ConfirmDialog("Discard the summary you have edited?", verb="Discard", keep="Keep")

@@ -4,13 +4,21 @@ from collections.abc import Iterable
 
 from textual.content import Content
 
-from tui_app.context.events import CompactionProposed, Fact
+from tui_app.context.events import CompactionProgress, CompactionProposed, Fact
 from tui_app.ui.format import cost, percent, tokens
 from tui_app.ui.glyphs import Glyphs
-from tui_app.ui.safe_text import one_line
+from tui_app.ui.safe_text import clean, one_line
 from tui_app.ui.screens.compaction_text import COLOURS
 
 CANNOT = "It cannot be applied like this"
+
+
+def progress_line(progress: CompactionProgress, glyphs: Glyphs) -> str:
+    """``part 1 of 2, 840 tokens so far · claude-sonnet-5``."""
+    of = f"part {progress.part} of {progress.parts}, " if progress.parts > 1 else ""
+    by = f" {glyphs.separator} {progress.model}" if progress.model else ""
+    unit = "token" if progress.tokens_written == 1 else "tokens"
+    return clean(f"{of}{progress.tokens_written} {unit} so far{by}")
 
 
 def numbers_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:

@@ -12,6 +12,7 @@ from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Static
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
     from tui_app.conversation.approvals import Decision
 
 _NO_FIT = "This rule does not fit the call, or can allow nothing. A rule is: TOOL PATTERN"
+
+
+class _Shown(VerticalScroll, can_focus=False):
+    """What would be done, as high as it is, up to its greatest height."""
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As high as the text, within the greatest height."""
+        # Textual leaves a share of the screen out while it asks for the height of the box around this.
+        height, most = super().get_content_height(container, viewport, width), self.styles.max_height
+        return height if most is None else min(height, int(most.resolve(container, viewport)))
 
 
 class ApprovalBox(Vertical, can_focus=True):
@@ -110,7 +121,7 @@ class ApprovalBox(Vertical, can_focus=True):
         detail = Static(id="approval-detail", markup=False)
         self.mount(
             Static(id="approval-title", markup=False),
-            VerticalScroll(detail, id="approval-scroll", can_focus=False),
+            _Shown(detail, id="approval-scroll"),
             Static(id="approval-note", markup=False),
             WrittenLine(id="approval-line", compact=True),
             HintRow((), id="approval-keys"),

@@ -17,7 +17,9 @@ from textual.widgets import Input, Static
 from tui_app.session.entries import Entry
 from tui_app.ui.finding import MOST_HITS, Excerpt, Hit, batches, pattern_of
 from tui_app.ui.keys import fixed_key
+from tui_app.ui.safe_text import clean
 from tui_app.ui.widgets.transcript_found import SearchedTranscript
+from tui_app.ui.widgets.written import WrittenLine
 
 PAUSE_S = 0.12
 """Seconds without a key after which a search begins."""
@@ -84,7 +86,7 @@ class FindRow(Horizontal):
     FindRow > #find-state { width: auto; max-width: 70%; padding-left: 2; text-wrap: nowrap; }
     """
 
-    class Words(Input):
+    class Words(WrittenLine):
         """Where the words are typed."""
 
         BINDINGS: ClassVar[list[BindingType]] = [
@@ -143,7 +145,7 @@ class FindRow(Horizontal):
         self.add_class("-open")
         field = self.query_one(self.Words)
         if words:
-            field.value = words
+            field.value = clean(words, keep_newlines=False)
         field.focus()
         field.select_all()
         self._begin(0.0)

@@ -54,6 +54,9 @@ class PromptEditor(ChipArea):
     class HelpWanted(Message):
         """``?`` was pressed on an empty prompt."""
 
+    class Cleared(Message):
+        """The draft was cleared by a key."""
+
     class QuitWanted(Message):
         """``ctrl+d`` was pressed on an empty prompt."""
 
@@ -134,7 +137,7 @@ class PromptEditor(ChipArea):
         return True
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave keys to others while they mean nothing here (tab without a list, ``?`` in a text)."""
+        """Leave keys to others while they mean nothing here: tab without a list, ``?`` in a text."""
         if action == "complete":
             return self._completer.is_listing
         if action == "close_list":
@@ -143,39 +146,33 @@ class PromptEditor(ChipArea):
             return self.chip_at_cursor() is not None
         if action == "help":
             return self.is_empty
+        if action == "copy":
+            return not self.selection.is_empty
         return super().check_action(action, parameters)
 
-    def on_key(self, event: events.Key) -> None:
-        """Act on the prompt's own keys in the order they were typed.
+    async def on_key(self, event: events.Key) -> None:
+        """Act on keys in the order they were typed.
 
         A binding runs outside the editor's queue: with a whole line in one write, Enter as a binding
         would overtake the letters before it, or let the ones behind it slip into the message.
         """
         active = self.screen.active_bindings.get(event.key)
-        if active is None or active.node is not self or not self._act(active.binding.id):
+        if active is None:
             return
-        event.prevent_default()
-        event.stop()
+        if active.node is self:
+            done = await self.app.run_action(active.binding.action, self)
+        else:
+            done = active.binding.id == "chat.interrupt" and self._interrupt()
+        if done:
+            event.prevent_default()
+            event.stop()
 
-    def _act(self, binding_id: str | None) -> bool:
-        match binding_id:
-            case "prompt.send":
-                self.action_send()
-            case "prompt.newline":
-                self.action_newline()
-            case "prompt.complete":
-                self.action_complete()
-            case "prompt.close_list":
-                self.action_close_list()
-            case "prompt.expand":
-                self.action_expand()
-            case "prompt.help":
-                self.action_help()
-            case "prompt.quit":
-                self.action_quit_empty()
-            case _:
-                return False
-        return True
+    def _interrupt(self) -> bool:
+        """Clear the draft before what is typed behind the key; whether there was nothing else to do."""
+        cleared = not self.screen.get_selected_text() and self.clear_draft()
+        if cleared:
+            self.post_message(self.Cleared())
+        return cleared
 
     def action_send(self) -> None:
         """Send the draft. An inexact slash command or path is completed or named, never run."""
