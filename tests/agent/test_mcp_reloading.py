@@ -11,7 +11,7 @@ from tui_app.agent.mcp.offered import Offer, Offered
 from tui_app.agent.mcp.seen import SeenTools
 from tui_app.agent.mcp.servers import McpServers
 from tui_app.agent.mcp.status import McpStatus
-from tui_app.settings_mcp import McpServer
+from tui_app.settings.mcp import McpServer
 
 
 class Alone:

@@ -20,7 +20,7 @@ from tui_app.agent.mcp.seen import SeenTools
 from tui_app.agent.mcp.server import CallFailed
 from tui_app.agent.mcp.servers import McpServers
 from tui_app.agent.mcp.status import McpStatus
-from tui_app.settings_mcp import McpServer
+from tui_app.settings.mcp import McpServer
 
 pytest.importorskip("fastmcp")
 ENV = {

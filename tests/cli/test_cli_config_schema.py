@@ -9,10 +9,10 @@ import pytest
 
 from tests.cli.conftest import Plimsoll
 from tui_app.paths import Paths
-from tui_app.settings_approvals import ApprovalTable
-from tui_app.settings_policies import OwnPolicy
-from tui_app.settings_rules import Choice, Flag, Group, Number, Rule, Table
-from tui_app.settings_schema import OLD_NAMES, RULES
+from tui_app.settings.approvals import ApprovalTable
+from tui_app.settings.policies import OwnPolicy
+from tui_app.settings.rules import Choice, Flag, Group, Number, Rule, Table
+from tui_app.settings.schema import OLD_NAMES, RULES
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 FILE_ONLY = ("hooks", "mcp")

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Plimsoll
 from tui_app.conversation.simulating.outcome import STAGES
 from tui_app.paths import Paths
-from tui_app.settings_policies import POLICIES
+from tui_app.settings.policies import POLICIES
 
 WINDOW = 3_000
 POLICY_NAMES = {

@@ -14,7 +14,7 @@ from tui_app.conversation.hooks.hooks import END_S
 from tui_app.conversation.hooks.outcomes import INSTRUCTIONS_CHARS, OUTPUT_CHARS
 from tui_app.paths import Paths
 from tui_app.settings import load_settings
-from tui_app.settings_hooks import HOOK_EVENTS, Hook
+from tui_app.settings.hooks import HOOK_EVENTS, Hook
 
 TEXT = page("docs/hooks.md")
 

@@ -3,7 +3,7 @@
 import re
 
 from tests.docs.pages import page, section
-from tui_app.settings_policies import POLICIES, POLICY_KEYS
+from tui_app.settings.policies import POLICIES, POLICY_KEYS
 
 
 def first_cells() -> list[str]:

@@ -21,7 +21,7 @@ from tui_app.context.events import ApprovalDecided, ApprovalRequested, FileChang
 from tui_app.conversation.approvals import Approvals, Decision
 from tui_app.conversation.tool_gate import ToolGate
 from tui_app.conversation.work import Prompt
-from tui_app.settings_hooks import Hook
+from tui_app.settings.hooks import Hook
 
 KEY = "sk-proj-" + "Abc1Def2" * 4
 SAYS_YES = (

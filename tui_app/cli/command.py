@@ -13,10 +13,10 @@ from tui_app.cli.output import tell
 from tui_app.paths import Paths
 from tui_app.session.places import Database, database_of, has_begun, open_store
 from tui_app.settings import Settings, WrongFlag, load_settings
-from tui_app.settings_policies import POLICIES
-from tui_app.settings_rules import Refused
-from tui_app.settings_schema import RULES
-from tui_app.settings_sources import stored_at
+from tui_app.settings.policies import POLICIES
+from tui_app.settings.rules import Refused
+from tui_app.settings.schema import RULES
+from tui_app.settings.sources import stored_at
 
 if TYPE_CHECKING:
     from tui_app.session.ports import SessionStore

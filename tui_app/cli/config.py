@@ -11,10 +11,10 @@ from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import OK, WrongUsage
 from tui_app.cli.output import print_json, say, say_table, tell
 from tui_app.settings import Settings, resolve_model
-from tui_app.settings_editing import RefusedChange, SettingsFile
-from tui_app.settings_schema import RULES
-from tui_app.settings_sources import Origin
-from tui_app.settings_store import shown_store
+from tui_app.settings.editing import RefusedChange, SettingsFile
+from tui_app.settings.schema import RULES
+from tui_app.settings.sources import Origin
+from tui_app.settings.store import shown_store
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

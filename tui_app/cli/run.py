@@ -16,8 +16,8 @@ from tui_app.cli.command import (
 )
 from tui_app.cli.exits import WrongUsage
 from tui_app.cli.output import tell
-from tui_app.settings_approvals import parse_rule
-from tui_app.settings_rules import Refused
+from tui_app.settings.approvals import parse_rule
+from tui_app.settings.rules import Refused
 from tui_app.ui.safe_text import one_line
 
 _PATH_CELLS = 200

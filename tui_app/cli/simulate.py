@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tui_app.cli.command import Command, Program, add_json, add_model, setting
 from tui_app.cli.exits import CommandFailed, WrongUsage
-from tui_app.settings_policies import POLICIES
+from tui_app.settings.policies import POLICIES
 
 ALL = "all"
 

@@ -35,7 +35,7 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.tool_gate import ToolGate
 from tui_app.conversation.tooling import Tooling, own_folders
 from tui_app.conversation.writers import SummaryWriters
-from tui_app.settings_explore import ExploreSettings, explore_settings
+from tui_app.settings.explore import ExploreSettings, explore_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

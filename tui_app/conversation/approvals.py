@@ -19,8 +19,8 @@ from tui_app.context.events import (
     DecidedBy,
     Payload,
 )
-from tui_app.settings_approvals import ApprovalRule, parse_rule
-from tui_app.settings_rules import Refused
+from tui_app.settings.approvals import ApprovalRule, parse_rule
+from tui_app.settings.rules import Refused
 
 _NOT_DONE = "Not done: {}. Do not try the same in another way; go on without it, or ask the user."
 _NO = "the user said no"

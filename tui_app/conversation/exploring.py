@@ -14,7 +14,7 @@ from tui_app.context.compactor import Compactor
 from tui_app.context.events import Notice
 from tui_app.context.limits import Limits
 from tui_app.conversation.writers import SummaryWriters
-from tui_app.settings_explore import ExploreSettings
+from tui_app.settings.explore import ExploreSettings
 
 
 def sub_agents(

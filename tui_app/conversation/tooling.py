@@ -20,7 +20,7 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.paths import Paths
 from tui_app.session.kept_files import KeptFiles
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings_approvals import rules_of
+from tui_app.settings.approvals import rules_of
 
 MOST_DECISIONS = 500
 """So many of the newest are shown."""

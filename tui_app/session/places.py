@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_app.settings_store import shown_store, store_secrets
+from tui_app.settings.store import shown_store, store_secrets
 
 if TYPE_CHECKING:
     from tui_app.session.ports import Follower, SessionStore

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tui_app.conversation.approvals import Decision
     from tui_app.conversation.opening import OpenSession
-    from tui_app.settings_approvals import ApprovalRule
+    from tui_app.settings.approvals import ApprovalRule
 
 T = TypeVar("T")
 GATHER_S = 1 / 40

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_app.settings import Settings, SettingsError
-from tui_app.settings_catalogue import Entry, entries, key_entries, table_lines
-from tui_app.settings_editing import SettingsFile
-from tui_app.settings_schema import RULES
+from tui_app.settings.catalogue import Entry, entries, key_entries, table_lines
+from tui_app.settings.editing import SettingsFile
+from tui_app.settings.schema import RULES
 from tui_app.ui.keys import footer_hints
 from tui_app.ui.themes import own_themes
 from tui_app.ui.widgets.hints import HintRow

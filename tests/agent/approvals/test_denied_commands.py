@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tui_app.agent.approvals.action import Action
 from tui_app.agent.approvals.policy import judge
 from tui_app.agent.approvals.shell_parts import parts_of
-from tui_app.settings_approvals import parse_rule
+from tui_app.settings.approvals import parse_rule
 
 ALL = parse_rule("allow", "run_command")
 SH = shutil.which("sh") or "/bin/sh"

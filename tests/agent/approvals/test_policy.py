@@ -8,8 +8,8 @@ from tui_app.agent.approvals.action import Action, ActionKind
 from tui_app.agent.approvals.commands import plain_words
 from tui_app.agent.approvals.hosts import plain_host
 from tui_app.agent.approvals.policy import judge, proposed_pattern
-from tui_app.settings_approvals import SHELL_SIGNS, ApprovalRule, parse_rule
-from tui_app.settings_rules import Refused
+from tui_app.settings.approvals import SHELL_SIGNS, ApprovalRule, parse_rule
+from tui_app.settings.rules import Refused
 
 
 def command(line: str) -> Action:

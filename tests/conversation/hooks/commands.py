@@ -4,7 +4,7 @@ import time
 
 import psutil
 
-from tui_app.settings_hooks import Hook
+from tui_app.settings.hooks import Hook
 
 LIMIT_S = 20.0
 """Seconds after which a state that never comes fails the test."""

@@ -18,7 +18,7 @@ from tui_app.context.events import CompactionComplete, HookRan, Notice, SessionE
 from tui_app.context.job import State
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Compact, Prompt
-from tui_app.settings_hooks import Hook
+from tui_app.settings.hooks import Hook
 
 Defined = dict[str, tuple[Hook, ...]]
 KEEP = "cat > /dev/null; echo 'Keep the word ebb.'"

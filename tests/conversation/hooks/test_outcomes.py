@@ -15,7 +15,7 @@ from tui_app.conversation.hooks.outcomes import (
     judge,
     name_of,
 )
-from tui_app.settings_hooks import TRIGGERS, Hook
+from tui_app.settings.hooks import TRIGGERS, Hook
 
 GUARD = Hook(command=("/opt/bin/guard.sh", "--token", "abc"))
 

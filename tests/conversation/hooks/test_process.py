@@ -11,7 +11,7 @@ import pytest
 from tests.conversation.hooks.commands import ECHO, FAMILY, LIMIT_S, alive, gone, sh
 from tui_app.conversation.hooks.outcomes import Ended
 from tui_app.conversation.hooks.process import OUTPUT_BYTES, Runner
-from tui_app.settings_hooks import Hook
+from tui_app.settings.hooks import Hook
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.ui.app.test_app_display_safety import NASTY, TOGETHER, cells, safe
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.context.events import ApprovalDecided, CompactionProgress, CompactionProposed, Fact
 from tui_app.conversation.file_keeping import FileOutlook
-from tui_app.settings_approvals import ApprovalRule
+from tui_app.settings.approvals import ApprovalRule
 from tui_app.ui.approval_text import visible
 from tui_app.ui.screens.approvals import ApprovalsScreen, ApprovalsView, Decided
 from tui_app.ui.screens.review import ReviewScreen

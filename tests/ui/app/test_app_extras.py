@@ -13,7 +13,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.conversation.shares import SkillRow
-from tui_app.settings_mcp import McpServer
+from tui_app.settings.mcp import McpServer
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.mcp import NONE, McpScreen

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tui_app.agent.approvals.shell_parts import ANY_WORD, ANYTHING, RUNNERS, TooLong, parts_of
-from tui_app.settings_approvals import SHELL_SIGNS
+from tui_app.settings.approvals import SHELL_SIGNS
 
 Found = Literal["no", "perhaps", "surely"]
 _SIGNS = re.compile(r"[|&;<>()\n\r`{}]|\$\(")

@@ -10,7 +10,7 @@ from tui_app.agent.approvals.action import Action
 from tui_app.agent.approvals.commands import Found, begins_with, find_in
 from tui_app.agent.approvals.hosts import plain_host
 from tui_app.agent.tools.patterns import compile_path, expand_braces
-from tui_app.settings_approvals import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
+from tui_app.settings.approvals import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
 
 READ_ONLY = "read-only mode: nothing is written, run or fetched"
 PERHAPS = "which this may be: not all of it is known before it runs"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from tui_app.agent.mcp import warden
 from tui_app.agent.mcp.environment import header_values, program_environment
 from tui_app.agent.mcp.status import INSTALL
-from tui_app.settings_mcp import McpServer
+from tui_app.settings.mcp import McpServer
 
 if TYPE_CHECKING:
     from fastmcp.client.transports import ClientTransport

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tui_app.settings_mcp import McpServer
+from tui_app.settings.mcp import McpServer
 
 NEEDED = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic_ai.tools import ToolDefinition
 
 from tui_app.atomic import write_atomic
-from tui_app.settings_mcp import McpServer
+from tui_app.settings.mcp import McpServer
 
 _log = logging.getLogger(__name__)
 _LONGEST = 8_000_000

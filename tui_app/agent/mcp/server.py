@@ -11,7 +11,7 @@ from tui_app.agent.mcp.connection import ClientMissing, Connection, load_client
 from tui_app.agent.mcp.environment import MissingVariable, secrets_of
 from tui_app.agent.mcp.offered import Offer, offer
 from tui_app.agent.mcp.status import McpStatus
-from tui_app.settings_mcp import McpServer
+from tui_app.settings.mcp import McpServer
 
 STOP_S = 2.5
 """Seconds a server has to end before it is let go of; its program is ended by then."""

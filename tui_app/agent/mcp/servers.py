@@ -10,7 +10,7 @@ from tui_app.agent.mcp.offered import Offered, without_clashes
 from tui_app.agent.mcp.seen import SeenTools
 from tui_app.agent.mcp.server import Server
 from tui_app.agent.mcp.status import McpStatus, McpTool
-from tui_app.settings_mcp import McpServer
+from tui_app.settings.mcp import McpServer
 
 WAIT_S = 5.0
 """Seconds for which a request waits for servers that have not started yet, at most."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tui_app.agent.key_names import key_variables
 from tui_app.api_keys import ApiKeys
 from tui_app.context.masking import MASK, mask_secrets
-from tui_app.settings_store import STORE_VARIABLE, store_secrets
+from tui_app.settings.store import STORE_VARIABLE, store_secrets
 
 _SECRET_NAME = re.compile(
     r"(?i)(?:^|_)(?:api_?key|key(?:_id)?|token|pat|secret|pass(?:word|wd|phrase)|credentials?)"

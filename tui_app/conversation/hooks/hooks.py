@@ -19,7 +19,7 @@ from tui_app.context.events import (
 from tui_app.conversation.hooks.envelope import stdin_of
 from tui_app.conversation.hooks.outcomes import Run, before_compaction, judge
 from tui_app.conversation.hooks.process import Runner
-from tui_app.settings_hooks import Hook
+from tui_app.settings.hooks import Hook
 
 END_S = 1.5
 """Seconds that hooks have at the end of a session, all together: nobody who leaves waits any longer."""

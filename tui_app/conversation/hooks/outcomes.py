@@ -7,7 +7,7 @@ from pathlib import PurePath
 from tui_app.context.before import Veto
 from tui_app.context.events import HookName, HookOutcome, HookRan
 from tui_app.session.plain_text import plain_text
-from tui_app.settings_hooks import Hook
+from tui_app.settings.hooks import Hook
 
 VETO = 2
 """The exit code that says no."""

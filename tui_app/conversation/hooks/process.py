@@ -9,7 +9,7 @@ from time import monotonic
 
 from tui_app.conversation.hooks.outcomes import Ended
 from tui_app.process_group import Listener, NotStarted, Pipes, ProcessGroup, start_group
-from tui_app.settings_hooks import Hook
+from tui_app.settings.hooks import Hook
 
 OUTPUT_BYTES = 64 * 1024
 """Bytes kept of each of stdout and stderr; what comes after is read and dropped, so that nobody blocks."""

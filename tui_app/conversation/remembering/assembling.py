@@ -12,7 +12,7 @@ from tui_app.conversation.request import Opening
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.writers import SummaryWriters
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings_memory import memory_settings
+from tui_app.settings.memory import memory_settings
 
 
 def remembering_of(

@@ -24,7 +24,7 @@ from tui_app.session.places import Server
 from tui_app.session.ports import SessionStore
 from tui_app.session.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings_memory import memory_settings
+from tui_app.settings.memory import memory_settings
 
 _log = logging.getLogger(__name__)
 

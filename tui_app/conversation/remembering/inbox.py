@@ -15,7 +15,7 @@ from tui_app.memory.reading_out import read_out
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.session.visibility import CARRYING
-from tui_app.settings_memory import MemorySettings
+from tui_app.settings.memory import MemorySettings
 
 _log = logging.getLogger(__name__)
 _SHARE = 20

@@ -28,7 +28,7 @@ from tui_app.memory.store import BoardStore
 from tui_app.session.places import Database, open_store
 from tui_app.session.store import SessionInfo
 from tui_app.session.visibility import MESSAGES
-from tui_app.settings_memory import MemorySettings
+from tui_app.settings.memory import MemorySettings
 
 _log = logging.getLogger(__name__)
 _KEEP_DUE = -1.0

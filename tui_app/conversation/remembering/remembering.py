@@ -20,7 +20,7 @@ from tui_app.memory.store import BoardStore
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.store import SessionDeleted, SessionNotFound
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings_memory import MemorySettings
+from tui_app.settings.memory import MemorySettings
 
 _log = logging.getLogger(__name__)
 MOMENT_S = 0.75

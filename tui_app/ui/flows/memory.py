@@ -12,7 +12,7 @@ from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Entry
 from tui_app.memory.guard import LONGEST, NotRemembered
 from tui_app.session.places import has_begun, open_store
-from tui_app.settings_memory import memory_settings
+from tui_app.settings.memory import memory_settings
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.leaving import what_leaving_costs
 from tui_app.ui.launch import Launch

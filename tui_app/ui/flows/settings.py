@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tui_app.settings import SettingsError
-from tui_app.settings_catalogue import Effect, Entry
-from tui_app.settings_rules import Table
-from tui_app.settings_schema import RULES
-from tui_app.settings_store import shown_store
+from tui_app.settings.catalogue import Effect, Entry
+from tui_app.settings.rules import Table
+from tui_app.settings.schema import RULES
+from tui_app.settings.store import shown_store
 from tui_app.ui.screens.choice import ChoiceDialog, ThemePicker
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.edit import EditDialog

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 from tui_app.context.events import ApprovalDecided
 from tui_app.context.visible_text import visible
 from tui_app.session.head_titles import approval_title
-from tui_app.settings_approvals import ApprovalRule
+from tui_app.settings.approvals import ApprovalRule
 from tui_app.ui.format import clock, count
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line

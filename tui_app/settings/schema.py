@@ -3,16 +3,16 @@
 import re
 from collections.abc import Mapping
 
-from tui_app.settings_approvals import APPROVALS, WEB_FETCH
-from tui_app.settings_explore import EXPLORE
-from tui_app.settings_hooks import HOOKS
-from tui_app.settings_mcp import MCP
-from tui_app.settings_memory import MEMORY
-from tui_app.settings_names import ACTION_KEYS, key_pattern
-from tui_app.settings_policies import OWN_POLICIES, POLICY, SHARE
-from tui_app.settings_rules import Address, Choice, Flag, Group, Number, Rule, Table, Text
-from tui_app.settings_store import STORE
-from tui_app.settings_themes import OWN_THEMES, THEME
+from tui_app.settings.approvals import APPROVALS, WEB_FETCH
+from tui_app.settings.explore import EXPLORE
+from tui_app.settings.hooks import HOOKS
+from tui_app.settings.mcp import MCP
+from tui_app.settings.memory import MEMORY
+from tui_app.settings.names import ACTION_KEYS, key_pattern
+from tui_app.settings.policies import OWN_POLICIES, POLICY, SHARE
+from tui_app.settings.rules import Address, Choice, Flag, Group, Number, Rule, Table, Text
+from tui_app.settings.store import STORE
+from tui_app.settings.themes import OWN_THEMES, THEME
 
 PROTOCOLS = ("openai-chat", "openai", "anthropic", "google")
 """What an endpoint may speak, named like the prefixes of model names; ``openai`` is the Responses API."""

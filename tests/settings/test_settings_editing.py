@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tui_app.paths import Paths
 from tui_app.settings import SettingsError, load_settings
-from tui_app.settings_editing import RefusedChange, SettingsFile
-from tui_app.settings_sources import Origin
-from tui_app.settings_toml import Unchangeable, edited
+from tui_app.settings.editing import RefusedChange, SettingsFile
+from tui_app.settings.sources import Origin
+from tui_app.settings.toml import Unchangeable, edited
 
 FILE = """\
 # Ada's settings

@@ -2,7 +2,7 @@
 
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tui_app.settings_rules import Text
+from tui_app.settings.rules import Text
 
 STORE = Text(
     r"(postgres(ql)?://\S+)?",

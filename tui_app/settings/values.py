@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_app.paths import Paths
-from tui_app.settings_hooks import Hook, build_hooks
-from tui_app.settings_mcp import McpServer, build_servers
-from tui_app.settings_names import THEMES, find_clash
-from tui_app.settings_policies import POLICIES, POLICY_SHARES, thresholds
-from tui_app.settings_rules import Refused, show
-from tui_app.settings_sources import SettingsError, Source, WrongFlag, giver, merged, read_sources
+from tui_app.settings.hooks import Hook, build_hooks
+from tui_app.settings.mcp import McpServer, build_servers
+from tui_app.settings.names import THEMES, find_clash
+from tui_app.settings.policies import POLICIES, POLICY_SHARES, thresholds
+from tui_app.settings.rules import Refused, show
+from tui_app.settings.sources import SettingsError, Source, WrongFlag, giver, merged, read_sources
 
 __all__ = [
     "OFFLINE_MODEL",

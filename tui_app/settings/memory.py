@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tui_app.settings_rules import Flag, Group, Number, Text
+from tui_app.settings.rules import Flag, Group, Number, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

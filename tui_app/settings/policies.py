@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tui_app.settings_rules import Choice, Flag, Group, Number, Refused, Rule, Table, Text, show
+from tui_app.settings.rules import Choice, Flag, Group, Number, Refused, Rule, Table, Text, show
 
 POLICY_SHARES: Mapping[str, tuple[float, float]] = {
     "plimsoll": (0.8, 0.95),

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from enum import Enum
 
-from tui_app.settings import Settings
-from tui_app.settings_names import ACTION_KEYS, THEMES
-from tui_app.settings_policies import POLICIES
-from tui_app.settings_rules import Address, Choice, Flag, Number, Rule, Text
-from tui_app.settings_schema import RULES
-from tui_app.settings_sources import Origin, Source, origin
-from tui_app.settings_store import shown_store
+from tui_app.settings.names import ACTION_KEYS, THEMES
+from tui_app.settings.policies import POLICIES
+from tui_app.settings.rules import Address, Choice, Flag, Number, Rule, Text
+from tui_app.settings.schema import RULES
+from tui_app.settings.sources import Origin, Source, origin
+from tui_app.settings.store import shown_store
+from tui_app.settings.values import Settings
 
 
 class Effect(Enum):

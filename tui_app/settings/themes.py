@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from tui_app.settings_names import THEMES
-from tui_app.settings_rules import Choice, Group, Rule, Table, Text
+from tui_app.settings.names import THEMES
+from tui_app.settings.rules import Choice, Group, Rule, Table, Text
 
 BASES = ("plimsoll-dark", "plimsoll-light")
 """Themes that one of one's own can be made from."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_app.settings_rules import Group, Refused, parse_toml, show
+from tui_app.settings.rules import Group, Refused, parse_toml, show
 
 Ruling = Literal["allow", "ask", "deny", "looks"]
 RuleSource = Literal["built in", "settings", "session", "command line"]

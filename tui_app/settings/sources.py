@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_app.paths import Paths
-from tui_app.settings_hooks import FILE_ONLY
-from tui_app.settings_rules import Choice, Refused, Rule, parse_toml, show
-from tui_app.settings_schema import OLD_NAMES, RULES
-from tui_app.settings_store import STORE, STORE_VARIABLE
+from tui_app.settings.hooks import FILE_ONLY
+from tui_app.settings.rules import Choice, Refused, Rule, parse_toml, show
+from tui_app.settings.schema import OLD_NAMES, RULES
+from tui_app.settings.store import STORE, STORE_VARIABLE
 
 ENV_PREFIX = "PLIMSOLL_"
 NOT_SETTINGS = frozenset({"PLIMSOLL_HOME", "PLIMSOLL_COMMAND"})

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 
-from tui_app.settings_rules import Flag, Group, Number, Refused, Rule, show
+from tui_app.settings.rules import Flag, Group, Number, Refused, Rule, show
 
 TRIGGERS = (
     "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless",

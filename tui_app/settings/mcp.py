@@ -7,7 +7,7 @@ that run, and a project must not be able to name any.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tui_app.settings_rules import Address, Flag, Group, Number, Refused, Table, Text, show
+from tui_app.settings.rules import Address, Flag, Group, Number, Refused, Table, Text, show
 
 NAME = Text(r"[A-Za-z][A-Za-z0-9_-]{0,31}", "a letter, then up to 31 letters, digits, dashes or underscores")
 

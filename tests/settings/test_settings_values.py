@@ -28,11 +28,11 @@ from tui_app.settings import (
     load_settings,
     resolve_model,
 )
-from tui_app.settings_catalogue import ABOUT
-from tui_app.settings_names import ACTION_KEYS, THEMES
-from tui_app.settings_policies import POLICIES, POLICY_KEYS, POLICY_SHARES
-from tui_app.settings_schema import RULES
-from tui_app.settings_themes import COLOURS
+from tui_app.settings.catalogue import ABOUT
+from tui_app.settings.names import ACTION_KEYS, THEMES
+from tui_app.settings.policies import POLICIES, POLICY_KEYS, POLICY_SHARES
+from tui_app.settings.schema import RULES
+from tui_app.settings.themes import COLOURS
 from tui_app.ui import themes
 from tui_app.ui.keys import KEYS
 

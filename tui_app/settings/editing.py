@@ -10,14 +10,14 @@ from pathlib import Path
 
 from tui_app.atomic import write_atomic
 from tui_app.paths import Paths
-from tui_app.settings import Settings, build_settings
-from tui_app.settings_approvals import ApprovalTable
-from tui_app.settings_policies import OwnPolicy
-from tui_app.settings_rules import Group, Refused, Rule, Table
-from tui_app.settings_schema import RULES
-from tui_app.settings_sources import Origin, SettingsError, Source, origin, read_file, read_sources, refusal
-from tui_app.settings_sources import unknown as unknown_setting
-from tui_app.settings_toml import Unchangeable, edited
+from tui_app.settings.approvals import ApprovalTable
+from tui_app.settings.policies import OwnPolicy
+from tui_app.settings.rules import Group, Refused, Rule, Table
+from tui_app.settings.schema import RULES
+from tui_app.settings.sources import Origin, SettingsError, Source, origin, read_file, read_sources, refusal
+from tui_app.settings.sources import unknown as unknown_setting
+from tui_app.settings.toml import Unchangeable, edited
+from tui_app.settings.values import Settings, build_settings
 
 
 class RefusedChange(SettingsError):

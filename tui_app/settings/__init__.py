@@ -1,0 +1,26 @@
+"""What a person has set: one frozen value, read once from file, environment and flags."""
+
+from tui_app.settings.sources import SettingsError, WrongFlag
+from tui_app.settings.values import (
+    MODELS_BY_KEY,
+    OFFLINE_MODEL,
+    Endpoint,
+    ReviewMode,
+    Settings,
+    build_settings,
+    load_settings,
+    resolve_model,
+)
+
+__all__ = [
+    "MODELS_BY_KEY",
+    "OFFLINE_MODEL",
+    "Endpoint",
+    "ReviewMode",
+    "Settings",
+    "SettingsError",
+    "WrongFlag",
+    "build_settings",
+    "load_settings",
+    "resolve_model",
+]
