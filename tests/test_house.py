@@ -27,7 +27,7 @@ LIGHT_MODULES = (
     "tui_app.session.entries",
     "tui_app.context",
     "tui_app.context.events",
-    "tui_app.context.usage",
+    "tui_app.context.counting.usage",
     "tui_app.context.policy",
 )
 """What is loaded before the first paint; none of it may wait for the agent side."""

@@ -28,7 +28,7 @@ from pydantic_ai.exceptions import (
 
 from tui_app.agent.errors import describe_error
 from tui_app.context.events import Error
-from tui_app.context.limits import ContextTooLarge
+from tui_app.context.windows.limits import ContextTooLarge
 
 MODEL = "openai:gpt-5"
 LIBRARY_WORDS = re.compile(

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
+from tui_app.context.counting.parts import to_json_text
 from tui_app.context.events import AssistantMessage, Payload, SessionStart, UserMessage
-from tui_app.context.parts import to_json_text
 from tui_app.paths import Paths
 from tui_app.session.store import Store
 

@@ -8,10 +8,10 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
 from tests.benchmarks.measure import Comparison
 from tests.benchmarks.sessions import turn, words
-from tui_app.context.encodings import NEAREST, TextCounter
-from tui_app.context.measure import Tally, Weighed
-from tui_app.context.tokens import TokenCounter
-from tui_app.context.usage import Breakdown, ContextWindow
+from tui_app.context.counting.encodings import NEAREST, TextCounter
+from tui_app.context.counting.measure import Tally, Weighed
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.counting.usage import Breakdown, ContextWindow
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 MESSAGES, LENGTH = 4_200, 430

@@ -8,9 +8,9 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from tests.benchmarks.measure import Comparison
 from tests.conversation.simulating_kit import prompt, session, words
-from tui_app.context.encodings import NEAREST, TextCounter
+from tui_app.context.counting.encodings import NEAREST, TextCounter
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.tokens import TokenCounter
 from tui_app.conversation.simulating.replay import Replay
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]

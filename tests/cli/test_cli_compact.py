@@ -7,8 +7,8 @@ import pytest
 from tests.cli.conftest import Plimsoll
 from tests.servers.behaviours import Empty, Text, error
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.counting.usage import CATEGORIES
 from tui_app.context.events import ModelChange
-from tui_app.context.usage import CATEGORIES
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
 from tui_app.session.store import Store
@@ -253,7 +253,7 @@ def test_a_failed_summary_is_a_line_in_the_log_and_quotes_nothing(
         done = plimsoll("compact", imported, "--policy", "reserve")
     assert "WARNING" not in done.err
     text = paths.log_file.read_text()
-    assert "compact WARNING tui_app.context.writing a summary was not written: " in text
+    assert "compact WARNING tui_app.context.compaction.writing a summary was not written: " in text
     assert ", status 400" in text
     assert "albatross" not in text
     assert "Traceback" not in text

@@ -8,8 +8,9 @@ import pytest
 
 from tests.cli.conftest import Plimsoll
 from tui_app.agent.discovery import LocalServer
-from tui_app.cli import doctor_checks, doctor_terminal
-from tui_app.cli.doctor_terminal import check_encoding, check_terminal, check_tmux
+from tui_app.cli.doctor import checks as doctor_checks
+from tui_app.cli.doctor import terminal as doctor_terminal
+from tui_app.cli.doctor.terminal import check_encoding, check_terminal, check_tmux
 
 KEY = "sk-" + "b2" * 20
 

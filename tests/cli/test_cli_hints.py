@@ -12,8 +12,8 @@ from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.shelf import why_unavailable
 from tui_app.cli.headless import AnswerView, JsonView
 from tui_app.cli.hints import for_shell
+from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.events import Error, Record
-from tui_app.context.usage import ContextWindow
 from tui_app.conversation.turns import too_large
 
 SCREEN = re.compile(r"ctrl\+|alt\+|\bf\d+\b|(?<![\w/])/[a-z]+\b|\b[Pp]ress\b")

@@ -8,6 +8,7 @@ import pytest
 
 from tui_app.cli import output
 from tui_app.cli.headless import AnswerView, JsonView, RecordView, Verdict
+from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.events import (
     AssistantDelta,
     AssistantMessage,
@@ -22,7 +23,6 @@ from tui_app.context.events import (
     TurnEnd,
     TurnStart,
 )
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 
 TROUBLE = Error(kind="auth", message="The key is wrong.", hint="Set another one.")
 

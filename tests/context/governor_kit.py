@@ -16,19 +16,19 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from tests.context.validity import complaints
-from tui_app.context.compactor import Compactor
-from tui_app.context.encodings import TextCounter
+from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.spending import Ledger
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.events import CompactionComplete, Payload
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
 from tui_app.context.items import Item
-from tui_app.context.learnt import LearntModels
-from tui_app.context.limits import Limits
 from tui_app.context.policy import PLIMSOLL, Policy
-from tui_app.context.spending import Ledger
-from tui_app.context.summary import ModelSummariser, Progress, Summary, SummaryTask
-from tui_app.context.summary_prompt import INSTRUCTIONS
-from tui_app.context.tokens import TokenCounter
+from tui_app.context.summaries.summary import ModelSummariser, Progress, Summary, SummaryTask
+from tui_app.context.summaries.summary_prompt import INSTRUCTIONS
+from tui_app.context.windows.learnt import LearntModels
+from tui_app.context.windows.limits import Limits
 
 P = TypeVar("P", bound=Payload)
 Delta = str | dict[int, DeltaThinkingPart] | dict[int, DeltaToolCall]

@@ -16,16 +16,16 @@ from pydantic_ai.settings import ModelSettings
 from tests.context.governor_kit import Delta, Heard, Provider, plain_counter, rate_limited
 from tests.context.histories import long_conversation
 from tests.conversation.logged import answer, opened, result, say
-from tui_app.context.compactor import Compactor
-from tui_app.context.encodings import TextCounter
+from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.usage import Breakdown
 from tui_app.context.events import CompactionComplete, Record, SessionStart
-from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import History, ListHistory
 from tui_app.context.masking import mask_secrets
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.summary import ModelSummariser
-from tui_app.context.usage import Breakdown
-from tui_app.context.window import resolve_window
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.summary import ModelSummariser
+from tui_app.context.windows.window import resolve_window
 from tui_app.session.store import Store
 
 WINDOW = 16_000

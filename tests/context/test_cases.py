@@ -17,12 +17,12 @@ from tests.context.case_kit import answered, called, compacted, live, returned, 
 from tests.context.governor_kit import NOTES, Provider, Writer, plain_counter, rig
 from tests.context.histories import as_items, long_conversation
 from tests.context.validity import as_bytes, prompts
-from tui_app.context.compactor import CompactionRefused
+from tui_app.context.compaction.compactor import CompactionRefused
+from tui_app.context.compaction.segments import safe_cuts
 from tui_app.context.events import CompactionStart
-from tui_app.context.limits import ContextTooLarge
-from tui_app.context.outgoing import build
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.segments import safe_cuts
+from tui_app.context.requests.outgoing import build
+from tui_app.context.windows.limits import ContextTooLarge
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 

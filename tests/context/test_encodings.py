@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tiktoken.load import load_tiktoken_bpe
 from tiktoken_ext import openai_public
 
-from tui_app.context import encodings
-from tui_app.context.encodings import PIECE_CHARS, TextCounter, encoding_name, estimate
+from tui_app.context.counting import encodings
+from tui_app.context.counting.encodings import PIECE_CHARS, TextCounter, encoding_name, estimate
 
 NAMES = ("o200k_base", "cl100k_base")
 TEXTS = (
@@ -229,7 +229,7 @@ def test_loading_needs_no_network_and_importing_no_tokenizer() -> None:
         "import socket, sys\n"
         "def refuse(*args, **kwargs): raise AssertionError('network used')\n"
         "socket.socket.connect = refuse; socket.create_connection = refuse; socket.getaddrinfo = refuse\n"
-        "from tui_app.context.encodings import TextCounter\n"
+        "from tui_app.context.counting.encodings import TextCounter\n"
         "assert 'tiktoken' not in sys.modules and 'pydantic_ai' not in sys.modules\n"
         "for name in ('o200k_base', 'cl100k_base'):\n"
         "    counter = TextCounter(name); counter.load(); assert counter.count('hello world') == 2\n"

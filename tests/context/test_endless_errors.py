@@ -17,9 +17,9 @@ from tests.context.governor_kit import Provider, Rig, agent, rig, run, too_long
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes, complaints, prompts
 from tui_app.context.governor import ContextGovernor
-from tui_app.context.heuristic import ExtractiveSummariser
-from tui_app.context.limits import ContextTooLarge
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.windows.limits import ContextTooLarge
 
 ANNOUNCED = 40_000
 TURNS = 3

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.context.schema_check import problems
+from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 from tui_app.context.events import (
     BY_TYPE,
     PAYLOADS,
@@ -27,7 +28,6 @@ from tui_app.context.events import (
 )
 from tui_app.context.events.docstrings import Docstrings, docstrings
 from tui_app.context.events.schema import event_schema, events_schema, summary_of
-from tui_app.context.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 
 EVERY = events_schema()
 ERROR = Error(kind="context_overflow", message="It is too long.", limit=8_000, requested=9_000)

@@ -2,11 +2,11 @@
 
 import pytest
 
+from tui_app.context.compaction.fallbacks import writers_for
 from tui_app.context.events import Trigger
-from tui_app.context.fallbacks import writers_for
-from tui_app.context.heuristic import ExtractiveSummariser, MarkerSummariser
 from tui_app.context.presets import PRESETS, derive
-from tui_app.context.summary import Summariser
+from tui_app.context.summaries.heuristic import ExtractiveSummariser, MarkerSummariser
+from tui_app.context.summaries.summary import Summariser
 
 MODEL = ExtractiveSummariser(len, "the model")
 WITHOUT = ExtractiveSummariser(len, "without a model")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_app.context.forms import MARKER, Form, framed
+from tui_app.context.summaries.forms import MARKER, Form, framed
 
 
 def test_what_was_written_stands_in_its_frame_whatever_it_holds() -> None:

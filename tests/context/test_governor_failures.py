@@ -12,11 +12,11 @@ from tests.context.governor_kit import (
     sized,
 )
 from tests.context.validity import as_bytes
+from tui_app.context.compaction.guards import NO_PROGRESS
+from tui_app.context.compaction.job import State
 from tui_app.context.events import CompactionComplete, Notice
-from tui_app.context.guards import NO_PROGRESS
-from tui_app.context.heuristic import ExtractiveSummariser
-from tui_app.context.job import State
 from tui_app.context.policy import Policy
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 

@@ -8,7 +8,7 @@ from tests.context.governor_kit import Provider, rate_limited, rig, run, sized, 
 from tests.context.histories import long_conversation
 from tests.context.validity import prompts
 from tui_app.context.events import CompactionStart, Truncation
-from tui_app.context.limits import ContextTooLarge
+from tui_app.context.windows.limits import ContextTooLarge
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 

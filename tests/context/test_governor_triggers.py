@@ -17,8 +17,8 @@ from tests.context.governor_kit import (
     sized,
 )
 from tests.context.validity import as_bytes, complaints, prompts
+from tui_app.context.compaction.job import State
 from tui_app.context.events import CompactionAwaited, CompactionComplete, CompactionStart, Payload, UsageInfo
-from tui_app.context.job import State
 from tui_app.context.policy import Policy
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]

@@ -25,8 +25,8 @@ from tui_app.context.items import (
     latest_prompt_index,
     to_messages,
 )
-from tui_app.context.pairing import pairs
-from tui_app.context.sections import sections
+from tui_app.context.requests.pairing import pairs
+from tui_app.context.requests.sections import sections
 
 
 def result(call_id: str) -> ToolReturnPart:

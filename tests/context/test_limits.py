@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 
 from tests.context.governor_kit import Provider
-from tui_app.context.learnt import LearntModels
-from tui_app.context.limits import ContextTooLarge, Limits, most
-from tui_app.context.overflow import ContextOverflow
+from tui_app.context.fitting.overflow import ContextOverflow
+from tui_app.context.windows.learnt import LearntModels
+from tui_app.context.windows.limits import ContextTooLarge, Limits, most
 
 
 def limits(setting: int | None = None) -> Limits:

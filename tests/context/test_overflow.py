@@ -26,15 +26,22 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from tui_app.context.error_text import body_text, chain, full_text, provider_message, status_of, url_of
-from tui_app.context.measure import is_silent_truncation
-from tui_app.context.overflow import (
+from tui_app.context.counting.measure import is_silent_truncation
+from tui_app.context.fitting.error_text import (
+    body_text,
+    chain,
+    full_text,
+    provider_message,
+    status_of,
+    url_of,
+)
+from tui_app.context.fitting.overflow import (
     ContextOverflow,
     detect_overflow,
     overflow_finish_reason,
     overflow_of_answer,
 )
-from tui_app.context.overflow_signals import SIGNALS
+from tui_app.context.fitting.overflow_signals import SIGNALS
 
 
 def http(

@@ -34,15 +34,20 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.word_counter import WordCounter
-from tui_app.context.attachments import AUDIO_TOKENS_PER_SECOND, IMAGE_TOKENS, PAGE_TOKENS, attachment_tokens
-from tui_app.context.inbox import inbox_message, inbox_text
-from tui_app.context.parts import CALL_OVERHEAD, SUMMARY_OVERHEAD, part_costs
-from tui_app.context.stages.archive import digest_message
-from tui_app.context.tokens import (
+from tui_app.context.counting.attachments import (
+    AUDIO_TOKENS_PER_SECOND,
+    IMAGE_TOKENS,
+    PAGE_TOKENS,
+    attachment_tokens,
+)
+from tui_app.context.counting.parts import CALL_OVERHEAD, SUMMARY_OVERHEAD, part_costs
+from tui_app.context.counting.tokens import (
     MESSAGE_OVERHEAD,
     TokenCounter,
 )
-from tui_app.context.usage import CATEGORIES, Breakdown
+from tui_app.context.counting.usage import CATEGORIES, Breakdown
+from tui_app.context.inbox import inbox_message, inbox_text
+from tui_app.context.stages.archive import digest_message
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from tui_app.context.events import (
     payload_to_json,
 )
 from tui_app.context.policy import Policy
-from tui_app.context.prefix import Piece, PrefixMeter, Sent, prefix_kept
 from tui_app.context.presets import OFF, PRESETS
+from tui_app.context.requests.prefix import Piece, PrefixMeter, Sent, prefix_kept
 
 TURNS = 60
 READS = (1, 0, 3, 1, 2)
@@ -113,7 +113,7 @@ def test_a_part_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(part)
         return str(part).encode()
 
-    monkeypatch.setattr("tui_app.context.prefix._sent", reading)
+    monkeypatch.setattr("tui_app.context.requests.prefix._sent", reading)
     meter, history = Meter(), [said("one"), words("two")]
     meter.kept(*history)
     history.append(said("three"))

@@ -7,7 +7,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
 from tui_app.agent.offline.model import OfflineModel
-from tui_app.context.prices import answer_cost
+from tui_app.context.counting.prices import answer_cost
 
 
 def answer(model: str | None, tokens: int) -> ModelResponse:

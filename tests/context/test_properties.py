@@ -16,23 +16,23 @@ from pydantic_ai.messages import (
 
 from tests.context.histories import as_items, asked, messages
 from tests.context.validity import as_bytes, complaints, prompts, system_prompts
-from tui_app.context.compactor import CompactionRefused, Compactor
-from tui_app.context.encodings import TextCounter
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor
+from tui_app.context.compaction.replacement import key_ranges
+from tui_app.context.compaction.segments import choose_boundary, safe_cuts, split_at
+from tui_app.context.compaction.spending import Ledger
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.counting.usage import Breakdown, ContextWindow
+from tui_app.context.fitting.truncator import truncate
 from tui_app.context.history import ListHistory
 from tui_app.context.items import Item, to_messages
-from tui_app.context.limits import ContextTooLarge
-from tui_app.context.outgoing import Outgoing, build
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.repair import repair, sendable
-from tui_app.context.replacement import key_ranges
-from tui_app.context.sections import sections
-from tui_app.context.segments import choose_boundary, safe_cuts, split_at
-from tui_app.context.spending import Ledger
-from tui_app.context.summary import Progress, Summary, SummaryTask
-from tui_app.context.tokens import TokenCounter
-from tui_app.context.truncator import truncate
-from tui_app.context.usage import Breakdown, ContextWindow
-from tui_app.context.window import resolve_window
+from tui_app.context.requests.outgoing import Outgoing, build
+from tui_app.context.requests.repair import repair, sendable
+from tui_app.context.requests.sections import sections
+from tui_app.context.summaries.summary import Progress, Summary, SummaryTask
+from tui_app.context.windows.limits import ContextTooLarge
+from tui_app.context.windows.window import resolve_window
 
 MANY = settings(max_examples=400)
 WINDOWS = st.sampled_from([256, 512, 1_024, 2_048, 8_192, 128_000])

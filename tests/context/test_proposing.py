@@ -7,19 +7,19 @@ import pytest
 from tests.context.facts_kit import characters, shell
 from tests.context.governor_kit import plain_counter, tokens
 from tests.context.histories import as_items, long_conversation
+from tui_app.context.compaction.planner import Plan, plan_compaction
+from tui_app.context.compaction.proposing import default_title, propose, summary_task
+from tui_app.context.compaction.replacement import WAY_BACK
+from tui_app.context.compaction.spending import Ledger
+from tui_app.context.counting.usage import Breakdown
 from tui_app.context.events import CompactionComplete
-from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import ListHistory, Proposal
-from tui_app.context.originals import Unabridged
-from tui_app.context.planner import Plan, plan_compaction
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.proposing import default_title, propose, summary_task
-from tui_app.context.render import message_text, prompts_of
-from tui_app.context.replacement import WAY_BACK
-from tui_app.context.spending import Ledger
-from tui_app.context.summary import Summary, SummaryFailed, SummaryTask
-from tui_app.context.usage import Breakdown
-from tui_app.context.window import resolve_window
+from tui_app.context.requests.originals import Unabridged
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.render import message_text, prompts_of
+from tui_app.context.summaries.summary import Summary, SummaryFailed, SummaryTask
+from tui_app.context.windows.window import resolve_window
 
 BLANK = CompactionComplete(job="j", outcome="failed", trigger="manual", model="asked")
 

@@ -10,10 +10,7 @@ from pydantic_ai.messages import (
 
 from tests.context.facts_kit import characters
 from tests.context.histories import as_items
-from tui_app.context.events import Fact
-from tui_app.context.fact_extractors.carried import take_apart
-from tui_app.context.items import Item
-from tui_app.context.replacement import (
+from tui_app.context.compaction.replacement import (
     WAY_BACK,
     Earlier,
     Words,
@@ -22,6 +19,9 @@ from tui_app.context.replacement import (
     key_ranges,
     summary_message,
 )
+from tui_app.context.events import Fact
+from tui_app.context.fact_extractors.carried import take_apart
+from tui_app.context.items import Item
 
 
 def prompts(*texts: str) -> list[Item]:

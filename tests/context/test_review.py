@@ -10,16 +10,16 @@ from pydantic_ai.messages import CompactionPart
 from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes
-from tui_app.context.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.job import State
+from tui_app.context.compaction.review import DECLINED, EMPTY
+from tui_app.context.counting.usage import Breakdown
 from tui_app.context.events import CompactionAwaited, CompactionComplete
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.items import to_messages
-from tui_app.context.job import State
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.review import DECLINED, EMPTY
-from tui_app.context.summary import SummaryTask
-from tui_app.context.usage import Breakdown
-from tui_app.context.window import resolve_window
+from tui_app.context.summaries.summary import SummaryTask
+from tui_app.context.windows.window import resolve_window
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 PATH = "ferry/import.py"

@@ -6,7 +6,6 @@ from hashlib import sha256
 from pydantic_ai.messages import ModelMessage
 
 from tests.context.facts_kit import call, characters, history, says, shell, texts, user
-from tui_app.context.extractive import extractive_summary
 from tui_app.context.facts import extract_facts
 from tui_app.context.items import Item
 from tui_app.context.stages.archive import archived, digest_message, heuristic_digest
@@ -15,6 +14,7 @@ from tui_app.context.stages.rewrite import Rewrite
 from tui_app.context.stages.settings import Archive, Pointers, Trim
 from tui_app.context.stages.spill import SpillNames
 from tui_app.context.stages.trim import trim
+from tui_app.context.summaries.extractive import extractive_summary
 
 
 def applied(items: list[Item], rewrite: Rewrite | None) -> list[Item]:

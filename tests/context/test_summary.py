@@ -29,14 +29,13 @@ from tests.context.governor_kit import NOTES, Provider, rate_limited, too_long
 from tests.context.histories import as_items, long_conversation
 from tests.context.hostile_kit import breaking
 from tests.context.tracing import Tracer
+from tui_app.context.compaction.spending import Ledger, Spent
 from tui_app.context.fact_extractors.carried import SECTIONS
 from tui_app.context.items import Item
-from tui_app.context.limits import ContextTooLarge
 from tui_app.context.masking import mask_secrets
-from tui_app.context.noting import MOST_PARTS
-from tui_app.context.spending import Ledger, Spent
-from tui_app.context.summary import ModelSummariser, SummaryFailed, SummaryTask
-from tui_app.context.summary_prompt import (
+from tui_app.context.summaries.noting import MOST_PARTS
+from tui_app.context.summaries.summary import ModelSummariser, SummaryFailed, SummaryTask
+from tui_app.context.summaries.summary_prompt import (
     INSTRUCTIONS,
     split_blocks,
     split_title,
@@ -44,7 +43,8 @@ from tui_app.context.summary_prompt import (
     unwrapped,
     why_no_notes,
 )
-from tui_app.context.transcript import transcript
+from tui_app.context.summaries.transcript import transcript
+from tui_app.context.windows.limits import ContextTooLarge
 
 TASK = SummaryTask(items=tuple(as_items(long_conversation(20))), budget_tokens=200)
 

@@ -1,6 +1,6 @@
 """A text counter that tests can follow in their heads."""
 
-from tui_app.context.encodings import TextCounter
+from tui_app.context.counting.encodings import TextCounter
 
 
 class WordCounter(TextCounter):

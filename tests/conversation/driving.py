@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from tui_app.api_keys import ApiKeys
 from tui_app.context.events import Payload, Record
 from tui_app.context.items import to_messages
-from tui_app.context.repair import repair
+from tui_app.context.requests.repair import repair
 from tui_app.conversation.bus import Subscription
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.opening import OpenSession, open_session

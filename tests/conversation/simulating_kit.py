@@ -26,19 +26,19 @@ from pydantic_ai.usage import RequestUsage
 
 from tests.context.governor_kit import Delta
 from tui_app.agent.recorder import Recorder
-from tui_app.context.compactor import Compactor
-from tui_app.context.encodings import TextCounter
+from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.turn_end import compact_at_turn_end
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.counting.usage import Breakdown
 from tui_app.context.events import Payload, Record
 from tui_app.context.governor import ContextGovernor
-from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.items import to_messages
-from tui_app.context.learnt import LearntModels
-from tui_app.context.limits import Limits
 from tui_app.context.policy import Policy
 from tui_app.context.stages.relief import Surroundings
-from tui_app.context.tokens import TokenCounter
-from tui_app.context.turn_end import compact_at_turn_end
-from tui_app.context.usage import Breakdown
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.windows.learnt import LearntModels
+from tui_app.context.windows.limits import Limits
 from tui_app.conversation.simulating.history import ReplayHistory
 from tui_app.conversation.simulating.replay import Replay
 from tui_app.conversation.simulating.source import Transcript

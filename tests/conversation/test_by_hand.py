@@ -11,7 +11,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.turn import TurnRunner
-from tui_app.context.compactor import Compactor, State
+from tui_app.context.compaction.compactor import Compactor, State
 from tui_app.context.events import (
     AssistantMessage,
     MessagePinned,

@@ -9,6 +9,7 @@ from tests.conversation.driving import Desk, cancelled_within, done, of, turn, u
 from tests.servers.behaviours import Behaviour, Empty, HangBeforeHeaders, HangMidStream, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
+from tui_app.context.compaction.job import State
 from tui_app.context.events import (
     CheckpointCreated,
     CompactionComplete,
@@ -21,7 +22,6 @@ from tui_app.context.events import (
     TurnEnd,
 )
 from tui_app.context.items import is_summary
-from tui_app.context.job import State
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Clear, Compact, Prompt, Restate
 

@@ -18,7 +18,7 @@ from tests.conversation.test_compacting import ASKS, NOTES, filled, last_of, sto
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.context.compactor import State
+from tui_app.context.compaction.compactor import State
 from tui_app.context.events import (
     CompactionStart,
     CompactionUndone,

@@ -17,8 +17,8 @@ from tests.servers.behaviours import (
     tool,
 )
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.checking.provenance import UNCONFIRMED
 from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionStart, TurnEnd
-from tui_app.context.provenance import UNCONFIRMED
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Compact, Restate
 

@@ -10,11 +10,11 @@ from tests.conversation.driving import Desk, of, turn
 from tests.servers.behaviours import CutStream, Empty, HangBeforeHeaders, Text, Tool, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.context.digest_request import DigestRequest
 from tui_app.context.events import ToolArchived
 from tui_app.context.items import to_messages
 from tui_app.context.masking import mask_secrets
 from tui_app.context.stages.marks import is_digest
+from tui_app.context.summaries.digest_request import DigestRequest
 from tui_app.conversation.opening import OpenSession
 
 ASKED = "Write the notes on these results"

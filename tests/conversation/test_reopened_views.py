@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, User
 
 from tests.conversation.driving import Desk, assert_valid, done, of, turn, view_bytes
 from tui_app.context.events import AssistantMessage, ToolCall, ToolResult, UserMessage
-from tui_app.context.repair import INTERRUPTED
+from tui_app.context.requests.repair import INTERRUPTED
 from tui_app.conversation.exporting import export_session
 from tui_app.conversation.importing import import_session
 from tui_app.conversation.opening import OpenSession

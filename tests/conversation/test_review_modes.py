@@ -7,6 +7,7 @@ from tests.conversation.test_compacting import ASKS, LONG, NOTES, filled, last_o
 from tests.conversation.test_reviewing import decided
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.compaction.job import State
 from tui_app.context.events import (
     CompactionComplete,
     CompactionProposed,
@@ -14,7 +15,6 @@ from tui_app.context.events import (
     Trigger,
     TurnEnd,
 )
-from tui_app.context.job import State
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.reviews import Reviews
 from tui_app.conversation.work import Compact, Prompt

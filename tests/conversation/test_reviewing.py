@@ -6,9 +6,9 @@ from tests.conversation.driving import Desk, cancelled_within, done, of, turn, u
 from tests.conversation.test_compacting import ASKS, NOTES, filled, last_of, stored
 from tests.servers.behaviours import Text, error
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.compaction.job import State
+from tui_app.context.compaction.review import Refocus
 from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionProposed, TurnEnd
-from tui_app.context.job import State
-from tui_app.context.review import Refocus
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Clear, Compact, Restate
 

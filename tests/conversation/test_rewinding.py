@@ -14,7 +14,7 @@ from tests.conversation.test_compacting import ASKS, NOTES, filled, stored
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.context.compactor import State
+from tui_app.context.compaction.compactor import State
 from tui_app.context.events import Notice, SessionRewind
 from tui_app.context.items import is_summary
 from tui_app.conversation.work import Compact, Rewind

@@ -11,6 +11,8 @@ from pydantic_ai.messages import (
 )
 
 from tests.conversation.logged import FIXED, WINDOW, answer, as_json, opened, result, say
+from tui_app.context.compaction.replacement import key_ranges
+from tui_app.context.counting.sizes import sizes_of
 from tui_app.context.events import (
     CheckpointCreated,
     CompactionComplete,
@@ -19,8 +21,6 @@ from tui_app.context.events import (
 )
 from tui_app.context.history import Proposal
 from tui_app.context.items import Item
-from tui_app.context.replacement import key_ranges
-from tui_app.context.sizes import sizes_of
 from tui_app.context.stages.archive import archived
 from tui_app.context.stages.settings import Trim
 from tui_app.context.stages.trim import trim

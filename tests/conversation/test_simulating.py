@@ -13,8 +13,8 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.validity import complaints
 from tests.conversation.simulating_kit import Live, prompt, replay, session, transcript, words
+from tui_app.context.counting.parts import to_json_text
 from tui_app.context.events import SessionRewind, SessionStart, UserMessage
-from tui_app.context.parts import to_json_text
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.presets import OFF, PRESETS
 from tui_app.conversation.importing import import_session

@@ -23,7 +23,7 @@ from tui_app.context.events import (
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Prompt, Rewind
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.export import export_markdown
+from tui_app.session.exports.export import export_markdown
 from tui_app.session.stats_reader import StatsReader
 from tui_app.session.user_view import fold_user_view
 

@@ -17,7 +17,7 @@ from tests.conversation.driving import Desk, done, of, turn
 from tests.conversation.logged import answer, as_json, opened, result, say
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.compactor import CompactionRefused, Compactor
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor
 from tui_app.context.events import (
     CompactionAcknowledged,
     CompactionComplete,
@@ -27,10 +27,10 @@ from tui_app.context.events import (
 )
 from tui_app.context.history import ListHistory
 from tui_app.context.items import to_messages
-from tui_app.context.outgoing import build
 from tui_app.context.policy import MessageLimit
 from tui_app.context.presets import SLIDING_WINDOW
-from tui_app.context.repair import sendable
+from tui_app.context.requests.outgoing import build
+from tui_app.context.requests.repair import sendable
 from tui_app.conversation.exporting import agent_messages, export_session
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact, Restate

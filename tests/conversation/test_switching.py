@@ -8,6 +8,7 @@ import pytest
 from tests.conversation.driving import Desk, cancelled_within, done, of, turn, until, view_bytes
 from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.compaction.job import State
 from tui_app.context.events import (
     CompactionComplete,
     CompactionStart,
@@ -18,7 +19,6 @@ from tui_app.context.events import (
     TurnEnd,
     payload_from_json,
 )
-from tui_app.context.job import State
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Compact, Switch
 

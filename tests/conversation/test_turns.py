@@ -33,7 +33,7 @@ from tui_app.context.events import (
     TurnStart,
     UserMessage,
 )
-from tui_app.context.repair import INTERRUPTED
+from tui_app.context.requests.repair import INTERRUPTED
 from tui_app.conversation.work import Prompt
 
 

@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from tests.conversation.logged import answer, opened, result, say
+from tui_app.context.compaction.replacement import acknowledging
 from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
@@ -29,7 +30,6 @@ from tui_app.context.events import (
 from tui_app.context.history import Proposal
 from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL, Stages
-from tui_app.context.replacement import acknowledging
 from tui_app.context.stages.relief import Relief, Surroundings
 from tui_app.context.stages.rewrite import Change, Rewrite
 from tui_app.context.stages.settings import Archive

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, UserPromptPart
 
 from tests.memory.boards import MAIN
-from tui_app.context.encodings import TextCounter
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.fact_extractors.reading import read_items
 from tui_app.context.inbox import inbox_message, is_inbox
 from tui_app.context.items import Item, is_prompt, is_request, is_system
-from tui_app.context.render import prompts_of
-from tui_app.context.sections import sections
-from tui_app.context.tokens import TokenCounter
+from tui_app.context.requests.sections import sections
+from tui_app.context.summaries.render import prompts_of
 from tui_app.memory.entries import KINDS, PERSON, Entry
 from tui_app.memory.reading_out import read_out
 

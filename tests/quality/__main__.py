@@ -9,9 +9,9 @@ from tests.quality.cases import Case, cases_of
 from tests.quality.measuring import LONG, Measured, measure, time_long_sessions
 from tests.quality.report import render
 from tests.quality.transcripts import find_files, read_transcript
-from tui_app.context.encodings import TextCounter
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.tokens import TokenCounter
 
 
 def main(arguments: list[str] | None = None) -> int:

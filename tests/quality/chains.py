@@ -7,11 +7,11 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from tests.quality.contexts import Context
 from tests.quality.governed import Governed, context_of
-from tui_app.context.compactor import CompactionRefused
-from tui_app.context.encodings import TextCounter
+from tui_app.context.compaction.compactor import CompactionRefused
+from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.items import to_messages
-from tui_app.context.limits import ContextTooLarge
 from tui_app.context.policy import PLIMSOLL, Policy
+from tui_app.context.windows.limits import ContextTooLarge
 
 STEP = 3_000
 """Tokens a played history grows by between two requests."""

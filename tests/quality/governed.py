@@ -11,19 +11,19 @@ from pydantic_ai.usage import RequestUsage
 
 from tests.quality.contexts import Context
 from tests.quality.text import text_of
-from tui_app.context.compactor import CompactionRefused, Compactor
-from tui_app.context.encodings import TextCounter
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor
+from tui_app.context.compaction.replacement import WAY_BACK
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.events import CompactionComplete, Payload
-from tui_app.context.extractive import extractive_summary
 from tui_app.context.governor import ContextGovernor
-from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import ListHistory
 from tui_app.context.items import Item, to_messages
-from tui_app.context.learnt import LearntModels
-from tui_app.context.limits import Limits
 from tui_app.context.policy import NO_STAGES, PLIMSOLL, Policy
-from tui_app.context.replacement import WAY_BACK
-from tui_app.context.tokens import TokenCounter
+from tui_app.context.summaries.extractive import extractive_summary
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.windows.learnt import LearntModels
+from tui_app.context.windows.limits import Limits
 
 COMPACTION_ALONE = replace(PLIMSOLL, stages=NO_STAGES)
 """The default policy without the stages that hide old outputs first."""

@@ -20,8 +20,9 @@ from pydantic_ai.usage import RequestUsage
 
 from tests.quality.sent_checks import INSTRUCTIONS, Key, parts_of
 from tests.quality.text import message_text
-from tui_app.context.compactor import CompactionRefused, Compactor
-from tui_app.context.encodings import TextCounter
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.events import (
     AssistantMessage,
     CompactionStart,
@@ -34,12 +35,11 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.governor import ContextGovernor
-from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.items import answer_id, is_system, to_messages
-from tui_app.context.learnt import LearntModels
-from tui_app.context.limits import ContextTooLarge, Limits
 from tui_app.context.policy import Policy
-from tui_app.context.tokens import TokenCounter
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.windows.learnt import LearntModels
+from tui_app.context.windows.limits import ContextTooLarge, Limits
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.session.heads import head_of

@@ -15,7 +15,7 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.quality.transcripts import find_files, read_transcript
 from tests.quality.verdicts import CHECKS, Verdict, play_through
-from tui_app.context.encodings import TextCounter
+from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.policy import Policy
 from tui_app.context.presets import PRESETS
 

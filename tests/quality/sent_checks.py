@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 
 from tests.context.validity import complaints, unpaired
 from tui_app.context.masking import mask_secrets
-from tui_app.context.repair import CONTINUE, INTERRUPTED, START
+from tui_app.context.requests.repair import CONTINUE, INTERRUPTED, START
 from tui_app.context.stages.marks import is_digest_part
 
 SYSTEM = "You are careful."

@@ -11,8 +11,8 @@ from tests.quality.governed import COMPACTION_ALONE, Governed, bare_summary, con
 from tests.quality.scores import score
 from tests.quality.text import text_of
 from tests.quality.truth import truth_of
-from tui_app.context.encodings import TextCounter
-from tui_app.context.replacement import WAY_BACK
+from tui_app.context.compaction.replacement import WAY_BACK
+from tui_app.context.counting.encodings import TextCounter
 
 WINDOW = 4_000
 RULE = "Never touch the migrations folder."

@@ -29,7 +29,7 @@ from tests.quality.safety import WINDOWS, main, matrix
 from tests.quality.sent_checks import INSTRUCTIONS, ORDER, SECRET, Request, Source, judge, opening
 from tests.quality.test_report import transcript
 from tests.quality.verdicts import CHECKS, play_through
-from tui_app.context.encodings import TextCounter
+from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.history import Proposal
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.presets import PRESETS

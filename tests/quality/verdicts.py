@@ -11,7 +11,7 @@ from tests.quality.chains import portions
 from tests.quality.disk_checks import kept_on_disk, survives_dying, unchanged_by_failure, view_of
 from tests.quality.playing import Play
 from tests.quality.sent_checks import Key, Request, Source, judge, opening, parts_of
-from tui_app.context.encodings import TextCounter
+from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.events import CompactionComplete, Truncation, ViewRewrite
 from tui_app.context.policy import Policy
 

@@ -37,7 +37,12 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.masking import MASK, mask_secrets
-from tui_app.session.export import export_markdown, export_pydantic_ai, group_tool_returns, user_view_messages
+from tui_app.session.exports.export import (
+    export_markdown,
+    export_pydantic_ai,
+    group_tool_returns,
+    user_view_messages,
+)
 
 KEY = "sk-" + "ant-api03-" + "Ab3" * 12
 
@@ -316,6 +321,7 @@ def test_masking_twice_changes_nothing(pieces: list[str]) -> None:
 
 
 def test_imports_and_exports_do_not_load_pydantic_ai() -> None:
-    modules = "tui_app.session.importers, tui_app.session.importers.claude_code, tui_app.session.export"
+    rooms = ("importers", "importers.claude_code", "exports.export")
+    modules = ", ".join(f"tui_app.session.{room}" for room in rooms)
     code = f"import sys, {modules}; sys.exit('pydantic_ai' in sys.modules or 'pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

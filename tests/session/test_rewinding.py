@@ -1,5 +1,6 @@
 """Prompts to go back to, and what would leave with each."""
 
+from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
@@ -9,7 +10,6 @@ from tui_app.context.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.heads import head_of
 from tui_app.session.rewinding import rewind_points, tokens_after_rewind

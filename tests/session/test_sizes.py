@@ -25,7 +25,7 @@ from tui_app.context.events import (
 )
 from tui_app.conversation.importing import import_session
 from tui_app.session import migrations
-from tui_app.session.export import group_tool_returns, user_view_messages
+from tui_app.session.exports.export import group_tool_returns, user_view_messages
 from tui_app.session.preview import load_preview
 from tui_app.session.store import Store
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.ui.chat_state import ChatState
 from tui_app.ui.outside import KEEP_TITLE, NO_PROGRESS, TITLE_BACK, Outside, shows_progress, window_title
 

@@ -15,7 +15,7 @@ from tui_app.agent.key_check import missing_key
 from tui_app.agent.models import OFFLINE
 from tui_app.agent.offline.model import CONTEXT_WINDOW
 from tui_app.agent.providers import NO_KEY, OPENAI_URL, why_not
-from tui_app.context.prices import priced_as
+from tui_app.context.counting.prices import priced_as
 from tui_app.settings import Endpoint
 
 SHORTLIST = (

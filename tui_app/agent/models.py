@@ -22,7 +22,7 @@ from tui_app.agent.providers import (
     why_not,
 )
 from tui_app.agent.quiet import keep_library_quiet
-from tui_app.context.prices import PricedProfile
+from tui_app.context.counting.prices import PricedProfile
 from tui_app.settings import Endpoint
 
 OFFLINE = "offline:extractive"

@@ -29,9 +29,9 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestContext
 
 from tui_app.agent.call_ids import with_unique_calls
+from tui_app.context.counting.prices import answer_cost
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.events import AssistantDelta, AssistantMessage, Payload, Record, ToolCall, ToolResult
-from tui_app.context.prices import answer_cost
-from tui_app.context.tokens import TokenCounter
 
 
 class Journal(Protocol):

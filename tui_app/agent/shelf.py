@@ -11,7 +11,7 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.models import ModelNotReady, UnknownModel, ask_window, build_model
 from tui_app.api_keys import KeyringTrouble
 from tui_app.context.events import Error, ErrorKind
-from tui_app.context.limits import Limits
+from tui_app.context.windows.limits import Limits
 from tui_app.settings import Endpoint
 
 

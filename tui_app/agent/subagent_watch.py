@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestContext
 
+from tui_app.context.counting.prices import answer_cost
 from tui_app.context.events import (
     CompactionComplete,
     Payload,
@@ -26,7 +27,6 @@ from tui_app.context.events import (
     SubAgentOutcome,
     SubAgentStep,
 )
-from tui_app.context.prices import answer_cost
 
 RESULT_CHARS = 2_000
 """Characters of a result that are kept: what was looked at is still in the workspace."""

@@ -19,9 +19,9 @@ from tui_app.agent.steps import StepWatch
 from tui_app.agent.subagent_watch import SubAgentWatch
 from tui_app.context.events import Payload, SubAgentStart
 from tui_app.context.governor import ContextGovernor
-from tui_app.context.limits import Limits
 from tui_app.context.policy import Policy
 from tui_app.context.tool_titles import call_title
+from tui_app.context.windows.limits import Limits
 
 AT_ONCE = 2
 """Sub-agents of one session that may work at the same time; more wait for their turn."""

@@ -17,7 +17,7 @@ from pydantic_ai.usage import UsageLimits
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.steps import Steered, StepWatch
 from tui_app.context.items import answers_of
-from tui_app.context.repair import INTERRUPTED
+from tui_app.context.requests.repair import INTERRUPTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from tui_app.agent.models import UnknownModel
 from tui_app.cli.exits import FAILED, OK, CommandFailed
 from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say, tell
-from tui_app.context.additions import tokens_of
-from tui_app.context.compactor import CompactionRefused
+from tui_app.context.compaction.additions import tokens_of
+from tui_app.context.compaction.compactor import CompactionRefused
+from tui_app.context.compaction.planner import Plan, Refusal
+from tui_app.context.compaction.span import WHOLE, Span
 from tui_app.context.events import CompactionComplete, Error, HookRan, Record
-from tui_app.context.planner import Plan, Refusal
-from tui_app.context.span import WHOLE, Span
 from tui_app.conversation.inspecting import inspect_session
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.policy_change import policy_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tui_app.cli.command import Command, Program, add_json, add_model, add_session, add_window
 from tui_app.cli.exits import OK, CommandFailed
 from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
-from tui_app.context.usage import CATEGORIES, ContextUsage, percent_text
+from tui_app.context.counting.usage import CATEGORIES, ContextUsage, percent_text
 from tui_app.ui import format as numbers
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.gauge_text import window_text

@@ -8,7 +8,6 @@ from tui_app.cli import (
     compact,
     config,
     context,
-    doctor,
     exporting,
     importing,
     keys,
@@ -22,6 +21,7 @@ from tui_app.cli import (
     stats,
 )
 from tui_app.cli.command import Command
+from tui_app.cli.doctor import command as doctor
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(
     {

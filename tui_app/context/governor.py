@@ -12,18 +12,18 @@ from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import Model
 
-from tui_app.context.compactor import Compactor
-from tui_app.context.encodings import TextCounter
+from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.events import Payload
-from tui_app.context.governed import GovernedRun, Pipelines
 from tui_app.context.history import History, ignore
-from tui_app.context.learnt import LearntModels
-from tui_app.context.limits import Limits
-from tui_app.context.pipeline import Pipeline
 from tui_app.context.policy import PLIMSOLL, Policy
+from tui_app.context.requests.governed import GovernedRun, Pipelines
+from tui_app.context.requests.pipeline import Pipeline
 from tui_app.context.stages.relief import Surroundings
 from tui_app.context.standalone import Conversations, OnePipeline
-from tui_app.context.tokens import TokenCounter
+from tui_app.context.windows.learnt import LearntModels
+from tui_app.context.windows.limits import Limits
 
 
 class ContextGovernor(AbstractCapability[Any]):

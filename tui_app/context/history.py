@@ -7,19 +7,19 @@ from typing import Protocol
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
+from tui_app.context.compaction.segments import place_summary
+from tui_app.context.counting.measure import Tally, Weighed
+from tui_app.context.counting.sizes import sizes_of
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.events import CompactionComplete, Payload
 from tui_app.context.items import Item
-from tui_app.context.known import Known
-from tui_app.context.measure import Tally, Weighed
-from tui_app.context.originals import Originals
+from tui_app.context.requests.known import Known
+from tui_app.context.requests.originals import Originals
+from tui_app.context.requests.sections import sections
 from tui_app.context.rewritten import rewritten_items
-from tui_app.context.sections import sections
-from tui_app.context.segments import place_summary
-from tui_app.context.sizes import sizes_of
 from tui_app.context.stages.events import measured, new_messages, rewrite_event
 from tui_app.context.stages.rewrite import Rewrite, Stage
-from tui_app.context.tokens import TokenCounter
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

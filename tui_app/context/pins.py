@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from tui_app.context.compaction.segments import units
 from tui_app.context.items import Item
-from tui_app.context.segments import units
 
 
 def with_room(

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_app.context.forms import NOTES, Form
+from tui_app.context.counting.usage import ContextUsage, ContextWindow
 from tui_app.context.stages.settings import Archive, NormaliseLimits, Offload, Pointers, Trim
-from tui_app.context.usage import ContextUsage, ContextWindow
+from tui_app.context.summaries.forms import NOTES, Form
 
 Pressure = Literal["none", "background", "blocking"]
 SummaryBy = Literal["llm", "heuristic"]

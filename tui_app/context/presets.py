@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from tui_app.context.forms import Form
 from tui_app.context.policy import OFF, PLIMSOLL, MessageLimit, Policy, Stages, TokenLimit
 from tui_app.context.stages.settings import (
     SLIDING_WINDOW_MARKER,
@@ -17,6 +16,7 @@ from tui_app.context.stages.settings import (
     Pointers,
     Trim,
 )
+from tui_app.context.summaries.forms import Form
 
 __all__ = ["BACKGROUND", "OFF", "PLIMSOLL", "PRESETS", "PROGRESSIVE", "RESERVE", "SLIDING_WINDOW", "derive"]
 

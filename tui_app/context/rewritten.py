@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tui_app.context.compaction.segments import safe_cuts
 from tui_app.context.items import Item
-from tui_app.context.segments import safe_cuts
 from tui_app.context.stages.rewrite import Rewrite
 
 

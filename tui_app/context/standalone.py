@@ -10,22 +10,22 @@ from opentelemetry.trace import get_tracer
 from pydantic_ai import RunContext
 from pydantic_ai.models import Model
 
-from tui_app.context.compactor import Compactor
-from tui_app.context.digest_request import digest_request
-from tui_app.context.encodings import TextCounter, encoding_name
+from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.counting.encodings import TextCounter, encoding_name
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.events import Payload, Trigger
-from tui_app.context.governed import GovernedRun
-from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import ListHistory
-from tui_app.context.limits import Limits
 from tui_app.context.masking import mask_secrets
-from tui_app.context.pipeline import Pipeline
 from tui_app.context.policy import OFF, Policy
+from tui_app.context.requests.governed import GovernedRun
+from tui_app.context.requests.pipeline import Pipeline
 from tui_app.context.spans import SCOPE, Spans, traced
 from tui_app.context.stages.relief import Surroundings
 from tui_app.context.stages.rewrite import Digest
-from tui_app.context.summary import ModelSummariser, Summariser
-from tui_app.context.tokens import TokenCounter
+from tui_app.context.summaries.digest_request import digest_request
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.summary import ModelSummariser, Summariser
+from tui_app.context.windows.limits import Limits
 
 CONVERSATIONS_KEPT = 64
 """Conversations remembered between runs; the one not used for longest is forgotten first."""

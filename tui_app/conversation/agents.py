@@ -20,10 +20,10 @@ from tui_app.agent.tools.skill import skill_toolset
 from tui_app.agent.tools.toolset import build_toolset, recall_toolset
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import Additions, Manner, TurnRunner
-from tui_app.context.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.governor import ContextGovernor
-from tui_app.context.limits import Limits
 from tui_app.context.stages.relief import Surroundings
+from tui_app.context.windows.limits import Limits
 from tui_app.conversation.carried import Carried, CarriedWatch
 from tui_app.conversation.exploring import sub_agents
 from tui_app.conversation.extras import Extras

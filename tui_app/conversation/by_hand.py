@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from tui_app.context.counting.sizes import sizes_of
 from tui_app.context.events import MessagePinned, Notice, RewriteUndone
 from tui_app.context.items import Item, is_summary, is_system
 from tui_app.context.pins import company_of, cost_of
-from tui_app.context.sizes import sizes_of
 from tui_app.context.stages.by_hand import (
     NO_GAIN,
     HandStage,

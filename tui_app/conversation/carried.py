@@ -9,8 +9,8 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.context.tokens import TokenCounter
-from tui_app.context.usage import Breakdown
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.counting.usage import Breakdown
 
 
 def _nothing() -> str:

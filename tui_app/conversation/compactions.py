@@ -5,12 +5,12 @@ import logging
 from dataclasses import dataclass, field
 
 from tui_app.agent.turn import TurnRunner
-from tui_app.context.compactor import CompactionRefused, Compactor
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor
+from tui_app.context.compaction.job import State
+from tui_app.context.compaction.planner import irreducible_floor
+from tui_app.context.compaction.span import WHOLE, Span
+from tui_app.context.compaction.turn_end import compact_at_turn_end
 from tui_app.context.events import CompactionComplete, Notice, Trigger
-from tui_app.context.job import State
-from tui_app.context.planner import irreducible_floor
-from tui_app.context.span import WHOLE, Span
-from tui_app.context.turn_end import compact_at_turn_end
 from tui_app.conversation.reviews import Reviews
 from tui_app.conversation.session_history import SessionHistory
 

@@ -5,9 +5,9 @@ import logging
 from collections.abc import AsyncGenerator
 
 from tui_app.agent.errors import describe_error
-from tui_app.context.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events import Record, SessionEnd, TurnEnd
-from tui_app.context.usage import ContextUsage
 from tui_app.conversation.bus import EventBus, Subscription
 from tui_app.conversation.changing import Changes
 from tui_app.conversation.compactions import Compactions

@@ -16,9 +16,14 @@ from tui_app.context.events import (
     ToolCall,
 )
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.export import export_jsonl, export_markdown, export_pydantic_ai, user_view_messages
-from tui_app.session.export_html import export_html
-from tui_app.session.export_openai import export_openai
+from tui_app.session.exports.export import (
+    export_jsonl,
+    export_markdown,
+    export_pydantic_ai,
+    user_view_messages,
+)
+from tui_app.session.exports.html import export_html
+from tui_app.session.exports.openai import export_openai
 from tui_app.session.heads import Head
 from tui_app.session.ports import SessionStore
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
-from tui_app.context.encodings import TextCounter, encoding_name
+from tui_app.context.counting.encodings import TextCounter, encoding_name
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
@@ -19,7 +20,6 @@ from tui_app.context.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.context.tokens import TokenCounter
 from tui_app.conversation.import_watch import ImportProgress, Watch, unwatched
 from tui_app.session.agent_view import AgentView
 from tui_app.session.heads import head_of

@@ -12,14 +12,14 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
 from tui_app.agent.shelf import ModelShelf
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.context.compactor import Compactor
-from tui_app.context.encodings import TextCounter, encoding_name
+from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.counting.encodings import TextCounter, encoding_name
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.events import SessionStart
-from tui_app.context.learnt import LearntModels
-from tui_app.context.limits import Limits
 from tui_app.context.policy import Policy
 from tui_app.context.storage_errors import StorageError, storage_error
-from tui_app.context.tokens import TokenCounter
+from tui_app.context.windows.learnt import LearntModels
+from tui_app.context.windows.limits import Limits
 from tui_app.conversation.agents import Governed, build_runner
 from tui_app.conversation.attempts import attempts
 from tui_app.conversation.budget import budget_of

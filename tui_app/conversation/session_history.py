@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from pydantic_ai.messages import ModelMessage
 
+from tui_app.context.counting.measure import Tally
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.events import (
     CompactionComplete,
     CompactionRedone,
@@ -20,14 +23,11 @@ from tui_app.context.events import (
 )
 from tui_app.context.history import Proposal
 from tui_app.context.items import Item, is_sealed
-from tui_app.context.measure import Tally
-from tui_app.context.originals import as_told
+from tui_app.context.requests.originals import as_told
 from tui_app.context.stages.events import EVENTS, measured, new_messages, rewrite_event
 from tui_app.context.stages.rewrite import Rewrite, Stage
 from tui_app.context.storage_errors import as_disk_errors
-from tui_app.context.tokens import TokenCounter
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.window import resolve_window
+from tui_app.context.windows.window import resolve_window
 from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
 from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
 from tui_app.session.agent_view import AgentView, weighed

@@ -9,14 +9,14 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import Model
 
 from tui_app.agent.shelf import ModelShelf, why_unavailable
-from tui_app.context.encodings import TextCounter
+from tui_app.context.compaction.planner import Plan, irreducible_floor, plan_compaction
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.usage import ContextUsage, ContextWindow
 from tui_app.context.events import ModelChange, Notice
+from tui_app.context.fitting.truncator import truncate
 from tui_app.context.items import Item, is_prompt
-from tui_app.context.planner import Plan, irreducible_floor, plan_compaction
 from tui_app.context.policy import Policy
-from tui_app.context.truncator import truncate
-from tui_app.context.usage import ContextUsage, ContextWindow
-from tui_app.context.window import resolve_window
+from tui_app.context.windows.window import resolve_window
 from tui_app.conversation.carried import Carried
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory

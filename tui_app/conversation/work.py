@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_app.context.span import WHOLE, Span
+from tui_app.context.compaction.span import WHOLE, Span
 
 REVIEW, FROM, UP_TO = "--review", "--from", "--up-to"
 """Behind ``/compact``: the summary is shown before it is applied; where what it replaces begins and ends."""

@@ -8,17 +8,17 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import Model
 
 from tui_app.agent.shelf import ModelShelf, why_unavailable
-from tui_app.context.digest_request import digest_request
-from tui_app.context.encodings import TextCounter
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.events import Notice, Trigger
 from tui_app.context.governor import ContextGovernor
-from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.history import ListHistory
 from tui_app.context.masking import mask_secrets
 from tui_app.context.policy import OFF
 from tui_app.context.stages.rewrite import Digest
-from tui_app.context.summary import ModelSummariser, Summariser
-from tui_app.context.tokens import TokenCounter
+from tui_app.context.summaries.digest_request import digest_request
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.summary import ModelSummariser, Summariser
 from tui_app.conversation.session_history import SessionHistory
 
 _BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})

@@ -1,6 +1,6 @@
 """What ``/context`` says in an editor: what fills the context, in Markdown."""
 
-from tui_app.context.usage import percent_text
+from tui_app.context.counting.usage import percent_text
 from tui_app.conversation.conversation import Conversation
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from tui_app.context.inbox import is_inbox
 from tui_app.context.items import Item, is_summary, is_system
 from tui_app.context.masking import mask_secrets
-from tui_app.context.render import fitted
-from tui_app.context.summary_prompt import inert
-from tui_app.context.transcript import transcript
+from tui_app.context.summaries.render import fitted
+from tui_app.context.summaries.summary_prompt import inert
+from tui_app.context.summaries.transcript import transcript
 from tui_app.memory.entries import Entry
 
 MOST_PARTS = 8

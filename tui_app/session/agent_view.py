@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 
+from tui_app.context.counting.measure import Weighed
 from tui_app.context.events import (
     REWRITES,
     CompactionAcknowledged,
@@ -23,7 +24,6 @@ from tui_app.context.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.context.measure import Weighed
 from tui_app.session.heads import Head
 from tui_app.session.view_items import ALONE, Reports, ViewItem, in_ranges, weighed
 from tui_app.session.visibility import CARRYING, LEADING, MESSAGES, STAND_INS, Seen, seen

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
@@ -19,7 +20,6 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.storage_errors import storage_error
-from tui_app.context.usage import ContextUsage
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Body, Entry
 from tui_app.session.heads import Head

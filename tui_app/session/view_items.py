@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from tui_app.context.measure import Report, Weighed
-from tui_app.context.usage import CATEGORIES, Breakdown
+from tui_app.context.counting.measure import Report, Weighed
+from tui_app.context.counting.usage import CATEGORIES, Breakdown
 from tui_app.session.heads import Head
 
 ALONE = -1

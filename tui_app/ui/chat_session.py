@@ -7,8 +7,8 @@ from pathlib import Path
 
 from textual.worker import get_current_worker
 
+from tui_app.context.compaction.span import Span
 from tui_app.context.events import MemoryPressure, Record, SessionRewind, UserMessage
-from tui_app.context.span import Span
 from tui_app.conversation.work import Compact, Prompt, Restate, Restore, RestoreFiles, Work, asked_compaction
 from tui_app.session.entries import Entry
 from tui_app.session.lock import SessionLocked

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
+from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events import ApprovalRequested
-from tui_app.context.usage import ContextUsage
 from tui_app.session.costs import Costs
 from tui_app.ui.widgets.status import Status
 

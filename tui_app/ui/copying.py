@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from tui_app.session.entries import Body, Entry
-from tui_app.session.plain_text import plain_text
+from tui_app.session.exports.plain_text import plain_text
 from tui_app.ui.widgets.clip import readable_args
 
 Format = Literal["text", "code", "markdown"]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tui_app.context.usage import ContextUsage
+from tui_app.context.counting.usage import ContextUsage
 
 if TYPE_CHECKING:
     from tui_app.settings import Settings

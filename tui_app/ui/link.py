@@ -5,8 +5,8 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from tui_app.context.compaction.review import Refocus
 from tui_app.context.events import AssistantDelta, Record
-from tui_app.context.review import Refocus
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Work

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tui_app.context.usage import percent_text
+from tui_app.context.counting.usage import percent_text
 from tui_app.ui.safe_text import one_line
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 from tests.context.histories import as_items
 from tests.context.validity import as_bytes, complaints, unpaired
 from tui_app.context.items import Item, to_messages
-from tui_app.context.repair import sendable
+from tui_app.context.requests.repair import sendable
 from tui_app.context.stages.rewrite import Rewrite
 from tui_app.context.stages.spill import SpillNames
 

@@ -14,8 +14,8 @@ from tests.conversation.hooks.commands import alive, gone, sh
 from tests.conversation.test_compacting import ASKS, LONG, NOTES, last_of, stored
 from tests.servers.behaviours import HangBeforeHeaders, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.context.compaction.job import State
 from tui_app.context.events import CompactionComplete, HookRan, Notice, SessionEnd, ToolResult, TurnEnd
-from tui_app.context.job import State
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Compact, Prompt
 from tui_app.settings.hooks import Hook

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.context.before import Veto
+from tui_app.context.compaction.before import Veto
 from tui_app.context.events import HookName
 from tui_app.conversation.hooks.outcomes import (
     INSTRUCTIONS_CHARS,

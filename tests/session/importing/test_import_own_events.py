@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.events import (
     PAYLOADS,
     Error,
@@ -21,8 +22,7 @@ from tui_app.context.events import (
     UserMessage,
     payload_to_json,
 )
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.session.export import export_jsonl
+from tui_app.session.exports.export import export_jsonl
 from tui_app.session.importers import Imported, import_file
 
 STORED = [kind for kind in PAYLOADS if kind.STORED and kind is not SessionEnd]

@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from tui_app.context.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
+from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.session.ledger import ItemState, LedgerRow

@@ -6,7 +6,7 @@ import pytest
 from textual.app import App, ComposeResult
 
 from tests.ui.screens.test_context import Source
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow, percent_text
+from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow, percent_text
 from tui_app.session.known import UNKNOWN
 from tui_app.settings import Settings
 from tui_app.ui.gauge_marks import marks

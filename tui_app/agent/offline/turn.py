@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.attachments import file_name
+from tui_app.context.counting.attachments import file_name
 
 INTRODUCTION = (
     "I am an offline retrieval assistant, not a language model: I look for passages and quote them,"

@@ -9,11 +9,11 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.events.base import Payload
 from tui_app.context.events.compaction import GaugeChanged, UsageInfo
 from tui_app.context.events.docstrings import docstrings
 from tui_app.context.events.record import BY_TYPE, PAYLOADS, SCHEMA_VERSION, Record
-from tui_app.context.usage import Breakdown, ContextUsage, ContextWindow
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _USAGE = "usage"

@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.attachments import file_name
+from tui_app.context.counting.attachments import file_name
 from tui_app.context.fact_extractors.labels import unlabelled, with_facts
 from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
 from tui_app.context.inbox import is_inbox_part

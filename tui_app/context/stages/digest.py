@@ -6,7 +6,7 @@ from pydantic_ai.messages import RetryPromptPart
 
 from tui_app.context.items import Item
 from tui_app.context.masking import mask_secrets
-from tui_app.context.pairing import Pair
+from tui_app.context.requests.pairing import Pair
 from tui_app.context.stages.cutting import shorten
 from tui_app.context.stages.marks import mark_of
 from tui_app.context.stages.results import ResultPart, is_archived, result_text, results_of

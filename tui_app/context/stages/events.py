@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from pydantic_ai.messages import ModelMessage
 
+from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events import (
     Rewritten,
     ToolArchived,
@@ -15,7 +16,6 @@ from tui_app.context.events import (
     ViewRewrite,
 )
 from tui_app.context.stages.rewrite import Rewrite, Stage
-from tui_app.context.usage import ContextUsage
 
 EVENTS: Mapping[Stage, type[ViewRewrite]] = {
     "normalise": ToolNormalised,

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 
 from pydantic_ai.messages import ModelRequest, ModelResponse
 
-from tui_app.context.error_text import outline
+from tui_app.context.counting.sizes import sizes_of
+from tui_app.context.fitting.error_text import outline
 from tui_app.context.history import History
 from tui_app.context.items import Item
 from tui_app.context.policy import Policy
-from tui_app.context.sizes import sizes_of
 from tui_app.context.stages.archive import (
     archived,
     clip_digest,

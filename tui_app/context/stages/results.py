@@ -14,8 +14,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import from_json, to_json
 
+from tui_app.context.counting.parts import to_json_text
 from tui_app.context.items import Item
-from tui_app.context.parts import to_json_text
 from tui_app.context.stages.marks import ARCHIVED_KIND, Mark, can_be_marked, mark_of, marked
 from tui_app.context.stages.rewrite import Change, Rewrite, SpillFile, Stage
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic_ai.messages import ModelMessage
 
-from tui_app.context.spending import Spent
+from tui_app.context.compaction.spending import Spent
 
 Stage = Literal["normalise", "offload", "archive", "trim", "pointers"]
 

@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
 from tui_app.context.fact_extractors.commands import latest_runs, still_open
 from tui_app.context.fact_extractors.reading import argument_texts, read_items
 from tui_app.context.items import Item, answers_of, is_prompt, is_system, latest_prompt_index
-from tui_app.context.pairing import Pair, pairs
+from tui_app.context.requests.pairing import Pair, pairs
 from tui_app.context.stages.spill import FOLDER
 
 _RECALL_TOOL = "search_history"

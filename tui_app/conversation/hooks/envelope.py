@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tui_app.context.events import HookName, Payload, Record, ToolResult
-from tui_app.context.render import clip
+from tui_app.context.summaries.render import clip
 from tui_app.conversation.hooks.environment import masked
 
 RESULT_CHARS = 50_000

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from tui_app.context.before import Veto
+from tui_app.context.compaction.before import Veto
 from tui_app.context.events import (
     CompactionComplete,
     CompactionStart,

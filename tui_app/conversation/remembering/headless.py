@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_app.agent.shelf import ModelShelf
-from tui_app.context.encodings import TextCounter, encoding_name
+from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.events import MemoryConsolidated
-from tui_app.context.learnt import LearntModels
-from tui_app.context.limits import Limits
+from tui_app.context.windows.learnt import LearntModels
+from tui_app.context.windows.limits import Limits
 from tui_app.conversation.boards import boards_in, lock_of
 from tui_app.conversation.remembering.reader import SessionReader
 from tui_app.conversation.remembering.telling import LogOf, Telling

@@ -7,7 +7,7 @@ from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.history import ListHistory
 from tui_app.context.items import Item
-from tui_app.context.sections import sections
+from tui_app.context.requests.sections import sections
 from tui_app.context.stages.rewrite import Rewrite
 
 

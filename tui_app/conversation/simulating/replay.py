@@ -12,20 +12,20 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RunUsage
 
-from tui_app.context.compactor import Compactor
-from tui_app.context.encodings import TextCounter
+from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.turn_end import compact_at_turn_end
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.running import RunningCount
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.events import Payload, UsageInfo
-from tui_app.context.heuristic import ExtractiveSummariser
 from tui_app.context.items import is_prompt, to_messages
-from tui_app.context.learnt import LearntModels
-from tui_app.context.limits import ContextTooLarge, Limits
-from tui_app.context.pipeline import Pipeline
 from tui_app.context.policy import Policy
-from tui_app.context.running import RunningCount
+from tui_app.context.requests.pipeline import Pipeline
 from tui_app.context.stages.relief import Surroundings
-from tui_app.context.tokens import TokenCounter
-from tui_app.context.turn_end import compact_at_turn_end
-from tui_app.context.usage import ContextWindow
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.windows.learnt import LearntModels
+from tui_app.context.windows.limits import ContextTooLarge, Limits
 from tui_app.conversation.simulating.history import ReplayHistory
 from tui_app.conversation.simulating.outcome import Request, Work, work_of
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from textual.content import Content
 
-from tui_app.context.usage import CATEGORIES, Breakdown, ContextUsage, percent_text
+from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, percent_text
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.shares import Share
 from tui_app.session.ledger import ItemState, LedgerRow

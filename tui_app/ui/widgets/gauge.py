@@ -8,7 +8,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_app.context.usage import ContextUsage, ContextWindow
+from tui_app.context.counting.usage import ContextUsage, ContextWindow
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.widgets.gauge_text import (
     BACKGROUND,

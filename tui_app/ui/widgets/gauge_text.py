@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tui_app.context.usage import ContextUsage, ContextWindow, percent_text
+from tui_app.context.counting.usage import ContextUsage, ContextWindow, percent_text
 from tui_app.ui.format import tokens
 
 Zone = Literal["ok", "near", "full"]

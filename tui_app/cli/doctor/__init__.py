@@ -1,0 +1,1 @@
+"""`plimsoll doctor`: what is wrong, and mending it."""

@@ -1,0 +1,88 @@
+"""``plimsoll doctor --repair``: the sessions file, the index of words, and the files of sessions."""
+
+import sqlite3
+import time
+from contextlib import closing, suppress
+
+from tui_app.cli.command import Program
+from tui_app.cli.doctor.data import sessions_folder_trouble
+from tui_app.cli.exits import OK, CommandFailed
+from tui_app.cli.output import print_json, say
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.events import CompactionComplete, Record
+from tui_app.conversation.checkpointing import Archive
+from tui_app.conversation.session_files import SessionFiles
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.session.agent_view import STAGES
+from tui_app.session.health import examine
+from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.ports import SessionStore
+from tui_app.session.repair import InUse, mend
+from tui_app.session.workspace import SessionFolder
+
+
+def repair(program: Program, *, as_json: bool) -> int:
+    """Look at everything that sessions are kept in, and mend what is wrong.
+
+    Raises:
+        CommandFailed: if a session is open somewhere, nothing can be read, or sessions have no folder.
+    """
+    if trouble := sessions_folder_trouble(program.paths):
+        raise CommandFailed(f"{trouble[0][:1].upper()}{trouble[0][1:]}. {trouble[1]} Nothing was changed.")
+    done: list[str] = []
+    if program.has_sessions:
+        paths, stamp = program.paths, time.strftime("%Y%m%d-%H%M%S")
+        file = program.sessions_file
+        health = examine(file, paths.sessions_dir)
+        try:
+            done += [each.text for each in mend(health, file, paths.sessions_dir, stamp=stamp)]
+        except InUse as error:
+            raise CommandFailed(f"{error} Nothing was changed.") from error
+        done += _files(program)
+    if as_json:
+        print_json({"repaired": done})
+    else:
+        for text in done or ["Nothing to mend."]:
+            say(text)
+    return OK
+
+
+def _files(program: Program) -> list[str]:
+    """Write missing files of sessions anew, and delete what crashes left of others."""
+    done: list[str] = []
+    with program.sessions(writing=True) as store:
+        for session in _with_files(store, program):
+            folder = SessionFolder(program.paths.sessions_dir / session)
+            # Whoever opens it meanwhile does the same.
+            with suppress(SessionLocked), WriterLock(folder.lock_file):
+                history = SessionHistory(
+                    store=store,
+                    session=session,
+                    archive=Archive(folder),
+                    counter=TokenCounter(TextCounter(None)),
+                    publish=_nobody,
+                    model="",
+                )
+                history.load()
+                files = SessionFiles(history)
+                if stray := files.sweep():
+                    done.append(f"{session}: {len(stray)} unfinished files of a crash are deleted")
+                if names := files.restore():
+                    done.append(f"{session}: written anew: {', '.join(names)}")
+    return done
+
+
+def _with_files(store: SessionStore, program: Program) -> list[str]:
+    """Sessions that have, or should have, files of their own."""
+    kinds = (CompactionComplete.TYPE, *sorted(STAGES))
+    marks = ", ".join("?" * len(kinds))
+    with closing(sqlite3.connect(f"{program.sessions_file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        rows = db.execute(f"SELECT DISTINCT session FROM events WHERE type IN ({marks})", kinds).fetchall()
+    known = {info.id for info in store.sessions()}
+    folders = {path.name for path in program.paths.sessions_dir.iterdir()} & known
+    return sorted({row[0] for row in rows} | folders)
+
+
+def _nobody(_record: Record) -> None:
+    """Nobody watches a session that is mended."""

@@ -1,0 +1,1 @@
+"""What a summary says, against what was really said."""

@@ -1,0 +1,213 @@
+"""What a sentence says in single words, so that two wordings of the same thing can be compared."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+
+from tui_app.context.checking.wording_cues import (
+    ANY_DEED,
+    ASSENT,
+    ATTRIBUTION,
+    CHOICE,
+    CLAUSE,
+    DENIAL,
+    FORBIDS,
+    LEAVE,
+    NEGATED_BEHIND,
+    NEGATION,
+    NOD,
+    STOP,
+    speaks_of_deeds,
+)
+
+_ASIDE = re.compile(r"`[^`\n]{1,200}`|\([^()\n]{1,300}\)")
+_NAME = re.compile(r"\d|[a-z][A-Z]|[\w)][./\\_:=@#]+[\w(]")
+_LONGEST_WORD = 100
+"""Characters; what is longer is pasted data."""
+_LONGEST = 60_000
+"""Characters of a text that are looked at."""
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = re.compile(r"[^\W_]+")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+"""Scripts without spaces between words, or with endings grown into them: compared by pairs of characters."""
+_ENDING = re.compile(r"(?<=..)(?:ings?|ed|es|s|ly|en|er|ern|e)$")
+_STEM = 5
+_QUOTATION = re.compile(
+    r"(?:\b(?:said|says|asked|asks|wrote|stated|replied|answered|requested|quote|words|message|feedback"
+    r"|request|question|instruction)\b[\w ,]{0,24}[:,]?\s*\**|^\W*(?:the )?user\W{0,4}:\s*"
+    r"|^[\s*]*)[\"“„«](?P<text>[^\"“”„«»\n]{12,})[\"”“»]",
+    re.IGNORECASE,
+)
+_NOT_FLAT = re.compile(r"[^\w]+")
+_START = re.compile(r"^[\W_]*")
+_NODDING = 5
+_NUMBER = re.compile(r"(?<![\w.,])\d{1,6}(?![\w.,]*\w)")
+_POINTING = re.compile(
+    r"(?i)\W*(?:it|that|this|them|those|these|everything|one|both|alles|das|es|sie|ça|tout|eso|todo|tutto"
+    r"|isso)?\W*$|\W*(?:it|that|this|them|those|these|both|das|es|sie)\b"
+)
+"""Words behind a deed that point to what is named elsewhere, or none at all."""
+_SENTENCE = re.compile(r"[.!?]\s|[\n。！？]")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of a text that carry its meaning, without endings."""
+
+    plain: frozenset[str]
+    names: frozenset[str]
+    """Words of paths, numbers, code and asides."""
+
+    @property
+    def every(self) -> frozenset[str]:
+        """All of them."""
+        return self.plain | self.names
+
+    @property
+    def empty(self) -> bool:
+        """Whether the text says nothing that could be compared."""
+        return not self.plain and not self.names
+
+    def held_by(self, other: frozenset[str], share: float) -> bool:
+        """Whether another text holds at least a share of these words (0 to 1); of one or two words, more.
+
+        Names count only where the other text holds them, unless there is nothing else.
+        """
+        named = len((self.names - self.plain) & other)
+        count = len(self.plain) + named if self.plain else len(self.names)
+        found = len(self.plain & other) + named
+        return found > share * count or (found == share * count and count != 2)
+
+
+def wording(text: str) -> Wording:
+    """Take a text apart into the words that carry its meaning; of a very long one, its beginning."""
+    text = text[:_LONGEST]
+    plain: list[str] = []
+    names = _ASIDE.findall(text)
+    for word in _ASIDE.sub(" ", text).split():
+        if len(word) <= _LONGEST_WORD:
+            (names if _NAME.search(word) else plain).append(word)
+    return Wording(_stems(plain), _stems(names))
+
+
+def flat(text: str) -> str:
+    """A text in small letters without punctuation and white space, for finding quotations."""
+    return _NOT_FLAT.sub("", text.casefold())
+
+
+def quotes(text: str) -> list[str]:
+    """What a sentence quotes of somebody, word for word; other words in quotation marks are left out."""
+    return [match["text"] for match in _QUOTATION.finditer(text)]
+
+
+def assents(text: str) -> bool:
+    """Whether a message begins with a yes."""
+    begins = _START.sub("", text[:200])
+    if denies(text):
+        return False
+    if nod := NOD.match(begins):
+        rest = _START.sub("", begins[nod.end() :])
+        return len(text.split()) <= _NODDING or bool(ASSENT.match(rest))
+    return bool(ASSENT.match(begins))
+
+
+def permits(text: str) -> bool:
+    """Whether a message gives leave to something it names itself."""
+    return bool(LEAVE.search(text[:_LONGEST]))
+
+
+def denies(text: str) -> bool:
+    """Whether a message begins with a no."""
+    return bool(DENIAL.match(_START.sub("", text[:200])))
+
+
+def chooses(text: str) -> bool:
+    """Whether a message does no more than to pick one of the things it was offered."""
+    return bool(CHOICE.fullmatch(text.strip()))
+
+
+def numbers(text: str) -> frozenset[str]:
+    """The numbers that stand by themselves in a text, without its asides."""
+    return frozenset(_NUMBER.findall(_ASIDE.sub(" ", text)))
+
+
+def affirmed(text: str) -> str:
+    """What a text says without its clauses that forbid something."""
+    clauses = (clause for sentence in _SENTENCE.split(text[:_LONGEST]) for clause in CLAUSE.split(sentence))
+    return "\n".join(clause for clause in clauses if not FORBIDS.match(clause))
+
+
+def negates(text: str) -> bool:
+    """Whether a text says that something is not to be."""
+    return bool(NEGATION.search(text))
+
+
+def deeds(text: str, *, narrowly: bool = False, answered: str = "") -> dict[str, Wording]:
+    """Deeds that cannot be taken back and that a text speaks of otherwise than to forbid them.
+
+    Args:
+        text: What was said.
+        narrowly: Whether asides are left out, and only the clause around a deed tells what it is done to.
+        answered: What the text answers; "delete it" may be about something named only there.
+
+    Returns:
+        The deeds, each with the other words around it.
+    """
+    text = text[:_LONGEST].lower()
+    found: dict[str, list[str]] = {}
+    for sentence in _SENTENCE.split(_ASIDE.sub(_code, text) if narrowly else text):
+        for clause in CLAUSE.split(sentence) if speaks_of_deeds(sentence) else ():
+            for name, end in _deeds_in(clause):
+                around = clause if narrowly else sentence
+                pointing = not narrowly and _POINTING.match(clause, end)
+                found.setdefault(name, []).append(f"{text}\n{answered}" if pointing else around)
+    return {name: wording(_without_deeds("\n".join(dict.fromkeys(where)))) for name, where in found.items()}
+
+
+def _deeds_in(clause: str) -> Iterator[tuple[str, int]]:
+    """Deeds that a clause does not forbid, each with the offset behind its word."""
+    for name, pattern in ANY_DEED.items():
+        match = pattern.search(clause)
+        if match is None or NEGATION.search(clause[: match.start()]):
+            continue
+        if not NEGATED_BEHIND.match(clause, match.end()):
+            yield name, match.end()
+
+
+def _code(aside: re.Match[str]) -> str:
+    """What stays of a name in code marks, or of a remark in brackets."""
+    return aside[0] if aside[0].startswith("`") else " "
+
+
+def _without_deeds(text: str) -> str:
+    for pattern in ANY_DEED.values():
+        text = pattern.sub(" ", text)
+    return text
+
+
+def _stems(tokens: Iterable[str]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(map(_stems_of, tokens)))
+
+
+@lru_cache(maxsize=8_192)
+def _stems_of(token: str) -> frozenset[str]:
+    """The stems of one word as it was written, whole and of its parts."""
+    found: set[str] = set()
+    spaced = ATTRIBUTION.sub(" ", _CAMEL.sub(" ", token))
+    for word in {*_WORD.findall(token.casefold()), *_WORD.findall(spaced.casefold())}:
+        for run in _UNSPACED.findall(ATTRIBUTION.sub(" ", word)):
+            found.update(run[at : at + 2] for at in range(max(1, len(run) - 1)))
+        for rest in _UNSPACED.split(word):
+            if rest and rest not in STOP and (len(rest) > 1 or rest.isdigit()):
+                found.add(_stem(rest))
+    return frozenset(found)
+
+
+def _stem(word: str) -> str:
+    if len(word) > 3:
+        word = _ENDING.sub("", word)
+        if len(word) > 3 and word[-1] == word[-2]:
+            word = word[:-1]
+    return word[:_STEM]

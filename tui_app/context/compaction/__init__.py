@@ -1,0 +1,1 @@
+"""How old history is replaced by a summary: planned, written, judged, applied."""

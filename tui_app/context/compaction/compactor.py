@@ -1,0 +1,290 @@
+"""Compaction as a state machine: one job at a time, and nothing changes until it is applied.
+
+``idle → running → ready → applied``, or ``failed``, ``cancelled``, ``discarded``, ``vetoed``. Every trigger
+ends here.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from tui_app.context.compaction.additions import Additions, no_additions
+from tui_app.context.compaction.before import Before, Veto, unhindered
+from tui_app.context.compaction.fallbacks import writers_for
+from tui_app.context.compaction.guards import NO_PROGRESS, SENT_ANYWAY, Breaker, between, gain_of, refuse_gain
+from tui_app.context.compaction.job import Job, State, announced, begin, unwritten
+from tui_app.context.compaction.planner import FORCED, Plan, Refusal
+from tui_app.context.compaction.planning import plan_of
+from tui_app.context.compaction.replacement import WAY_BACK
+from tui_app.context.compaction.review import Declined, Reviewer, carry_out, unreviewed
+from tui_app.context.compaction.span import WHOLE, Span
+from tui_app.context.compaction.spending import Ledger
+from tui_app.context.compaction.writing import Writing
+from tui_app.context.events import (
+    CompactionAwaited,
+    CompactionComplete,
+    CompactionProgress,
+    Notice,
+    Trigger,
+)
+from tui_app.context.history import History, Proposal
+from tui_app.context.policy import Policy
+from tui_app.context.requests.originals import unabridged
+from tui_app.context.summaries.summary import Summariser
+
+
+class CompactionRefused(Exception):
+    """There is nothing to compact, or a job is already running; the message says which."""
+
+
+@dataclass(slots=True)
+class Compactor:
+    """Runs the compactions of one conversation, one after the other."""
+
+    history: History
+    policy: Policy
+    summarisers: Callable[[Trigger], Sequence[Summariser]]
+    """Who writes the summary, best first: manual ones may use another model than automatic ones."""
+    fallback: Summariser | None = None
+    """Writes the summary of an automatic compaction when the model fails."""
+    timeout_s: float = 120.0
+    describe: Callable[[BaseException], str] = str
+    """Says in one sentence, without its full stop, why a summary request failed."""
+    breaker: Breaker = field(default_factory=Breaker)
+    additions: Additions = no_additions
+    """What goes into each replacement beside the summary, read when the compaction starts."""
+    way_back: str = WAY_BACK
+    """How the model can get at messages that left; empty where it cannot."""
+    before: Before = unhindered
+    """Asked before a summary is written."""
+    reviewers: Callable[[Trigger], Reviewer | None] = unreviewed
+    """Who decides on a summary where whoever starts the job names nobody."""
+    pressed: bool = False
+    """Whether memory is short: the next request compacts before it is sent."""
+    stands_back: bool = False
+    """Whether the provider compacts by itself: then nothing here starts because of the view's size."""
+    _job: Job | None = None
+    _count: int = 0
+    _waiting: int = 0
+    _writer: str = ""
+    """Who is writing just now."""
+
+    @property
+    def state(self) -> State:
+        """``running`` while the summary is written, ``ready`` until it is applied or declined."""
+        if self._job is None:
+            return State.IDLE
+        return State.READY if self._job.written.is_set() or self._job.task.done() else State.RUNNING
+
+    @property
+    def trigger(self) -> Trigger | None:
+        """Why the current job runs."""
+        return self._job.blank.trigger if self._job else None
+
+    @property
+    def awaited(self) -> bool:
+        """Whether a request waits for the current job."""
+        return self._waiting > 0
+
+    def wanted(self, trigger: Trigger) -> bool:
+        """Whether an automatic compaction may start now: none under way, and the last ones got somewhere."""
+        if self.stands_back and trigger not in FORCED:
+            return False
+        return self._job is None and self.breaker.allows(self.history.usage(), self.policy, trigger)
+
+    def start(
+        self, trigger: Trigger, focus: str = "", reviewer: Reviewer | None = None, span: Span = WHOLE
+    ) -> None:
+        """Begin a job.
+
+        Args:
+            trigger: Why it runs.
+            focus: What the summary should keep above all.
+            reviewer: Decides on the summary before it can be applied; None asks whoever ``reviewers`` names.
+            span: The part of the view to replace, where a person has named one.
+
+        Raises:
+            CompactionRefused: if one is running, or the plan says that nothing can be gained.
+        """
+        if self._job is not None:
+            raise CompactionRefused("A compaction is already running.")
+        plan, reviewer = self.preview(trigger, focus, span), reviewer or self.reviewers(trigger)
+        self._count += 1
+        writers = writers_for(self.policy, trigger, self.summarisers, self.fallback)
+        job = f"{self.history.version}-{self._count}"
+        blank = unwritten(plan, job, self.policy.name, writers[0].model_name, span)
+        ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
+        work = carry_out(
+            partial(self.before, announced(blank)),
+            partial(self._writing, plan, blank, ledger),
+            writers,
+            self.policy,
+            reviewer,
+            written,
+        )
+        left = frozenset(item.key for item in plan.split.old)
+        replaces = between(self.history.items(), left)
+        self._job = begin(work, blank, replaces, written, ledger)
+        self.history.report(announced(blank, reviewed=reviewer is not None))
+
+    def preview(self, trigger: Trigger, focus: str = "", span: Span = WHOLE) -> Plan:
+        """The plan a job would follow, without starting it.
+
+        Raises:
+            CompactionRefused: as ``start`` would.
+        """
+        plan = plan_of(self.history, self.policy, trigger, focus, span, self.additions())
+        if isinstance(plan, Refusal):
+            raise CompactionRefused(plan.reason)
+        return plan
+
+    async def finish(self) -> CompactionComplete | None:
+        """Wait for the current job and apply it; None when there is none.
+
+        Cancelling the caller while it waits does not cancel the job.
+        """
+        if self._job is None:
+            return None
+        await self.settled()
+        return self.apply_ready()
+
+    async def finish_for(self, trigger: Trigger) -> CompactionComplete | None:
+        """Wait as ``finish`` does, for a request that cannot go on without it.
+
+        A job that nothing waited for so far is reported as awaited: one in the background, or one that is
+        being reviewed.
+        """
+        job = self._job
+        waiting = job is not None and (job.blank.trigger == "background" or job.written.is_set())
+        if job is not None and waiting and not job.task.done():
+            awaited = CompactionAwaited(job=job.blank.job, trigger=trigger, model=self._writer)
+            self.history.report(awaited)
+        self._waiting += 1
+        try:
+            return await self.finish()
+        finally:
+            self._waiting -= 1
+
+    async def written(self) -> None:
+        """Wait until the current job, if any, asks nothing more of a model."""
+        if self._job is not None:
+            await self._job.written.wait()
+
+    async def settled(self) -> None:
+        """Wait until the current job, if any, has nothing more to do but be applied."""
+        if self._job is not None and not self._job.task.done():
+            await asyncio.wait([self._job.task])
+
+    def apply_ready(self) -> CompactionComplete | None:
+        """Apply the job if it is ready; a result is discarded when what it replaces has changed."""
+        job = self._job
+        if job is None or not job.task.done():
+            return None
+        self._job = None
+        if job.task.cancelled():
+            return self._settle(job.ended(replace(job.blank, outcome="cancelled")))
+        result = job.task.result()
+        if not isinstance(result, Proposal):
+            return self._unwanted(job, result)
+        complete = job.ended(result.complete)
+        now = between(self.history.items(), result.left)
+        if not result.left <= now <= job.replaces:
+            reason = "the conversation changed meanwhile"
+            return self._settle(replace(complete, outcome="discarded", reason=reason))
+        if reason := refuse_gain(complete, self.policy):
+            self._hold_off(job)
+            return self._settle(replace(complete, outcome="failed", reason=reason))
+        gained = gain_of(self.history, result)
+        try:
+            applied = self.history.commit(replace(result, complete=complete))
+        except OSError as error:
+            return self._failed(job, f"its files could not be written ({error.strerror or error})")
+        self._note_success(applied, gained)
+        return applied
+
+    def cancel(self, *, with_request: bool = False) -> CompactionComplete | None:
+        """Stop the current job at once; the HTTP request is closed and a late result is ignored.
+
+        Args:
+            with_request: Whether a request that waits for it is stopped too; else it goes on, and the event
+                says so.
+        """
+        job, awaited = self._job, self.awaited
+        if job is None:
+            return None
+        self._job = None
+        job.stop()
+        self._stopped(job)
+        reason = SENT_ANYWAY if awaited and not with_request else ""
+        stopped = replace(job.blank, outcome="cancelled", reason=reason, model=self._writer)
+        return self._settle(job.ended(stopped))
+
+    def strand(self) -> None:
+        """Give up a job of another event loop, as ``run_sync`` in a thread leaves one behind."""
+        if self._job is not None and self._job.stranded:
+            self.cancel()
+
+    async def aclose(self) -> None:
+        """Stop the current job and wait until it has let go of its connection."""
+        self.strand()
+        job = self._job
+        self.cancel()
+        if job is not None and not job.task.done():
+            await asyncio.wait([job.task])
+
+    def _writing(self, plan: Plan, blank: CompactionComplete, ledger: Ledger, said: str) -> Writing:
+        def progress(writer: str, part: int, parts: int, written: int, text: str) -> None:
+            if self._job is not None and self._job.blank.job == blank.job:
+                self._writer = writer
+                known = {"job": blank.job, "model": writer, "text": text}
+                self.history.report(
+                    CompactionProgress(part=part, parts=parts, tokens_written=written, **known)
+                )
+
+        view = self.history.items()
+        left = frozenset(item.key for item in plan.split.old)
+        return Writing(
+            history=self.history,
+            plan=replace(plan, instructions=said),
+            whole=unabridged(self.history.originals(view), view, left, plan.behind),
+            blank=replace(blank, instructions=said),
+            timeout_s=self.timeout_s,
+            describe=self.describe,
+            way_back=self.way_back,
+            progress=progress,
+            ledger=ledger,
+        )
+
+    def _note_success(self, applied: CompactionComplete, gained: int) -> None:
+        was_tripped = self.breaker.tripped(self.policy)
+        self.breaker.succeeded(applied.tokens_before, gained, self.policy)
+        if self.breaker.tripped(self.policy) and not was_tripped:
+            self.history.report(Notice(text=NO_PROGRESS))
+
+    def _unwanted(self, job: Job, result: Veto | Declined | str) -> CompactionComplete:
+        if isinstance(result, str):
+            return self._failed(job, result)
+        if isinstance(result, Declined):
+            if job.blank.trigger not in FORCED:
+                # A person was asked and said no: they are not asked again with the very next request.
+                self._stopped(job)
+            return self._settle(job.ended(result.complete))
+        self.breaker.vetoed(job.blank.tokens_before, self.history.usage().window.limit)
+        return self._settle(job.ended(replace(job.blank, outcome="vetoed", reason=result.reason)))
+
+    def _failed(self, job: Job, reason: str) -> CompactionComplete:
+        self._hold_off(job)
+        return self._settle(job.ended(replace(job.blank, reason=reason)))
+
+    def _hold_off(self, job: Job) -> None:
+        """Start nothing by itself until the view has grown."""
+        self.breaker.failed(job.blank.tokens_before, self.history.usage().window.limit)
+
+    def _stopped(self, job: Job) -> None:
+        limit = self.history.usage().window.limit
+        self.breaker.stopped(job.blank.tokens_before, limit, awaited=self.awaited)
+
+    def _settle(self, complete: CompactionComplete) -> CompactionComplete:
+        self.history.report(complete)
+        return complete

@@ -1,0 +1,147 @@
+"""Guards around a compaction: results that are no gain are rejected, and failing attempts stop."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_app.context.compaction.planner import FORCED, Plan
+from tui_app.context.counting.sizes import sizes_of
+from tui_app.context.counting.usage import ContextUsage
+from tui_app.context.events import CompactionComplete, Trigger
+from tui_app.context.history import History, Proposal
+from tui_app.context.items import Item
+from tui_app.context.policy import Policy
+
+BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
+"""Triggers behind which a person stands who wants to see an effect."""
+NO_PROGRESS = (
+    "Automatic compaction has stopped: the last attempts freed almost nothing. "
+    "Compacting by hand, a larger model or a new conversation can help."
+)
+SENT_ANYWAY = "the request goes on, cut to fit if need be"
+"""What follows when a person stops a compaction that a request waits for."""
+_THIS_AND_NEXT = 2
+"""Turns for which a stop holds that sent a waiting request on."""
+_REGROWTH = 1.05
+"""After a failure the view must have grown by this factor before the next automatic attempt."""
+
+
+def refuse_result(complete: CompactionComplete, plan: Plan) -> str:
+    """Why a written summary must not be applied; empty when it may.
+
+    Args:
+        complete: The proposal with its measured sizes.
+        plan: The plan it was written for.
+    """
+    if complete.tokens_after >= complete.tokens_before:
+        return "the summary is not smaller than what it would replace"
+    if complete.tokens_after > plan.target:
+        return f"the result would still be {complete.tokens_after} tokens, above the {plan.target} that fit"
+    return ""
+
+
+def refuse_gain(complete: CompactionComplete, policy: Policy) -> str:
+    """Why a result that is a gain is none for a person who asked for it; empty when it is.
+
+    Args:
+        complete: The proposal with its measured sizes.
+        policy: Says how much counts as progress.
+    """
+    freed, before = complete.tokens_removed, complete.tokens_before
+    if complete.trigger not in BY_HAND or freed >= before * policy.minimum_gain:
+        return ""
+    # Rounded down: a share below the minimum must not look like it.
+    return f"it would free only {freed:,} tokens ({freed * 1000 // before / 10} %)"
+
+
+def gain_of(history: History, proposal: Proposal) -> int:
+    """Tokens of the estimate that a proposal frees, however the estimate changes afterwards."""
+
+    def tokens(item: Item) -> int:
+        return history.weigh(item).total
+
+    items = history.items()
+    leaves = sum(tokens(item) for item in items if item.key in proposal.left)
+    gained = leaves - sum(tokens(Item(0, message)) for message in proposal.messages)
+    # What the provider reports beyond our count may well stay: only a smaller scale is believed.
+    return round(gained * min(1.0, sizes_of(items, history.usage(), tokens).scale))
+
+
+def between(items: Sequence[Item], left: frozenset[int]) -> frozenset[int]:
+    """Keys of a view from the first to the last of some messages, with what stands between them."""
+    places = [place for place, item in enumerate(items) if item.key in left]
+    return frozenset(item.key for item in items[places[0] : places[-1] + 1]) if places else frozenset()
+
+
+@dataclass(slots=True)
+class Breaker:
+    """Remembers attempts that got nowhere, so that no conversation compacts in circles."""
+
+    without_progress: int = 0
+    """Successful compactions in a row that freed next to nothing."""
+    failed_at: int = 0
+    """Size of the view, in tokens, at the last failure; 0 when the last attempt succeeded."""
+    failed_limit: int = 0
+    """Window, in tokens, in which it failed; another window is another case."""
+    stopped_for: int | None = None
+    """Turns a person's stop still holds for, the present one included; None where nobody stopped the last."""
+    vetoed_at: int = 0
+    """Size of the view, in tokens, at the last veto; 0 when there was none since the last success."""
+    vetoed_limit: int = 0
+    """Window, in tokens, of that veto."""
+
+    def allows(self, usage: ContextUsage, policy: Policy, trigger: Trigger) -> bool:
+        """Whether a compaction may start by itself."""
+        if trigger in FORCED:
+            return True
+        if self.tripped(policy):
+            return False
+        if trigger == "background" and self._held_back(usage):
+            return False
+        if usage.window.limit != self.failed_limit or usage.total >= self.failed_at * _REGROWTH:
+            return True
+        if trigger != "blocking" or self.stopped_for is None or self.stopped_for == _THIS_AND_NEXT:
+            return False
+        return self.stopped_for == 0 or usage.total > usage.window.effective
+
+    def tripped(self, policy: Policy) -> bool:
+        """Whether automatic compaction has stopped, until one that a person asks for makes progress."""
+        return self.without_progress >= policy.breaker_after
+
+    def failed(self, tokens: int, limit: int) -> None:
+        """Note an attempt that failed or could not help: its view and window, in tokens."""
+        self.failed_at, self.failed_limit, self.stopped_for = tokens, limit, None
+
+    def vetoed(self, tokens: int, limit: int) -> None:
+        """Note a veto: the view and window, in tokens. It holds for the background, not where one must be."""
+        self.vetoed_at, self.vetoed_limit = tokens, limit
+
+    def _held_back(self, usage: ContextUsage) -> bool:
+        """Whether a veto still holds."""
+        same = usage.window.limit == self.vetoed_limit
+        return same and usage.total < self.vetoed_at * _REGROWTH
+
+    def stopped(self, tokens: int, limit: int, *, awaited: bool) -> None:
+        """Note an attempt that a person stopped: its view and window, in tokens.
+
+        Where a request was waiting for it (``awaited``) this turn goes on without one whatever its size, and
+        the next turn is spared too, as long as it fits.
+        """
+        self.failed(tokens, limit)
+        self.stopped_for = _THIS_AND_NEXT if awaited else 1
+
+    def turn_begins(self) -> None:
+        """Note a new turn: what a person stopped is not given up for good."""
+        if self.stopped_for:
+            self.stopped_for -= 1
+
+    def succeeded(self, before: int, gained: int, policy: Policy) -> None:
+        """Note an applied compaction.
+
+        Args:
+            before: Tokens of the view it started from.
+            gained: Tokens it freed.
+            policy: Says how much counts as progress.
+        """
+        self.failed_at, self.failed_limit, self.stopped_for = 0, 0, None
+        self.vetoed_at = self.vetoed_limit = 0
+        self.without_progress = 0 if gained >= before * policy.minimum_gain else self.without_progress + 1

@@ -1,0 +1,262 @@
+"""What takes the place of compacted history: summary, the person's own words, facts, and the way back."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, TextPart, ToolReturnPart
+
+from tui_app.context.compaction.additions import Addition
+from tui_app.context.events import Fact
+from tui_app.context.fact_extractors.labels import with_facts
+from tui_app.context.fact_extractors.language import one_line, sentences
+from tui_app.context.fact_extractors.rules import is_bare_command
+from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
+from tui_app.context.items import Item, is_summary
+from tui_app.context.masking import mask_secrets
+from tui_app.context.stages.marks import ACKNOWLEDGEMENT_KIND, OWN
+from tui_app.context.summaries.render import clip, prompts_of
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TAG = re.compile(r"<(\s*/?\s*conversation_summary)", re.IGNORECASE)
+"""pydantic-ai sends a summary inside this tag; the text itself must not be able to close it."""
+WAY_BACK = (
+    "Everything before this point is kept. To get a message back use search_history with its number, for "
+    "example `#12`, or search_history with words."
+)
+_LEFT_OUT = re.compile(r"\n\[… \d{1,12} characters left out …\]\n")
+FACTS_HEADING = "## Also worth keeping"
+OMITTED = "- ({count} more of the user's messages are left out here)"
+_FRAMING = 4
+"""Tokens of the bullet and the handle around a prompt."""
+_SHORTEST = 200
+"""Characters below which a clipped prompt says nothing."""
+Prompt = tuple[int, str]
+"""Handle and text of something the person said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """What a previous summary carried, so that it is updated and never wrapped in another one."""
+
+    summary: str = ""
+    prompts: tuple[Prompt, ...] = ()
+    omitted: int = 0
+    """Prompts that had no room then."""
+    facts: str = ""
+    """Lines put below the notes, because those lacked them."""
+    rules: tuple[Fact, ...] = ()
+    """The user's standing rules; they outlive the prompts they were said in."""
+
+    @property
+    def notes(self) -> str:
+        """Everything a new summary has to update, as one text."""
+        return with_facts(self.summary, self.facts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What the person said, as far as there is room for it."""
+
+    prompts: tuple[Prompt, ...] = ()
+    """Oldest first."""
+    omitted: int = 0
+    """How many more there were."""
+
+
+def earlier_summary(items: Sequence[Item]) -> Earlier:
+    """Collect what the summaries among ``items`` carried; text of other programs' summaries counts whole."""
+    each = [
+        earlier_part(part)
+        for item in items
+        if is_summary(item.message)
+        for part in item.message.parts
+        if isinstance(part, CompactionPart)
+    ]
+    return Earlier(
+        summary="\n\n".join(filter(None, (one.summary for one in each))),
+        prompts=tuple(dict.fromkeys(prompt for one in each for prompt in one.prompts)),
+        omitted=sum(one.omitted for one in each),
+        facts="\n".join(filter(None, (one.facts for one in each))),
+        rules=tuple(dict.fromkeys(rule for one in each for rule in one.rules)),
+    )
+
+
+def _rule(stored: Sequence[Any]) -> Fact:
+    text, source, weight = stored
+    return Fact(kind="rule", text=str(text), source=str(source), weight=float(weight))
+
+
+def _own(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    own = (metadata or {}).get(OWN)
+    return own if isinstance(own, Mapping) else {}
+
+
+def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Callable[[str], int]) -> Words:
+    """Pick what the person typed, word for word: the first request, then the newest, within a budget.
+
+    Args:
+        earlier: What a previous summary carried.
+        old: Messages that leave now; what programs put around a prompt is left out, and so are bare slash
+            commands, which only steer the program. Secrets are masked; they stand in the log.
+        budget: Tokens all of them may take.
+        count: Tokens of a text.
+
+    Returns:
+        What has room. The first request is clipped in the middle only where it alone is over the budget, any
+        other prompt where it would take more than half of it.
+    """
+    every = dict.fromkeys((key, mask_secrets(text)) for key, text in (*earlier.prompts, *_typed(old)))
+    said = [(key, text) for key, text in every if not is_bare_command(text)]
+    if budget <= 0:
+        return Words(omitted=earlier.omitted + len(said))
+    chosen: dict[int, Prompt] = {}
+    left = budget
+    for place in [0, *range(len(said) - 1, 0, -1)] if said else ():
+        key, text = said[place]
+        clipped = _fitted(text, budget // 2 if place else budget, count)
+        cost = count(clipped) + _FRAMING
+        if cost > left and chosen:
+            continue
+        chosen[place] = (key, clipped)
+        left -= cost
+    return Words(
+        prompts=tuple(chosen[place] for place in sorted(chosen)),
+        omitted=earlier.omitted + len(said) - len(chosen),
+    )
+
+
+def _typed(items: Sequence[Item]) -> Iterator[Prompt]:
+    """What the person typed, also when they declined a tool call."""
+    for item in items:
+        texts = [typed_text(text) for _, text in prompts_of((item,))]
+        for part in item.message.parts:
+            if isinstance(part, ToolReturnPart) and part.outcome == "denied":
+                texts.append(said_in_refusal(part.model_response_str()))
+        yield from ((item.key, text) for text in texts if text)
+
+
+def _fitted(text: str, budget: int, count: Callable[[str], int]) -> str:
+    """Clip a prompt in the middle so that it costs about the budget."""
+    cost = count(text) + _FRAMING
+    shown = text if cost <= budget else clip(text, max(_SHORTEST, len(text) * budget // cost))
+    # The mark itself takes room: where little is missing it would take more than that.
+    return shown if len(shown) < len(text) else text
+
+
+def summary_message(
+    summary: str,
+    words: Words,
+    facts: str,
+    rules: Sequence[Fact] = (),
+    way_back: str = WAY_BACK,
+    shown: str | None = None,
+    *,
+    additions: Sequence[Addition] = (),
+) -> ModelRequest:
+    """Build the request that stands for compacted history.
+
+    The parts are also kept in the metadata, which is never sent, so that the next compaction updates them.
+
+    Args:
+        summary: The notes.
+        words: What the person said.
+        facts: What the notes left out.
+        rules: The user's standing rules so far; only kept in the metadata.
+        way_back: How the model can get at what left; empty where it cannot.
+        shown: The notes in a policy's own wording; None shows them as they are.
+        additions: Texts from outside the conversation; not kept in the metadata, for they are read anew.
+    """
+    sections = [summary.strip() if shown is None else shown, said_section(words, summary)]
+    if facts.strip():
+        sections.append(f"{FACTS_HEADING}\n{facts.strip()}")
+    sections += [addition.worded for addition in additions]
+    text = escaped("\n\n".join(filter(None, [*sections, way_back])))
+    prompts = [[key, said] for key, said in words.prompts]
+    own = {
+        "summary": summary,
+        "prompts": prompts,
+        "omitted": words.omitted,
+        "facts": facts,
+        "rules": [[rule.text, rule.source, rule.weight] for rule in rules],
+    }
+    return ModelRequest(parts=[CompactionPart(text, metadata={OWN: own})], timestamp=_EPOCH)
+
+
+def escaped(text: str) -> str:
+    """A text that cannot close the tag a summary is sent in."""
+    return _TAG.sub(r"<\\\1", text)
+
+
+def earlier_part(part: CompactionPart) -> Earlier:
+    """What one summary carries; text of another program's summary counts whole."""
+    own = _own(part.metadata)
+    return Earlier(
+        summary=str(own.get("summary") or part.content or ""),
+        prompts=tuple((int(key), str(text)) for key, text in own.get("prompts", ())),
+        omitted=int(own.get("omitted", 0)),
+        facts=str(own.get("facts", "")),
+        rules=tuple(map(_rule, own.get("rules", ()))),
+    )
+
+
+def said_section(words: Words, summary: str) -> str:
+    """What the person said and the notes do not say; empty where that is nothing."""
+    said = _not_said(words.prompts, summary)
+    lines = [f"- #{key}: {text}" for key, text in said]
+    if said and words.omitted:
+        lines.append(OMITTED.format(count=words.omitted))
+    return "\n".join(["## Said by the user, word for word", *lines]) if said else ""
+
+
+def acknowledging(text: str) -> ModelResponse:
+    """The answer behind a summary, in the assistant's name; its metadata tells it from what a model said."""
+    metadata = {OWN: {"kind": ACKNOWLEDGEMENT_KIND}}
+    return ModelResponse(parts=[TextPart(text)], timestamp=_EPOCH, metadata=metadata)
+
+
+def said_beside(words: Words, summary: str, count: Callable[[str], int]) -> int:
+    """Tokens that the person's words take beside a summary: what stands in it is not said twice."""
+    return sum(count(text) + _FRAMING for _, text in _not_said(words.prompts, summary))
+
+
+def _not_said(prompts: Sequence[Prompt], summary: str) -> list[Prompt]:
+    """The prompts that do not stand in the notes already, sentence for sentence."""
+    flat = one_line(summary)
+    return [(key, text) for key, text in prompts if not _stands_in(text, flat)]
+
+
+def _stands_in(text: str, flat: str) -> bool:
+    if one_line(text) in flat:
+        return True
+    if _LEFT_OUT.search(text):
+        return all(one_line(piece) in flat for piece in _LEFT_OUT.split(text))
+    pieces = list(sentences(text))
+    rest = one_line(text)
+    for piece in pieces:
+        rest = rest.replace(piece, "", 1)
+    return bool(pieces) and not any(map(str.isalnum, rest)) and all(piece in flat for piece in pieces)
+
+
+def key_ranges(items: Sequence[Item], left: frozenset[int]) -> tuple[tuple[int, int], ...]:
+    """Describe which visible messages leave, as inclusive ranges of their numbers.
+
+    A range never covers the number of a message that stays, wherever in the view that stands.
+    """
+    ranges: list[tuple[int, int]] = []
+    open_range = False
+    for item in sorted(items, key=_key):
+        if item.key not in left:
+            open_range = False
+        elif open_range:
+            ranges[-1] = (ranges[-1][0], item.key)
+        else:
+            ranges.append((item.key, item.key))
+            open_range = True
+    return tuple(ranges)
+
+
+def _key(item: Item) -> int:
+    return item.key

@@ -1,0 +1,1 @@
+"""What messages cost: one count for gauge, triggers and reports."""

@@ -1,0 +1,191 @@
+"""The running tally of a view: what the next request would cost, kept up to date message by message."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow, sum_breakdowns
+
+_TRUNCATION_MIN = 2_000
+_TRUNCATION_SHARE = 0.6
+SMALLEST_SHARE = 0.2
+"""Share of our count, without any factor, below which no tokenizer comes: less is a report of something else,
+such as the part of a request that was not cached, or a made up number."""
+_LARGEST_SHARE = 50
+"""Times our count above which a report is made up: no tokenizer comes near."""
+_COUNTED_MIN = 500
+"""Tokens as which smaller requests are taken: what a server puts around them may be many times as long."""
+
+
+def is_silent_truncation(counted: int, reported: int) -> bool:
+    """Whether a server seems to have dropped part of a request without saying so, as Ollama does.
+
+    Ollama keeps about half of its window, so the report falls to half of the count or less. Tokenizers
+    differ by far less than that once a factor is learnt; small requests tell nothing.
+
+    Args:
+        counted: Input tokens of the request by our count, with the model's factor.
+        reported: Input tokens by the provider's usage, cached ones included; 0 when it reported none.
+    """
+    return counted >= _TRUNCATION_MIN and 0 < reported < counted * _TRUNCATION_SHARE
+
+
+def believable(counted: int, reported: int) -> int:
+    """The input tokens a provider reported, or 0 where they cannot be true of what was sent.
+
+    Args:
+        counted: Tokens of the request as counted without any factor.
+        reported: Input tokens by the provider's usage.
+    """
+    return reported if 0 <= reported <= max(counted, _COUNTED_MIN) * _LARGEST_SHARE else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What one visible message adds to the context."""
+
+    key: int
+    tokens: Breakdown
+    reported: int = 0
+    """Input plus output tokens its provider reported; 0 when nothing trustworthy was reported."""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a provider has reported, and our count of the same messages."""
+
+    reported: int = 0
+    """Input plus output tokens; 0 when nothing trustworthy was reported yet."""
+    counted: int = 0
+    """The messages up to that answer as counted without any factor, less what each request carries."""
+    model: str = ""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Tokens of a view by category; adding a message costs the same whatever the view's length.
+
+    The estimate of the next request is what the provider reported with the last answer plus the count of
+    what came after it. A report counts only when it belongs to this view: it is dropped by ``reset``, which
+    every rewrite of the view calls, it is not used for another model, and not when it is so far below the
+    count that the server must have dropped part of the request. What was dropped still says how the provider
+    counts: a rewritten view is measured on its scale, or a smaller one could look larger than before.
+    """
+
+    parts: Breakdown = field(default_factory=Breakdown)
+    messages: int = 0
+    _reported: int = 0
+    _reported_model: str = ""
+    _after: int = 0
+    _dropped: Report = field(default_factory=Report)
+
+    @property
+    def newest(self) -> Report:
+        """The newest report, dropped or not."""
+        if self._reported <= 0:
+            return self._dropped
+        return Report(self._reported, self.parts.total - self._after, self._reported_model)
+
+    def add(self, weighed: Weighed) -> None:
+        """Count one more message at the end of the view."""
+        self.parts = self.parts + weighed.tokens
+        self._note(weighed)
+
+    def reset(self, view: Iterable[Weighed], *, trusted_after: int, newest: Report | None = None) -> None:
+        """Count a rewritten view anew.
+
+        Args:
+            view: The visible messages, oldest first.
+            trusted_after: Log number of the last rewrite; reports of older answers measured another view.
+            newest: The newest report there was, whatever view it measured.
+        """
+        every = list(view)
+        self._dropped = newest or Report()
+        self.parts, self.messages = sum_breakdowns(weighed.tokens for weighed in every), 0
+        self._reported, self._reported_model, self._after = 0, "", 0
+        for weighed in every:
+            self._note(weighed if weighed.key >= trusted_after else replace(weighed, reported=0))
+
+    def _note(self, weighed: Weighed) -> None:
+        self.messages += 1
+        if weighed.reported > 0:
+            self._reported, self._reported_model, self._after = weighed.reported, weighed.model, 0
+        else:
+            self._after += weighed.tokens.total
+
+    def usage(
+        self,
+        window: ContextWindow,
+        fixed: Breakdown,
+        *,
+        model: str,
+        factor: float = 1.0,
+        counter_exact: bool = False,
+    ) -> ContextUsage:
+        """The one number behind gauge, triggers and reports.
+
+        Args:
+            window: The model's context window.
+            fixed: Tokens of instructions and tool definitions, which every request carries.
+            model: The model the next request goes to.
+            factor: Real tokens of that model per counted token.
+            counter_exact: Whether counted tokens are those of the model's own tokenizer.
+        """
+        newest = self.newest
+        before = newest.counted + fixed.total
+        trusted = _is_trusted(newest, model, before, round(before * factor), window.limit)
+        if not trusted or self._reported <= 0:
+            factor, beyond = self._as_reported(newest, before, factor) if trusted else (factor, 0)
+            return ContextUsage(
+                parts=(self.parts + fixed).scaled(factor),
+                window=window,
+                messages=self.messages,
+                unmeasured=beyond,
+                is_initial=self.messages == 0,
+            )
+        parts = (self.parts + fixed).scaled(factor)
+        total = self._reported + round(self._after * factor)
+        if parts.total > total:
+            parts = parts.scaled(total / parts.total)
+        known = ContextUsage(parts=parts, window=window, messages=self.messages)
+        return replace(
+            known,
+            exact=self._after == 0 or counter_exact,
+            unmeasured=max(0, total - parts.total),
+        )
+
+    def _as_reported(self, report: Report, plain: int, factor: float) -> tuple[float, int]:
+        """Factor of a rewritten view, and tokens beyond it, on the scale of a report of another view.
+
+        Args:
+            report: What was reported of that view.
+            plain: Its count without any factor, with what each request carries.
+            factor: Real tokens per counted token, as learnt.
+        """
+        counted = plain * factor
+        if report.reported <= counted:
+            # A longer view than that may have been cut short by the report's server without a word.
+            least = _TRUNCATION_SHARE if self.parts.total > report.counted else 0.0
+            return factor * max(least, report.reported / counted), 0
+        # What no count explains goes with the messages it came with; more of it is not made up.
+        share = min(1.0, self.parts.total / max(1, report.counted))
+        return factor, round((report.reported - counted) * share)
+
+
+def _is_trusted(report: Report, model: str, plain: int, counted: int, limit: int) -> bool:
+    """Whether a report describes a request, whose count is given.
+
+    Args:
+        report: What was reported.
+        model: The model the next request goes to.
+        plain: The count without any factor.
+        counted: The same with the model's factor.
+        limit: The model's window in tokens; in a large one hidden thoughts may count for much.
+    """
+    if report.reported <= 0 or report.model != model:
+        return False
+    if plain >= _TRUNCATION_MIN and report.reported < plain * SMALLEST_SHARE:
+        return False
+    if report.reported > limit and report.reported > max(plain, _COUNTED_MIN) * _LARGEST_SHARE:
+        return False
+    return not is_silent_truncation(counted, report.reported)

@@ -1,0 +1,1 @@
+"""A request that is too long: recognised, and made to fit."""

@@ -1,0 +1,1 @@
+"""From the view to one request, and around it."""

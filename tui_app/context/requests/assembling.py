@@ -1,0 +1,122 @@
+"""From the items of a view to the messages of a request, again and again, at the price of what is new.
+
+Repair looks at a whole history, but what stands in front of an answer and has no call left open comes out the
+same whatever follows. That part is kept from request to request.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ToolReturnPart,
+)
+
+from tui_app.context.counting.running import same_objects
+from tui_app.context.items import Item, answer_id, is_prompt, is_summary, is_system, to_messages
+from tui_app.context.requests.repair import repair, sendable
+
+_STEP = 16
+"""Items that are taken in together at most, or a little more: that much is built again after a rewrite."""
+
+
+@dataclass(slots=True)
+class Assembly:
+    """Builds the requests of one conversation, one after the other."""
+
+    _items: list[Item] = field(default_factory=list)
+    """The part of the view that is settled."""
+    _messages: list[ModelMessage] = field(default_factory=list)
+    """The messages it becomes; the last one is a request."""
+    _added: list[ModelRequestPart] = field(default_factory=list)
+    """What repair has put into them."""
+    _places: list[tuple[int, int, int]] = field(default_factory=list)
+    """Lengths of the three after each step: a rewrite goes back to the last one in front of it."""
+
+    def request(
+        self, items: Sequence[Item], sent: Sequence[ModelMessage]
+    ) -> tuple[list[ModelMessage], list[ModelRequestPart]]:
+        """The whole view as a request that every provider accepts.
+
+        Args:
+            items: The view.
+            sent: What a run would send without us; its last request may hold parts that no history knows.
+
+        Returns:
+            The messages, and the parts in them that stand nowhere in the view.
+        """
+        self._settle(items)
+        rest = items[len(self._items) :]
+        messages = sendable(_with_extras(to_messages(rest), sent), begins=not self._messages)
+        return [*self._messages, *messages], [*self._added, *_new_parts(rest, messages)]
+
+    def _settle(self, items: Sequence[Item]) -> None:
+        """Take in what can change no more, behind what a rewrite of the view has left alone."""
+        self._go_back(same_objects(self._items, items))
+        places = _answers(items, len(self._items))
+        step, tried = _STEP, len(self._items)
+        for answer in places:
+            if answer >= tried + step or answer == places[-1]:
+                tried = answer
+                # A call that stays open must not have every piece behind it looked at again and again.
+                step = _STEP if self._step(items[len(self._items) : answer]) else 2 * step
+
+    def _step(self, chunk: Sequence[Item]) -> bool:
+        """Take in a piece that ends in front of an answer, if nothing that follows could change it."""
+        messages = repair(to_messages(chunk), begins=not self._messages)
+        added = list(_new_parts(chunk, messages))
+        closed = not any(isinstance(part, ToolReturnPart) for part in added)
+        # Behind an answer another one would be joined to it, and a call left open may be answered yet.
+        settled = closed and bool(messages) and isinstance(messages[-1], ModelRequest)
+        if settled:
+            self._items.extend(chunk)
+            self._messages.extend(messages)
+            self._added.extend(added)
+            self._places.append((len(self._items), len(self._messages), len(self._added)))
+        return settled
+
+    def _go_back(self, same: int) -> None:
+        """Forget what was built of all but the first items."""
+        while self._places and self._places[-1][0] > same:
+            self._places.pop()
+        items, messages, added = self._places[-1] if self._places else (0, 0, 0)
+        del self._items[items:], self._messages[messages:], self._added[added:]
+
+
+def _answers(items: Sequence[Item], start: int) -> list[int]:
+    """Indices of the answers that stand behind a request, and not at the very start."""
+    return [
+        index
+        for index in range(start + 1, len(items))
+        if isinstance(items[index].message, ModelResponse)
+        and isinstance(items[index - 1].message, ModelRequest)
+    ]
+
+
+def _new_parts(items: Sequence[Item], messages: Sequence[ModelMessage]) -> Iterator[ModelRequestPart]:
+    """Parts of requests that stand in none of the items."""
+    view = {id(part) for item in items for part in item.message.parts}
+    for message in messages:
+        if isinstance(message, ModelRequest):
+            yield from (part for part in message.parts if id(part) not in view)
+
+
+def _with_extras(messages: list[ModelMessage], sent: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Keep what a run put into its last request and no history knows: feedback, deltas, reminders."""
+    last, own = (sent[-1] if sent else None), (messages[-1] if messages else None)
+    if not isinstance(last, ModelRequest):
+        return messages
+    extras = [part for part in last.parts if _is_extra(part)]
+    if not isinstance(own, ModelRequest):
+        return [*messages, replace(last, parts=extras)] if extras or not messages else messages
+    missing = [part for part in extras if not any(part is known for known in own.parts)]
+    return [*messages[:-1], replace(own, parts=[*own.parts, *missing])] if missing else messages
+
+
+def _is_extra(part: ModelRequestPart) -> bool:
+    alone = ModelRequest(parts=[part])
+    known = is_prompt(alone) or is_system(alone) or is_summary(alone)
+    return not known and answer_id(part) is None

@@ -1,0 +1,1 @@
+"""Writing summaries: by a model, by extraction, or not at all."""

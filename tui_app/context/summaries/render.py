@@ -1,0 +1,121 @@
+"""Messages as plain text: the transcript a summariser reads, and the file a person greps."""
+
+from collections.abc import Callable, Iterable
+
+from pydantic_ai.messages import (
+    CompactionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponsePart,
+    RetryPromptPart,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from tui_app.context.counting.attachments import file_name
+from tui_app.context.inbox import is_inbox_part
+from tui_app.context.items import Item
+from tui_app.context.stages.marks import is_digest_part
+
+RESULT_LIMIT = 1_800
+"""Characters of one tool result a summariser is shown."""
+
+
+def prompt_text(part: UserPromptPart) -> str:
+    """What a person typed, with attachments named instead of shown."""
+    if isinstance(part.content, str):
+        return part.content
+    return "\n".join(piece if isinstance(piece, str) else _named(piece) for piece in part.content)
+
+
+def _named(piece: object) -> str:
+    path = file_name(piece)
+    return f"[attached file {path}]" if path else f"[{type(piece).__name__}]"
+
+
+def clip(text: str, limit: int | None) -> str:
+    """Keep head and tail of a long text and say how much is missing."""
+    if limit is None or len(text) <= limit:
+        return text
+    head, tail = limit * 2 // 3, limit // 3
+    return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[-tail:]}"
+
+
+def fitted(text: str, tokens: int, count: Callable[[str], int]) -> str:
+    """Clip a text until it has at most so many tokens."""
+    limit = len(text)
+    while (size := count(shown := clip(text, limit))) > tokens and limit > 1:
+        limit = min(limit - 1, limit * tokens // size)
+    return shown
+
+
+def part_text(part: ModelRequestPart | ModelResponsePart, limit: int | None = None) -> str:
+    """One part as text with its role in front, empty when it says nothing.
+
+    Args:
+        part: Any part of a request or response.
+        limit: Characters of a tool result to show; None shows all.
+    """
+    if (talk := _talk(part)) is not None:
+        return talk
+    match part:
+        case ToolCallPart():
+            return f"Tool call {part.tool_name}: {part.args_as_json_str()}"
+        case ToolReturnPart():
+            return f"Tool result {part.tool_name} ({part.outcome}): {clip(_result(part), limit)}"
+        case RetryPromptPart():
+            return f"Tool error {part.tool_name or ''}: {clip(part.model_response(), limit)}"
+        case _:
+            return f"[{part.part_kind}]"
+
+
+def _talk(part: ModelRequestPart | ModelResponsePart) -> str | None:
+    """Parts that are words; None for all others."""
+    match part:
+        case UserPromptPart():
+            return f"User: {prompt_text(part)}"
+        case SystemPromptPart(content=text):
+            return f"System: {text}"
+        case TextPart(content=text):
+            return f"Assistant: {text}"
+        case CompactionPart(content=text):
+            return f"Summary of what came before:\n{text}" if text else ""
+        case ThinkingPart():
+            return ""
+        case _:
+            return None
+
+
+def _result(part: ToolReturnPart) -> str:
+    """What a tool answered, with files named instead of shown."""
+    files = "".join(f"\n[{type(file).__name__}]" for file in part.files)
+    return part.model_response_str() + files
+
+
+def message_text(message: ModelMessage, limit: int | None = None) -> str:
+    """A whole message as text."""
+    return "\n".join(text for part in message.parts if (text := part_text(part, limit)))
+
+
+def transcript_lines(items: Iterable[Item], limit: int | None = RESULT_LIMIT) -> list[str]:
+    """One block of text per message, each with its handle in front; silent messages are left out."""
+    texts = ((item.key, message_text(item.message, limit)) for item in items)
+    return [f"#{key} {text}" for key, text in texts if text]
+
+
+def prompts_of(items: Iterable[Item]) -> list[tuple[int, str]]:
+    """Handle and text of everything a person said."""
+    said: list[tuple[int, str]] = []
+    for item in items:
+        if isinstance(item.message, ModelRequest):
+            said.extend(
+                (item.key, prompt_text(part))
+                for part in item.message.parts
+                if isinstance(part, UserPromptPart) and not (is_digest_part(part) or is_inbox_part(part))
+            )
+    return said

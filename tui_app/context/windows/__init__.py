@@ -1,0 +1,1 @@
+"""How large the window of a model is, and who says so."""

@@ -1,0 +1,173 @@
+"""Conversations as files for pydantic-ai, as they are in the log, and as Markdown for people.
+
+Every export masks secrets unless told otherwise, and gives the same bytes for the same input.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionAcknowledged,
+    CompactionComplete,
+    Payload,
+    Record,
+    SystemMessage,
+    ToolArchived,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.session.exports.markdown import code, contained, fenced, inline, quote
+from tui_app.session.exports.masking import masked_json, readable, safe
+from tui_app.session.exports.notices import notice
+from tui_app.session.exports.plain_text import plain_text
+from tui_app.session.visibility import MESSAGES
+
+
+def user_view_messages(rows: Sequence[tuple[Record, str | None]]) -> list[str]:
+    """The messages of everything that was ever said: all of the log but what only stands for messages."""
+    return [text for record, text in rows if text and record.data.TYPE in MESSAGES]
+
+
+def export_pydantic_ai(messages: Sequence[str], *, mask: bool = True) -> str:
+    """Write messages as a JSON list that pydantic-ai's ``ModelMessagesTypeAdapter`` reads.
+
+    Args:
+        messages: JSON texts of pydantic-ai messages, as the log keeps them.
+        mask: Whether secrets are masked.
+
+    Raises:
+        ValueError: if one of them is not JSON.
+    """
+    grouped = group_tool_returns([json.loads(text) for text in messages])
+    masked = [masked_json(message) for message in grouped] if mask else grouped
+    lines = [json.dumps(message, ensure_ascii=False, separators=(",", ":")) for message in masked]
+    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+
+
+def group_tool_returns(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join requests that follow each other and hold only tool returns: one response, one request.
+
+    The log keeps each result apart; pydantic-ai itself answers all calls of a response in one request.
+    The first request gives the other fields, the last one that has any gives the instructions.
+    """
+    grouped: list[dict[str, Any]] = []
+    for message in messages:
+        if grouped and _only_returns(message) and _only_returns(grouped[-1]):
+            first = grouped[-1]
+            joined = {**first, "parts": [*first["parts"], *message["parts"]]}
+            if message.get("instructions"):
+                joined["instructions"] = message["instructions"]
+            grouped[-1] = joined
+        else:
+            grouped.append(message)
+    return grouped
+
+
+def export_jsonl(rows: Iterable[tuple[Record, str | None]], *, mask: bool = True) -> Iterator[str]:
+    """Write the log as JSON lines: the public envelope of each event, with the message it carries.
+
+    Args:
+        rows: The log, in order: each event and its message as JSON text.
+        mask: Whether secrets are masked.
+    """
+    for record, message in rows:
+        line = record.to_json()
+        if message is not None:
+            line["message"] = json.loads(message)
+        shown = masked_json(line) if mask else line
+        yield json.dumps(shown, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def export_markdown(
+    records: Sequence[Record], *, title: str, mask: bool = True, shown: Mapping[int, str] | None = None
+) -> str:
+    """Write a conversation for reading.
+
+    Prompts are quoted and everything of tools stands in fences longer than any fence inside, so nothing
+    that was said can pass for the document's own structure.
+
+    Args:
+        records: The log, in order.
+        title: Heading of the document.
+        mask: Whether secrets are masked.
+        shown: By log number, what a model is shown in place of an event's own text.
+    """
+    heading = safe(title, mask)
+    blocks = [f"# {inline(heading) or 'Conversation'}"]
+    for record in records:
+        instead = (shown or {}).get(record.seq)
+        heading, body = _section(
+            readable(record.data, mask), None if instead is None else safe(instead, mask)
+        )
+        if heading:
+            moment = datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+            blocks += [f"## #{record.seq} {heading}", f"<sub>{moment}</sub>", body]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _section(data: Payload, shown: str | None) -> tuple[str, str]:
+    """Heading and body of an event; ``shown`` takes the place of its text."""
+    match data:
+        case UserMessage():
+            named = [f"[{inline(plain_text(name))}]" for name in data.attachments if name not in data.text]
+            return "You", quote("\n\n".join(filter(None, (data.text, *named))))
+        case AssistantMessage():
+            return _answer(data)
+        case SystemMessage():
+            return "System prompt", fenced(data.text)
+        case CompactionComplete():
+            return _compaction(data, data.summary if shown is None else shown)
+        case CompactionAcknowledged():
+            return "Acknowledged", contained(data.text)
+        case _:
+            return _tool(data, shown) or (notice(data), "")
+
+
+def _tool(data: Payload, shown: str | None) -> tuple[str, str] | None:
+    match data:
+        case ToolCall():
+            return f"Tool call: {code(data.name)}", fenced(data.args if shown is None else shown, "json")
+        case ToolResult():
+            state = "" if data.outcome == "success" else f" ({data.outcome})"
+            return f"Result of {code(data.name)}{state}", fenced(data.text if shown is None else shown)
+        case ToolArchived() if shown is not None:
+            return "Digest of archived results", fenced(shown)
+        case _:
+            return None
+
+
+def _answer(data: AssistantMessage) -> tuple[str, str]:
+    heading = f"Answer of {code(data.model)}" if data.model else "Answer"
+    thinking = f"Thinking:\n\n{fenced(data.thinking)}" if data.thinking.strip() else ""
+    text = contained(data.text.strip("\n"))
+    return heading + (" (interrupted)" if data.interrupted else ""), "\n\n".join(
+        filter(None, (thinking, text))
+    )
+
+
+def _compaction(data: CompactionComplete, text: str) -> tuple[str, str]:
+    if data.outcome != "success":
+        return f"Compaction {data.outcome}", quote(data.reason)
+    rows = [f"Trigger {data.trigger}, by {data.performed_by}"]
+    for before, after, unit in (
+        (data.tokens_before, data.tokens_after, "tokens"),
+        (data.messages_before, data.messages_after, "messages"),
+    ):
+        if before:
+            rows.append(f"{before:,} → {after:,} {unit}" if after else f"{before:,} {unit} before")
+    if data.retention is not None:
+        rows.append(f"{data.retention:.0%} of the facts kept")
+    return "Conversation compacted", "\n\n".join(filter(None, (" · ".join(rows), quote(text))))
+
+
+def _only_returns(message: dict[str, Any]) -> bool:
+    parts = message.get("parts")
+    return message.get("kind") == "request" and bool(parts) and all(_is_return(part) for part in parts or ())
+
+
+def _is_return(part: dict[str, Any]) -> bool:
+    return part.get("part_kind") == "tool-return"

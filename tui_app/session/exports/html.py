@@ -1,0 +1,144 @@
+"""A conversation as one HTML page: no script, nothing loaded, everything that was said escaped."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+
+from tui_app.context.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Payload,
+    Record,
+    SystemMessage,
+    ToolArchived,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.session.exports.html_style import STYLE
+from tui_app.session.exports.masking import readable, safe
+from tui_app.session.exports.notices import notice
+
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^`\n]*$", re.MULTILINE)
+
+
+def export_html(
+    records: Sequence[Record], *, title: str, mask: bool = True, shown: Mapping[int, str] | None = None
+) -> str:
+    """Write a conversation as a page for reading.
+
+    Args:
+        records: The log, in order.
+        title: Heading of the page.
+        mask: Whether secrets are masked.
+        shown: By log number, what a model is shown in place of an event's own text.
+    """
+    heading = escape(safe(title, mask).strip() or "Conversation")
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    blocks = (
+        _article(record, readable(record.data, mask), _instead(record, mask, shown)) for record in records
+    )
+    body = "\n".join(block for block in blocks if block)
+    secrets = "Secrets are masked." if mask else "Secrets are not masked."
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
+        f"<title>{heading}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{heading}</h1>\n{body}\n</main>\n<footer>Exported by Plimsoll. {secrets}</footer>\n"
+        "</body>\n</html>\n"
+    )
+
+
+def _instead(record: Record, mask: bool, shown: Mapping[int, str] | None) -> str | None:
+    text = (shown or {}).get(record.seq)
+    return None if text is None else safe(text, mask)
+
+
+def _article(record: Record, data: Payload, instead: str | None) -> str:
+    kind, heading, body = _content(data, instead)
+    if not heading:
+        return ""
+    moment = datetime.fromtimestamp(record.time, UTC)
+    time = f'<time datetime="{moment.isoformat()}">{moment:%Y-%m-%d %H:%M:%S} UTC</time>'
+    head = f"<header><h2>{escape(heading)}</h2><span>#{record.seq} · {time}</span></header>"
+    return f'<article class="{kind}" id="e{record.seq}">{head}{body}</article>'
+
+
+def _content(data: Payload, instead: str | None) -> tuple[str, str, str]:
+    """Class, heading and body of an event; ``instead`` takes the place of its text."""
+    match data:
+        case UserMessage():
+            names = "".join(f"<p>[{escape(name)}]</p>" for name in data.attachments if name not in data.text)
+            return "user", "You", _prose(data.text) + names
+        case AssistantMessage():
+            heading = f"Answer of {data.model}" if data.model else "Answer"
+            thinking = _folded("Thinking", data.thinking) if data.thinking.strip() else ""
+            state = " (interrupted)" if data.interrupted else ""
+            return "answer", heading + state, thinking + _prose(data.text)
+        case SystemMessage():
+            return "system", "System prompt", _folded("Text", data.text)
+        case ToolCall():
+            return (
+                "tool",
+                f"Tool call: {data.name}",
+                _folded("Arguments", data.args if instead is None else instead),
+            )
+        case ToolResult():
+            state = "" if data.outcome == "success" else f" ({data.outcome})"
+            text = data.text if instead is None else instead
+            return "tool", f"Result of {data.name}{state}", _folded(_size(text), text)
+        case CompactionComplete():
+            return _compaction(data, data.summary if instead is None else instead)
+        case ToolArchived() if instead is not None:
+            return "tool", "Digest of archived results", _folded(_size(instead), instead)
+        case _:
+            return "notice", _plain(notice(data)), ""
+
+
+def _compaction(data: CompactionComplete, text: str) -> tuple[str, str, str]:
+    if data.outcome != "success":
+        return "compaction", f"Compaction {data.outcome}", _prose(data.reason)
+    before, after = data.tokens_before, data.tokens_after
+    figures = f" · {before:,} → {after:,} tokens" if before and after else ""
+    told = f"<p>Trigger {escape(data.trigger)}, by {escape(data.performed_by)}{figures}</p>"
+    return "compaction", "Conversation compacted", told + _folded("Summary", text)
+
+
+def _plain(heading: str) -> str:
+    """A heading that was written for Markdown, without its escapes."""
+    return re.sub(r"\\([\\`*_\[\]<>#|])", r"\1", heading).replace("`", "")
+
+
+def _size(text: str) -> str:
+    lines = text.count("\n") + 1
+    return f"{lines:,} {'line' if lines == 1 else 'lines'}, {len(text):,} characters"
+
+
+def _folded(label: str, text: str) -> str:
+    return f"<details><summary>{escape(label)}</summary><pre>{escape(text)}</pre></details>"
+
+
+def _prose(text: str) -> str:
+    """Text as it was written, its code blocks set apart."""
+    return "".join(
+        f"<pre>{escape(piece)}</pre>" if is_code else f'<div class="prose">{escape(piece)}</div>'
+        for is_code, piece in _pieces(text)
+        if piece.strip()
+    )
+
+
+def _pieces(text: str) -> Iterator[tuple[bool, str]]:
+    """The text between fences and inside of them, in order; a fence that is left open ends with the text."""
+    place, fence = 0, ""
+    for mark in _FENCE.finditer(text):
+        if fence and not mark[1].startswith(fence):
+            continue
+        yield bool(fence), text[place : mark.start()].strip("\n")
+        place, fence = mark.end(), "" if fence else mark[1]
+    yield bool(fence), text[place:].strip("\n")
