@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
-from tui_app.context.echoes import ECHOED, without_echoes
+from tui_app.context.fitting.echoes import ECHOED, without_echoes
 
 _CHAIN = 20
 _DEPTH = 12

@@ -25,7 +25,7 @@ from tui_app.context.fitting.overflow_signals import (
     SIZE_WORDS,
     Signal,
 )
-from tui_app.context.repeated import is_repeated, said_in
+from tui_app.context.fitting.repeated import is_repeated, said_in
 
 _N_CTX = re.compile(r"\bn_ctx\b[\"']?: ?(\d{1,15})\b")
 _N_PROMPT = re.compile(r"\bn_prompt_tokens\b[\"']?: ?(\d{1,15})\b")

@@ -6,7 +6,7 @@ from pydantic_ai.models import Model
 
 from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.fitting.overflow import ContextOverflow
-from tui_app.context.suspicion import Suspicion
+from tui_app.context.fitting.suspicion import Suspicion
 from tui_app.context.windows.ceilings import Ceiling
 from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.window import answer_reserve, resolve_window
