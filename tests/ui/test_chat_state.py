@@ -20,6 +20,7 @@ from tui_app.context.events import (
     ToolResult,
     Trigger,
     TurnEnd,
+    TurnRetry,
     TurnStart,
 )
 from tui_app.ui.chat_events import ASKING, advance
@@ -135,3 +136,9 @@ def test_what_a_tool_asks_stays_on_the_row_while_calls_beside_it_begin_and_end()
     state = after(TurnStart(text="Go."), question, begins, ends)
     assert state.question == question
     assert state.status.text == ASKING
+
+
+def test_how_often_it_was_tried_does_not_stay_under_the_error() -> None:
+    retry = TurnRetry(attempt=5, attempts=5, wait_s=1.0, reason="It is overloaded.")
+    state = after(TurnStart(text="Go."), retry, TurnEnd(outcome="failed"))
+    assert state.status.text == ""

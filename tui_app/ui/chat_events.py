@@ -130,8 +130,8 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
 
 
 def _after(state: ChatState, outcome: str) -> Status:
-    """What was said in the row last while a turn failed stays there: it may be why."""
-    said = state.status.notes if outcome == "failed" else ()
+    """What was said in the row last while a turn failed stays: it may be why. The count of tries does not."""
+    said = state.status.notes if outcome == "failed" and state.status.kind != "pausing" else ()
     return Status(kind="message", text=said[0]) if said else Status()
 
 

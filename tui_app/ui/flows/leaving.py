@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui_app.session.rewinding import rewind_points
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.chat_state import DRAFT_CLEARED
 from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.lookup import cancel_lookup
 from tui_app.ui.safe_text import one_line
@@ -60,7 +61,7 @@ def stop_or_quit(app: "PlimsollApp", screen: "ChatScreen") -> None:
         screen.session.say(f"Copied {count} line{'s' if count != 1 else ''}.")
         screen.clear_selection()
     elif screen.pane.prompt.editor.clear_draft():
-        screen.session.say("Draft cleared. The up arrow brings it back.")
+        screen.session.say(DRAFT_CLEARED)
     elif screen.session.state.busy:
         screen.session.link.cancel()
     elif monotonic() - app.quit_asked < AGAIN_S:

@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.screen import Screen
 
+from tui_app.ui.chat_state import DRAFT_CLEARED
 from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
 from tui_app.ui.custom_commands import named
 from tui_app.ui.keys import as_bindings
@@ -40,7 +41,6 @@ _BEHIND = (
 )
 """Modules that bring in everything the screen needs once it is painted."""
 FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
-DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 
 
 class ChatScreen(Screen[None]):
