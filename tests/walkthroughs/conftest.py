@@ -102,7 +102,7 @@ def harbour(request: pytest.FixtureRequest, machine: Machine, terminal: str) -> 
     if request.param == "llamacpp":
         servers: LlamaServers = request.getfixturevalue("llamacpp_server")
         endpoints = {"local": servers(SCRIPT, 16_384), "dinghy": servers(SMALL_SCRIPT, 6_144)}
-        return Harbour(machine, "local:scripted", "dinghy:scripted", endpoints, 54, terminal)
+        return Harbour(machine, "local:scripted", "dinghy:scripted", endpoints, 51, terminal)
     small = machine.stack.enter_context(FakeOpenAI(max_model_len=8_000))
     small.add(Text("A small answer."))
     endpoints = {"dinghy": small.base_url}

@@ -39,11 +39,11 @@ async def test_a_prompt_comes_back_as_a_draft_and_the_model_forgets_what_followe
         assert "Rewind to before · 3 prompts" in deck.text
         assert deck.text.index("question 2") < deck.text.index("question 1")
         await deck.press("down")
-        await deck.says("4 messages would leave the model's view: ~3.2k → ~1.6k")
+        await deck.says("4 messages would leave the model's view: ~3.3k → ~1.7k")
         await deck.press("enter")
         await deck.until(lambda: deck.editor.text == "question 1", "the draft")
         assert served.agent_view(session) == view[:2]
-        assert "~1.6k" in deck.gauge
+        assert "~1.7k" in deck.gauge
         assert left(deck) == [False, False, True, True, True, True, False]
         assert 'Rewound to before "question 1"' in deck.text
         assert "left behind · " in deck.text

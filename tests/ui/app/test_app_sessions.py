@@ -55,6 +55,7 @@ async def test_a_session_is_painted_with_its_gauge_before_the_agent_side_has_loa
         Story()
         .user("how late?")
         .tool("grep", '{"pattern": "late"}', "import.py:2: late")
+        .measured(12_700)
         .answer("At eleven.", reported=12_800)
     )
     async with shown(served.app(session)) as deck:
