@@ -25,7 +25,7 @@ NODE_MODULES = os.environ.get(VARIABLE)
 FOREIGN_ENDINGS = ("_API_KEY", "_BASE_URL", "_PROXY", "_proxy")
 FOREIGN_NAMES = ("NO_COLOR", "NO_ANIMATION", "OLLAMA_HOST")
 
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True, max_examples=50)
 hypothesis.settings.register_profile(
     "thorough",
     deadline=None,

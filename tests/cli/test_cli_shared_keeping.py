@@ -121,7 +121,7 @@ def test_a_copy_is_made_by_the_servers_own_tools(
         session = begin(local, "Of this machine", 0)
     made = plimsoll("sessions", "backup", "local.db")
     assert made.code == 0
-    assert "Copied 1 sessions" in made.out
+    assert "Copied 1 session, " in made.out
     assert "are not in it" in made.err
     assert "pg_dump " in made.err
     with closing(Store(project / "local.db")) as copy:

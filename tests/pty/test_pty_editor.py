@@ -51,7 +51,8 @@ def test_the_editor_has_keyboard_and_screen_to_itself(machine: Machine) -> None:
 
 
 def test_ctrl_c_in_the_editor_is_the_editors(machine: Machine) -> None:
-    terminal = start(machine, 'trap "exit 7" INT; echo "EDITOR READY"; sleep 600')
+    # Short sleeps: a signal that comes while the shell starts one is looked at only when that one is over.
+    terminal = start(machine, 'trap "exit 7" INT; echo "EDITOR READY"; while :; do sleep 0.1; done')
     terminal.write("keep me")
     terminal.wait_for("› keep me")
     terminal.write(F4)
