@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tui_app.ui.screens.chat import BEHIND
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tui_app"
 FILE_LINES, FUNCTION_LINES, SCREEN_METHODS = 300, 40, 15
@@ -21,6 +23,7 @@ AGENT_LIBRARIES = ("pydantic_ai", "tiktoken", "openai", "anthropic", "google.gen
 CORE_ROOMS = ("conversation", "agent", "session", "context", "settings", "paths")
 LIGHT_MODULES = (
     "tui_app.ui.app",
+    *BEHIND,
     "tui_app.settings",
     "tui_app.session.store",
     "tui_app.session.user_view",
@@ -30,7 +33,8 @@ LIGHT_MODULES = (
     "tui_app.context.counting.usage",
     "tui_app.context.policy",
 )
-"""What is loaded before the first paint; none of it may wait for the agent side."""
+"""What is loaded before the first paint, or on the screen's loop right behind it: none of it may wait for the
+agent side."""
 
 
 def sources() -> list[Path]:

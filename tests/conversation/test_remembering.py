@@ -9,6 +9,7 @@ from time import monotonic
 
 import pytest
 
+from tests.conversation import dying_reader
 from tests.conversation.driving import Desk, done, of, turn
 from tests.servers.behaviours import HangBeforeHeaders, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
@@ -412,48 +413,9 @@ async def test_what_a_person_changes_is_in_the_log_of_the_session_they_do_it_in(
 # Killed
 
 
-KILLED = """
-import asyncio, os, signal, sys
-from pathlib import Path
-from tests.conversation.driving import Desk
-from tui_app.memory.sqlite_store import SqliteBoardStore
-from tui_app.conversation.remembering.telling import Telling
-
-home, cwd, where = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-add, told = SqliteBoardStore.add, SqliteBoardStore.told
-count = 0
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def dying_add(self, *args):
-    global count
-    made = add(self, *args)
-    count += 1
-    if where == "added" and count == 2:
-        die()
-    return made
-
-def dying_told(self, change):
-    if where == "telling":
-        die()
-    told(self, change)
-
-SqliteBoardStore.add, SqliteBoardStore.told = dying_add, dying_told
-
-async def main():
-    desk = Desk(home, cwd)
-    async with desk.session(model="offline:extractive") as opened:
-        opened.remembering.start()
-        await opened.remembering.settle()
-
-asyncio.run(main())
-"""
-
-
 @pytest.mark.parametrize("where", ["added", "telling"])
 async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing_is_told_twice(
-    desk: Desk, server: FakeOpenAI, where: str, tmp_path: Path
+    desk: Desk, server: FakeOpenAI, where: str
 ) -> None:
     async with desk.session() as opened:
         session = await talked(opened, server)
@@ -462,11 +424,9 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
     store = Store(desk.opening().paths.database)
     store.set_model(session, OFFLINE)
     store.close()
-    script = tmp_path / "killed.py"
-    script.write_text(KILLED)
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(script), str(desk.home), str(desk.cwd), where, env=env
+        sys.executable, dying_reader.__file__, str(desk.home), str(desk.cwd), where, env=env
     )
     assert await process.wait() == -signal.SIGKILL
     (due,) = boards_in(desk.opening().paths.database).due()

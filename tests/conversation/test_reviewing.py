@@ -7,7 +7,6 @@ from tests.conversation.test_compacting import ASKS, NOTES, filled, last_of, sto
 from tests.servers.behaviours import Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.job import State
-from tui_app.context.compaction.review import Refocus
 from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionProposed, TurnEnd
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Clear, Compact, Restate
@@ -131,7 +130,7 @@ async def test_another_focus_has_it_written_anew(desk: Desk, fake_openai: FakeOp
         watch = conversation.watch()
         asked = await proposed(opened, fake_openai)
         fake_openai.add(Text(f"{NOTES}\nMind the dusk."), phrase=ASKS)
-        assert conversation.reviews.decide(asked.job, Refocus("the dusk"))
+        assert conversation.reviews.refocus(asked.job, "the dusk")
         again = await until(
             watch, lambda data: isinstance(data, CompactionProposed) and "dusk" in data.summary
         )
@@ -148,7 +147,7 @@ async def test_where_no_other_is_written_the_first_one_stays(desk: Desk, fake_op
         watch = conversation.watch()
         asked = await proposed(opened, fake_openai)
         fake_openai.add(*(error(500, "down") for _ in range(4)), phrase=ASKS)
-        conversation.reviews.decide(asked.job, Refocus("the dusk"))
+        conversation.reviews.refocus(asked.job, "the dusk")
         again = await until(watch, lambda data: isinstance(data, CompactionProposed) and bool(data.problem))
         assert isinstance(again.data, CompactionProposed)
         assert again.data.problem.startswith("with that focus none was written: ")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conversation import dying_reader
 from tests.conversation.conftest import desk
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.postgres import Cluster
@@ -212,47 +213,6 @@ async def test_a_board_that_cannot_be_read_keeps_no_prompt_back(
     assert logged(server, opened.conversation.session, MemoryInbox, MemoryConsolidated) == []
 
 
-KILLED = """
-import asyncio, os, signal, sys
-from pathlib import Path
-from tests.conversation.driving import Desk
-from tui_app.conversation.remembering.telling import Telling
-from tui_app.memory.postgres_store import PostgresBoardStore
-from tui_app.session.postgres import wire
-
-home, cwd, where, url = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]
-wire.this_machine = lambda: "desk"
-add, told = PostgresBoardStore.add, PostgresBoardStore.told
-count = 0
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def dying_add(self, *args):
-    global count
-    made = add(self, *args)
-    count += 1
-    if where == "added" and count == 2:
-        die()
-    return made
-
-def dying_told(self, change):
-    if where == "telling":
-        die()
-    told(self, change)
-
-PostgresBoardStore.add, PostgresBoardStore.told = dying_add, dying_told
-
-async def main():
-    desk = Desk(home, cwd)
-    async with desk.session(model="offline:extractive", store=url) as opened:
-        opened.remembering.start()
-        await opened.remembering.settle()
-
-asyncio.run(main())
-"""
-
-
 @pytest.mark.parametrize("where", ["added", "telling"])
 async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing_is_told_twice(
     at: Enter, server: Server, where: str
@@ -266,7 +226,7 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
     kept = boards_in(server)
     process = await asyncio.to_thread(
         subprocess.run,
-        [sys.executable, "-c", KILLED, str(here.home), str(here.cwd), where, server.url],
+        [sys.executable, dying_reader.__file__, str(here.home), str(here.cwd), where, server.url],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         check=False,
     )

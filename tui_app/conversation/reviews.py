@@ -80,3 +80,7 @@ class Reviews:
             return False
         answer.set_result(summary)
         return True
+
+    def refocus(self, job: str, focus: str) -> bool:
+        """Have a job's summary written once more, keeping something else above all; as :meth:`decide`."""
+        return self.decide(job, Refocus(focus))

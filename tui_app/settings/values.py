@@ -14,19 +14,7 @@ from tui_app.settings.mcp import McpServer, build_servers
 from tui_app.settings.names import THEMES, find_clash
 from tui_app.settings.policies import POLICIES, POLICY_SHARES, thresholds
 from tui_app.settings.rules import Refused, show
-from tui_app.settings.sources import SettingsError, Source, WrongFlag, giver, merged, read_sources
-
-__all__ = [
-    "OFFLINE_MODEL",
-    "Endpoint",
-    "ReviewMode",
-    "Settings",
-    "SettingsError",
-    "WrongFlag",
-    "build_settings",
-    "load_settings",
-    "resolve_model",
-]
+from tui_app.settings.sources import SettingsError, Source, giver, merged, read_sources
 
 ReviewMode = Literal["always", "manual", "never"]
 """Which summaries a person sees before they are applied."""

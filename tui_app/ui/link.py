@@ -5,7 +5,6 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from tui_app.context.compaction.review import Refocus
 from tui_app.context.events import AssistantDelta, Record
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.request import Opening
@@ -149,7 +148,7 @@ class Link:
 
     def refocus(self, job: str, focus: str) -> None:
         """Have the summary a job has proposed written once more, keeping something else above all."""
-        self._engine.tell(lambda opened: opened.conversation.reviews.decide(job, Refocus(focus)))
+        self._engine.tell(lambda opened: opened.conversation.reviews.refocus(job, focus))
 
     def answer(self, id: str, decision: "Decision") -> None:
         """Answer what a tool asks."""

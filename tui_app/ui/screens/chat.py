@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
     from tui_app.ui.chat_session import ChatSession
 
-_BEHIND = (
+BEHIND = (
     "tui_app.ui.chat_session",
     "tui_app.ui.flows.commands",
     "tui_app.ui.flows.custom",
@@ -225,5 +225,5 @@ class ChatScreen(Screen[None]):
 
 def _load() -> None:
     """Import all that the screen needs beside its widgets."""
-    for module in _BEHIND:
+    for module in BEHIND:
         import_module(module)
