@@ -127,6 +127,18 @@ def test_what_is_painted_first_waits_for_no_agent(module: str) -> None:
     assert loaded_by([module], AGENT_LIBRARIES) == {}
 
 
+def test_the_first_frame_does_without_what_comes_right_behind_it() -> None:
+    first = ["tui_app.cli.program", "tui_app.cli.screen", "tui_app.ui.launch", "tui_app.ui.app"]
+    behind = (
+        "tui_app.context.events",
+        "tui_app.context.policy",
+        "tui_app.conversation.work",
+        "tomllib",
+        *BEHIND,
+    )
+    assert loaded_by(first, behind) == {}
+
+
 def test_import_check_would_notice() -> None:
     assert loaded_by(["json", "textual.geometry"], ("json", "textual")) == {
         "json": ["json"],

@@ -22,7 +22,6 @@ from tui_app.ui.launch import Launch
 from tui_app.ui.outside import Outside
 from tui_app.ui.screens.chat import ChatScreen
 from tui_app.ui.themes import THEMES, own_themes
-from tui_app.ui.unsent import Unsent, kept_text
 
 _LOG = logging.getLogger(__name__)
 SIGNAL_LIMIT_S = 8.0
@@ -165,6 +164,8 @@ class PlimsollApp(App[int]):
 
     async def on_unmount(self) -> None:
         """Close the session behind the last frame, and keep what nobody has sent."""
+        from tui_app.ui.unsent import Unsent, kept_text
+
         first, *others = written(self._held or ())
         drafts = (f"{self.chat.pane.prompt.editor.draft}{first}", *others)
         if not self.chat.is_ready:

@@ -10,7 +10,6 @@ from tui_app.ui.widgets.status import Status
 LOADING = "Loading the model; your prompt is next."
 NOTICES = 200
 """So many of the newest notices are kept."""
-DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

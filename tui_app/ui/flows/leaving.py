@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from tui_app.session.rewinding import rewind_points
 from tui_app.ui.chat_session import ChatSession
-from tui_app.ui.chat_state import DRAFT_CLEARED
 from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.lookup import cancel_lookup
 from tui_app.ui.safe_text import one_line
+from tui_app.ui.screens.chat import DRAFT_CLEARED
 
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp

@@ -14,7 +14,6 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.screen import Screen
 
-from tui_app.ui.chat_state import DRAFT_CLEARED
 from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
 from tui_app.ui.custom_commands import named
 from tui_app.ui.keys import as_bindings
@@ -40,6 +39,7 @@ BEHIND = (
     "tui_app.ui.flows.review",
 )
 """Modules that bring in everything the screen needs once it is painted."""
+DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
 
 
