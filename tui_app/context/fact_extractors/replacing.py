@@ -47,16 +47,19 @@ def replaces(new: Subject, old: Subject) -> bool:
         new: What was said later.
         old: What was said before.
     """
-    if not new.about or not old.about or asks(new.text) or _BESIDES.search(new.text):
+    if not new.about or not old.about or not _plainly(new, old):
         return False
+    return not asks(new.text) and not _BESIDES.search(new.text)
+
+
+def _plainly(new: Subject, old: Subject) -> bool:
+    # Words are compared before cues are looked for: most pairs of rules have nothing in common.
     if takes_back(new, old):
         return True
     same = new.about == old.about
     if new.forbids != old.forbids:
         return same and new.values == old.values
-    if _corrects(new, old):
-        return same or _near(new, old)
-    return same and _one_value(new, old)
+    return ((same or _near(new, old)) and _corrects(new, old)) or (same and _one_value(new, old))
 
 
 def _corrects(new: Subject, old: Subject) -> bool:

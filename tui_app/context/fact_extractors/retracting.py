@@ -1,6 +1,7 @@
 """Taking a rule back: by which words the user does it, and which rule they mean."""
 
 import re
+from functools import lru_cache
 
 from tui_app.context.fact_extractors.subjects import Subject
 from tui_app.context.fact_extractors.words import words
@@ -50,6 +51,7 @@ _OWN_WORDS = words(
 _ENDING = re.compile(r"(?<=...)(?:ing|ed|es|s|e)$")
 
 
+@lru_cache(maxsize=2_048)  # each compaction looks at all standing rules again
 def retraction(sentence: str) -> int:
     """How plainly a sentence takes a rule back: 2 when it says so, 1 when it may do so, else 0."""
     if _FORGETS.search(sentence):
@@ -64,12 +66,10 @@ def shared_words(new: Subject, old: Subject) -> int:
 
 def takes_back(new: Subject, old: Subject) -> bool:
     """Whether a sentence takes back just this rule, all of it, and speaks of nothing else."""
-    fits = bool(
-        _FORGETS.search(new.text)
-        or (old.forbids and _LEAVE.search(new.text))
-        or (not old.forbids and _RELEASE.search(new.text))
-    )
-    return fits and new.values == old.values and bool(_stems(old)) and _stems(new) == _stems(old)
+    if new.values != old.values or not (stems := _stems(old)) or _stems(new) != stems:
+        return False
+    cue = _LEAVE if old.forbids else _RELEASE
+    return bool(_FORGETS.search(new.text) or cue.search(new.text))
 
 
 def _stems(subject: Subject) -> frozenset[str]:

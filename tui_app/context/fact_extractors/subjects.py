@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tui_app.context.fact_extractors.words import words
 
@@ -32,6 +33,7 @@ class Subject:
     forbids: bool
 
 
+@lru_cache(maxsize=2_048)  # each compaction compares all standing rules again
 def subject_of(text: str) -> Subject:
     """Take a rule apart into its content words and its values."""
     found = (word.casefold() for word in _WORD.findall(_VALUE.sub(" ", text)))
