@@ -14,6 +14,9 @@ from tests.pty.child import PATIENCE_S, Child
 
 _FOREIGN = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*(?:\$p|u|n)|\x1b[P_^][^\x1b]*\x1b\\")
 """Sequences that terminals answer or ignore and the emulated screen would print."""
+_FRAME_ASKED = b"\x1b[?2026$p"
+_FRAME = b"\x1b[?2026"
+"""A program that asks whether frames can be marked is told so, and each is shown when it is whole."""
 _UNFINISHED = re.compile(rb"\x1b(?:\[[0-9;<>=?$]*|[P_^\]][^\x1b\x07]*\x1b?)?$")
 
 
@@ -94,6 +97,16 @@ class Terminal(Child):
 
     def _show(self, data: bytes) -> None:
         data = self._held + data
-        cut = _UNFINISHED.search(data)
-        data, self._held = (data[: cut.start()], data[cut.start() :]) if cut else (data, b"")
+        cut = _shown_length(data)
+        data, self._held = data[:cut], data[cut:]
+        if _FRAME_ASKED in data:
+            self.write("\x1b[?2026;2$y")
         self._stream.feed(_FOREIGN.sub(b"", data))
+
+
+def _shown_length(data: bytes) -> int:
+    """How many bytes can be shown: those before a frame or a sequence that is not whole yet."""
+    unfinished = _UNFINISHED.search(data)
+    cut = unfinished.start() if unfinished else len(data)
+    begun, ended = data.rfind(_FRAME + b"h", 0, cut), data.rfind(_FRAME + b"l", 0, cut)
+    return begun if begun > ended else cut

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Self
 
+from textual import events
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -155,6 +156,12 @@ class Deck:
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
+
+    async def hurry(self, *keys: str) -> None:
+        """Press keys that are all there before the first one has acted, as after a moment of standstill."""
+        for key in keys:
+            self.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await self.settle()
 
     async def type(self, text: str) -> None:
         """Put a draft in the editor as a paste does: at once, without sending."""

@@ -140,6 +140,16 @@ async def test_no_with_a_reason(served: Desk, fake_openai: FakeOpenAI) -> None:
     assert [(one.decision, one.reason) for one in decisions(served)] == [("denied", "too early")]
 
 
+async def test_a_reason_typed_in_a_hurry_allows_nothing(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(write(), Text("All right."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.hurry("n", *"yea", "enter")
+        await deck.answered()
+    assert [(one.decision, one.reason) for one in decisions(served)] == [("denied", "yea")]
+
+
 async def test_from_now_on_with_another_rule(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(write("docs/a.md"), write("docs/b.md"), Text("Done."))
     async with shown(served.app()) as deck:

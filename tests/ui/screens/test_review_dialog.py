@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from textual import events
 from textual.app import App, ComposeResult
 from textual.color import Color
 from textual.widgets import OptionList, Static, TextArea
@@ -180,6 +181,15 @@ async def test_enter_keeps_a_lost_fact_word_for_word() -> None:
         assert "kept" in str(facts.options[0].prompt)
         await pilot.press("escape", "up", "enter")
         assert app.results == [Reviewed(kept)]
+
+
+async def test_keys_in_a_hurry_go_where_those_before_them_lead() -> None:
+    app = Host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        for key in ("tab", "tab", "tab", "up", "enter"):
+            app.post_message(events.Key(key, None))
+        await pilot.pause()
+        assert app.results == [Reviewed(PROPOSED.summary)]
 
 
 @pytest.mark.parametrize("keys", [("f",), ("down", "enter")])

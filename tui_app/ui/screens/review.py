@@ -152,7 +152,7 @@ class ReviewScreen(Dialog[Reviewed]):
         self._built = True
         for name in ("#review-problem", "#review-facts-line", "#review-facts", "#review-ways"):
             self.query_one(name).display = False
-        self._area.focus()
+        self.set_focus(self._area)
         self._show()
 
     # What is told from outside; it may come before the screen is built, or while another stands above
@@ -195,7 +195,7 @@ class ReviewScreen(Dialog[Reviewed]):
         self._facts.set_options(risk_row(fact, self._glyphs, kept=False) for fact in self._risks)
         self._facts.highlighted = 0 if self._risks else None
         self._ways.display = True
-        self._ways.focus()
+        self.set_focus(self._ways)
         self._ways.highlighted = WAYS.index("edit")
 
     def on_descendant_focus(self) -> None:
@@ -250,12 +250,13 @@ class ReviewScreen(Dialog[Reviewed]):
         """Go to the next part: summary, facts at risk, ways."""
         if not self.writing:
             round_ = [part for part in (self._ways, self._area, self._facts) if part.display]
-            at = next((place for place, part in enumerate(round_) if part.has_focus), 0)
-            round_[(at + 1) % len(round_)].focus()
+            at = next((place for place, part in enumerate(round_) if part is self.focused), 0)
+            # At once: the next key may be there already.
+            self.set_focus(round_[(at + 1) % len(round_)])
 
     def action_edit(self) -> None:
         """Go to the text."""
-        self._area.focus()
+        self.set_focus(self._area)
 
     def action_focus_on(self) -> None:
         """Ask what another summary should keep above all."""
@@ -270,8 +271,8 @@ class ReviewScreen(Dialog[Reviewed]):
         """One step back: to the ways; then nothing is applied. While it is written only to the chat."""
         if self.writing:
             self.give_up()
-        elif not self._ways.has_focus:
-            self._ways.focus()
+        elif self.focused is not self._ways:
+            self.set_focus(self._ways)
         else:
             self._discard()
 

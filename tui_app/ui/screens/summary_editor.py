@@ -70,7 +70,7 @@ class SummaryEditor(Dialog[str]):
 
     def on_mount(self) -> None:
         """Start in the text."""
-        self._area.focus()
+        self.set_focus(self._area)
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
@@ -80,18 +80,19 @@ class SummaryEditor(Dialog[str]):
                 self.dismiss(self._area.text if self._changed else None)
             case 1:
                 self._area.text = self._original
-                self._area.focus()
+                self.set_focus(self._area)
             case _:
                 self._discard()
 
     def action_other(self) -> None:
         """Go to the summary, or to what can be done with it."""
-        (self._ways if self._area.has_focus else self._area).focus()
+        # At once: the next key may be there already.
+        self.set_focus(self._ways if self.focused is self._area else self._area)
 
     def action_close(self) -> None:
         """One step back: from the text to the ways; then nothing is changed."""
-        if self._area.has_focus and self._changed:
-            self._ways.focus()
+        if self.focused is self._area and self._changed:
+            self.set_focus(self._ways)
         else:
             self._discard()
 

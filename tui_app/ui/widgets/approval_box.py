@@ -46,17 +46,24 @@ class ApprovalBox(Vertical, can_focus=True):
     """Shows one question at a time. Attributes down, :class:`Answered` and :class:`Stray` up."""
 
     HELP = "A tool asks before it changes something. y once, a from now on, e which rule, n no."
+    # With priority, so that each letter acts before the next one is looked at: after n they are the reason.
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "once", "Allow once", show=False, id="approval.once", tooltip="Allow this very call."),
         Binding(
-            "a", "always", "Allow from now on", show=False, id="approval.always",
+            "y", "once", "Allow once", show=False, id="approval.once", priority=True,
+            tooltip="Allow this very call.",
+        ),
+        Binding(
+            "a", "always", "Allow from now on", show=False, id="approval.always", priority=True,
             tooltip="Allow what the rule in the box says, until the session is closed.",
         ),
         Binding(
-            "e", "edit", "Edit the rule", show=False, id="approval.edit",
+            "e", "edit", "Edit the rule", show=False, id="approval.edit", priority=True,
             tooltip="Change the rule, then allow what it says.",
         ),
-        Binding("n", "refuse", "No", show=False, id="approval.no", tooltip="Say no, and why if you want."),
+        Binding(
+            "n", "refuse", "No", show=False, id="approval.no", priority=True,
+            tooltip="Say no, and why if you want.",
+        ),
         Binding("up", "scroll(-1)", "Scroll up", show=False, id="approval.up", tooltip="Show what is above."),
         Binding("down", "scroll(1)", "Scroll down", show=False, id="approval.down", tooltip="Show more."),
         Binding(
@@ -194,11 +201,20 @@ class ApprovalBox(Vertical, can_focus=True):
 
     def on_key(self, event: events.Key) -> None:
         """Give the prompt what was meant for it."""
-        early = self._clock() - self._came < QUIET_S
-        if self.has_focus and event.is_printable and early:
+        if self.has_focus and event.is_printable and self._early:
             event.stop()
             event.prevent_default()
             self.post_message(self.Stray(event.key, event.character))
+
+    @property
+    def _early(self) -> bool:
+        return self._clock() - self._came < QUIET_S
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Letters answer only where nothing else is written with them."""
+        if action in {"once", "always", "edit", "refuse"}:
+            return not self._early and not self.has_class("-typing")
+        return super().check_action(action, parameters)
 
     def action_answer(self) -> None:
         """Go to the question; who asks for that has seen it."""
@@ -265,7 +281,7 @@ class ApprovalBox(Vertical, can_focus=True):
         line = self.query_one(Input)
         line.value, line.placeholder = text, placeholder
         self.add_class("-typing")
-        line.focus()
+        self.screen.set_focus(line)  # at once: what comes next is typed there
         self._explain()
 
     def _close_line(self) -> None:
