@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from tui_app.context.events import Fact, FactState
 from tui_app.context.fact_extractors.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
@@ -50,7 +51,7 @@ def judge(
             state = "kept"
         elif (recoverable and fact.source) or (beside is not None and _stands_in(fact, beside, names)):
             state = "recoverable"
-        judged.append(replace(fact, state=state))
+        judged.append(fact if fact.state == state else replace(fact, state=state))
     total = sum(fact.weight for fact in judged)
     kept = sum(fact.weight for fact in judged if fact.state == "kept")
     return tuple(judged), round(kept / total, 4) if total > 0 else 1.0
@@ -133,8 +134,12 @@ def _label(kind: str) -> str:
 def _stands_in(fact: Fact, text: str, shared_names: frozenset[str]) -> bool:
     if fact.kind == "file":
         return _file_stands_in(_key(fact), text, shared_names)
-    pieces = [_normal(piece) for piece in _MASK.split(_key(fact))]
-    return all(piece in text for piece in pieces)
+    return all(piece in text for piece in _pieces(_key(fact)))
+
+
+@lru_cache(maxsize=1_024)  # a compaction asks twice about each fact
+def _pieces(key: str) -> tuple[str, ...]:
+    return tuple(_normal(piece) for piece in _MASK.split(key))
 
 
 def _file_stands_in(path: str, text: str, shared_names: frozenset[str]) -> bool:
