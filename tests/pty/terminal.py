@@ -74,7 +74,7 @@ class Terminal(Child):
         """Wait until the screen does not show a text any more; returns the seconds it took."""
         return self.wait_until(lambda: text not in self.words, f"gone: {text}", limit_s)
 
-    def wait_until(self, holds: Callable[[], bool], what: str, limit_s: float = PATIENCE_S) -> float:
+    def wait_until(self, holds: Callable[[], object], what: str, limit_s: float = PATIENCE_S) -> float:
         """Read until something holds; returns the seconds it took."""
         started = monotonic()
         while not holds():

@@ -24,7 +24,7 @@ def fill(walk: Walk, harbour: Harbour, *, pastes: int) -> Walk:
     for number in range(1, pastes + 1):
         walk.paste(harbour.log_of_the_gate(number)).see(f"› [pasted {harbour.filling} lines")
         walk.type(f" log {number}").see(f"] log {number}").press("enter")
-        walk.not_see("› [pasted").see(f"log {number}").not_see("esc stops")
+        walk.not_see("› [pasted").see(f"log {number}").answered(f"{number}.0: the gate")
     return walk
 
 
@@ -50,7 +50,7 @@ def test_compaction_in_the_background_while_typing(harbour: Harbour) -> None:
     harbour.let_through()
     walk.see("Conversation compacted", "› half a thought").not_see("compacting in the background")
     walk.type(" and the rest").see("› half a thought and the rest").press("enter")
-    walk.not_see("› half").see("half a thought and the rest").not_see("esc stops")
+    walk.not_see("› half").see("half a thought and the rest").answered("half a thought")
 
 
 def test_cancelled_then_done_and_undone(harbour: Harbour) -> None:
@@ -82,7 +82,7 @@ def test_switch_to_a_small_model(harbour: Harbour) -> None:
 
 def test_rewind_past_a_compaction_and_resume(harbour: Harbour) -> None:
     walk = compacted(harbour)
-    walk.send("one more question").see("one more question").not_see("esc stops")
+    walk.send("one more question").answered("one more question")
     walk.send("/rewind").see("messages would leave")
     walk.press("down", "down", "down", "down").see("enter rewind").press("enter")
     walk.see("› how high is the spring tide?").press("enter").not_see("› how")

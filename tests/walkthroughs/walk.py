@@ -1,5 +1,6 @@
 """The steps of a walk: what the hands do, and what the eyes see. Nothing waits for time."""
 
+import re
 from collections.abc import Callable
 from typing import Protocol, Self
 
@@ -44,6 +45,9 @@ class Window(Protocol):
 
     def wait_for(self, *texts: str, limit_s: float = LIMIT_S) -> float:
         """Wait until the screen shows all of the texts; returns the seconds it took."""
+
+    def wait_match(self, pattern: str, limit_s: float = LIMIT_S) -> float:
+        """Wait until the words on the screen match an expression; returns the seconds it took."""
 
     def wait_gone(self, text: str, limit_s: float = LIMIT_S) -> float:
         """Wait until the screen does not show a text any more; returns the seconds it took."""
@@ -92,6 +96,15 @@ class Walk:
     def see(self, *texts: str) -> Self:
         """Wait until the screen shows all of the texts."""
         return self._look(f"see {texts}", lambda: self.window.wait_for(*texts, limit_s=LIMIT_S))
+
+    def answered(self, prompt: str) -> Self:
+        """Wait until the timeline lists the answer to a prompt, and nothing is under way any more.
+
+        That nothing is under way says too little alone: a prompt may wait for a moment before its turn.
+        """
+        pattern = rf"● {re.escape(prompt)}.*│ answer"
+        self._look(f"answered {prompt!r}", lambda: self.window.wait_match(pattern, limit_s=LIMIT_S))
+        return self.not_see("esc stops")
 
     def not_see(self, text: str) -> Self:
         """Wait until the screen does not show a text."""

@@ -1,6 +1,7 @@
 """Two terminals to walk in: one that the tests emulate, and tmux as people have it."""
 
 import os
+import re
 import select
 import shlex
 import shutil
@@ -31,6 +32,10 @@ class Emulated(Terminal):
     def key(self, name: str) -> None:
         """Press one key."""
         self.write(KEYS[name])
+
+    def wait_match(self, pattern: str, limit_s: float = LIMIT_S) -> float:
+        """Wait until the words on the screen match an expression."""
+        return self.wait_until(lambda: re.search(pattern, self.words), f"on screen: {pattern}", limit_s)
 
     def watch(self, seconds: float) -> None:
         """Keep looking, with the hands off the keys."""
@@ -114,6 +119,10 @@ class Tmux:
         """Wait until the window shows all of the texts."""
         return self._wait(lambda words: all(text in words for text in texts), f"on screen: {texts}", limit_s)
 
+    def wait_match(self, pattern: str, limit_s: float = LIMIT_S) -> float:
+        """Wait until the words in the window match an expression."""
+        return self._wait(lambda words: re.search(pattern, words), f"on screen: {pattern}", limit_s)
+
     def wait_gone(self, text: str, limit_s: float = LIMIT_S) -> float:
         """Wait until the window does not show a text any more."""
         return self._wait(lambda words: text not in words, f"gone: {text}", limit_s)
@@ -134,7 +143,7 @@ class Tmux:
         if select.select([self._painted], [], [], wait_s)[0]:
             os.read(self._painted, 1 << 16)
 
-    def _wait(self, holds: Callable[[str], bool], what: str, limit_s: float) -> float:
+    def _wait(self, holds: Callable[[str], object], what: str, limit_s: float) -> float:
         started = monotonic()
         while not holds(self.words):
             left = started + limit_s - monotonic()
