@@ -45,12 +45,14 @@ def test_the_board_of_another_branch_or_folder(plimsoll: Plimsoll, project: Path
     (project / ".git/HEAD").write_text("ref: refs/heads/main\n")
     plimsoll("memory", "add", "On main alone")
     plimsoll("memory", "add", "On every branch", "--everywhere")
+    plimsoll("memory", "add", "Never push on Friday", "--kind", "rule")
     (project / ".git/HEAD").write_text("ref: refs/heads/tides\n")
-    assert texts(plimsoll) == ["On every branch"]
+    assert texts(plimsoll) == ["On every branch", "Never push on Friday"], "rules hold for all of them"
     other = tmp_path / "other"
     other.mkdir()
     assert texts(plimsoll, "--folder", str(other)) == []
-    assert texts(plimsoll, "--folder", str(other), "--all") == ["On main alone", "On every branch"]
+    everything = ["On main alone", "On every branch", "Never push on Friday"]
+    assert texts(plimsoll, "--folder", str(other), "--all") == everything
 
 
 @pytest.mark.parametrize(

@@ -259,6 +259,36 @@ async def test_offline_a_session_is_read_in_the_moment_it_ends(desk: Desk) -> No
     store.close()
 
 
+async def test_a_session_fills_the_board_it_was_begun_at_wherever_it_goes_on(
+    desk: Desk, tmp_path: Path
+) -> None:
+    home, elsewhere = desk.cwd, tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    async with desk.session(model=OFFLINE) as opened:
+        await turn(opened.conversation, RULE)
+        session = opened.conversation.session
+    desk.cwd = elsewhere
+    async with desk.session(session=session, model=OFFLINE) as opened:
+        for text in ("What does the README say?", "Always ask the harbour master first.", "Thanks."):
+            await turn(opened.conversation, text)
+    assert {entry.repository for entry in every(desk)} == {str(home)}
+    assert standing(desk) == []
+    desk.cwd = home
+    assert RULE in standing(desk)
+
+
+async def test_by_hand_too_it_is_the_board_it_was_begun_at(desk: Desk, tmp_path: Path) -> None:
+    home = desk.cwd
+    async with desk.session(model=OFFLINE) as opened:
+        session = opened.conversation.session
+        await turn(opened.conversation, RULE)
+    desk.cwd = tmp_path
+    async with desk.session(session=session, model=OFFLINE) as opened:
+        opened.remembering.run()
+        await opened.remembering.settle()
+    assert [entry.repository for entry in every(desk) if entry.text == RULE] == [str(home)]
+
+
 async def test_a_short_session_and_one_with_memory_switched_off_are_not_read(desk: Desk) -> None:
     async with desk.session(model=OFFLINE) as opened:
         await turn(opened.conversation, RULE)

@@ -42,7 +42,7 @@ def test_rules_commands_that_worked_and_files_that_matter_are_found_as_relations
 def test_each_draft_names_its_message_and_rules_hold_everywhere() -> None:
     drafts = drafts_of(STORY, "s1")
     rule = next(draft for draft in drafts if draft.text.startswith("Never"))
-    assert (rule.session, STORY[-2].key, rule.everywhere) == ("s1", rule.seq, True)
+    assert (rule.session, STORY[-2].key, rule.on_every_branch) == ("s1", rule.seq, True)
     assert all(draft.seq for draft in drafts)
     assert drafts_of(STORY, "s1") == drafts
 

@@ -84,7 +84,7 @@ class ContextBoard:
         made = self.store.add(
             draft,
             self.scope.repository,
-            "" if draft.everywhere else self.scope.branch,
+            "" if draft.on_every_branch else self.scope.branch,
             [entry.id for entry in replaced],
             self.now(),
         )

@@ -123,7 +123,6 @@ class BoardTool:
             session=self.session,
             seq=source,
             weight=_WEIGHTS[kind],
-            everywhere=kind == "rule",
         )
         done = self.board.add(draft)
         if not done.new:

@@ -25,7 +25,12 @@ class Draft:
     """Log number of the message it comes from; 0 for none."""
     weight: float = 1.0
     everywhere: bool = False
-    """Whether it holds for every branch of the repository."""
+    """Whether it is to hold for every branch of the repository."""
+
+    @property
+    def on_every_branch(self) -> bool:
+        """Whether it holds for every branch of the repository, as all rules do."""
+        return self.everywhere or self.kind == "rule"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

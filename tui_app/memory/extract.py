@@ -82,7 +82,6 @@ def _draft(kind: EntryKind, found: "_Found", session: str) -> Draft:
         session=session,
         seq=seq,
         weight=round(_WEIGHTS[kind] * factor, 3),
-        everywhere=kind == "rule",
     )
 
 

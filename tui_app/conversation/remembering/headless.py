@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tui_app.agent.shelf import ModelShelf
 from tui_app.context.counting.encodings import TextCounter, encoding_name
@@ -14,13 +13,10 @@ from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.limits import Limits
 from tui_app.conversation.boards import boards_in, lock_of
 from tui_app.conversation.remembering.reader import SessionReader
+from tui_app.conversation.remembering.scopes import own_scope
 from tui_app.conversation.remembering.telling import LogOf, Telling
 from tui_app.conversation.request import Opening
-from tui_app.memory.entries import Due
-from tui_app.memory.scope import Scope
-from tui_app.memory.store import BoardStore
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.places import Server
 from tui_app.session.ports import SessionStore
 from tui_app.session.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
@@ -73,7 +69,7 @@ async def read_sessions(
             if who := store.holder(info.id, folder.lock_file):
                 yield Reading(info.id, held=who)
                 continue
-            scope = await asyncio.to_thread(_scope, opening, boards, info, due.get(info.id))
+            scope = await asyncio.to_thread(own_scope, boards, opening.database, info, due.get(info.id))
             if scope is None:
                 yield Reading(info.id, elsewhere=info.cwd)
                 continue
@@ -83,14 +79,6 @@ async def read_sessions(
             asked = due[info.id].asked if info.id in due else None
             boards.done(info.id, 0, asked=asked)
             yield Reading(info.id, done)
-
-
-def _scope(opening: Opening, boards: BoardStore, info: SessionInfo, due: Due | None) -> Scope | None:
-    """Whose board a session's is; None where only another machine knows."""
-    folder = Path(info.cwd)
-    if isinstance(opening.database, Server) and not folder.is_dir():
-        return Scope(repository=due.repository, branch=due.branch) if due is not None else None
-    return boards.scope(folder)
 
 
 def _log_to(telling: Telling, session: str, done: MemoryConsolidated) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tui_app.context.events import MemoryConsolidated, Notice, Payload, Record, TurnEnd, UserMessage
 from tui_app.conversation.remembering.inbox import BoardInbox
 from tui_app.conversation.remembering.reader import SessionReader
+from tui_app.conversation.remembering.scopes import own_scope
 from tui_app.conversation.remembering.telling import Telling
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.memory.board import Added, ContextBoard
@@ -63,20 +64,27 @@ class Remembering:
     def _scope(self) -> Scope:
         return self.boards.scope(self.cwd)
 
+    def _own_scope(self) -> Scope:
+        """Whose board this session fills: where it was begun, though it may go on in another repository."""
+        here, info = self._scope(), self.history.store.info(self.history.session)
+        own = own_scope(self.boards, self.reader.database, info)
+        # In the same repository it is the present branch that counts, in a worktree too.
+        return here if own is None or own.repository == here.repository else own
+
     def heard(self, record: Record) -> None:
         """Ask for this session to be read, once enough has been said in it."""
         if not (self.settings.enabled and isinstance(record.data, TurnEnd) and record.data.outcome == "done"):
             return
         turns = sum(head.type == UserMessage.TYPE for head in self.history.view.held())
         if turns >= self.settings.min_turns:
-            scope = self._scope()
-            due = Due(
-                session=self.history.session,
-                repository=scope.repository,
-                branch=scope.branch,
-                asked=self.now(),
-            )
             try:
+                scope = self._own_scope()
+                due = Due(
+                    session=self.history.session,
+                    repository=scope.repository,
+                    branch=scope.branch,
+                    asked=self.now(),
+                )
                 self.boards.want(due)
             except sqlite3.Error as error:
                 _log.warning("the session cannot be noted for the context board: %s", error)
@@ -174,7 +182,7 @@ class Remembering:
     async def _run(self) -> None:
         session = self.history.session
         try:
-            done = await self._consolidated(session, self._scope())
+            done = await self._consolidated(session, self._own_scope())
         except SessionLocked:
             self.history.append(Notice(text=RUNNING))
             return
