@@ -47,7 +47,7 @@ def test_the_board_of_another_branch_or_folder(plimsoll: Plimsoll, project: Path
     plimsoll("memory", "add", "On every branch", "--everywhere")
     plimsoll("memory", "add", "Never push on Friday", "--kind", "rule")
     (project / ".git/HEAD").write_text("ref: refs/heads/tides\n")
-    assert texts(plimsoll) == ["On every branch", "Never push on Friday"], "rules hold for all of them"
+    assert set(texts(plimsoll)) == {"On every branch", "Never push on Friday"}, "rules hold for all of them"
     other = tmp_path / "other"
     other.mkdir()
     assert texts(plimsoll, "--folder", str(other)) == []
