@@ -52,6 +52,9 @@ async def test_by_hand_it_fails_and_changes_nothing(grounds: Grounds, name: str)
     assert hostile.reason in complete.reason, complete.reason
     assert as_bytes(made.messages) == before
     assert made.history.usage() == usage
+    assert complete.tokens_after == complete.tokens_before
+    assert complete.messages_after == complete.messages_before == usage.messages
+    assert complete.tokens_removed == complete.messages_removed == 0
     assert len(made.provider.summary_requests) == hostile.requests
     assert not made.compactor.wanted("background"), "not tried again before the view has grown"
     assert made.heard.outcomes == ["failed"]

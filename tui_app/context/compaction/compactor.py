@@ -13,7 +13,7 @@ from tui_app.context.compaction.additions import Additions, no_additions
 from tui_app.context.compaction.before import Before, Veto, unhindered
 from tui_app.context.compaction.fallbacks import writers_for
 from tui_app.context.compaction.guards import NO_PROGRESS, SENT_ANYWAY, Breaker, between, gain_of, refuse_gain
-from tui_app.context.compaction.job import Job, State, announced, begin, unwritten
+from tui_app.context.compaction.job import Job, State, announced, begin, unwritten, without_effect
 from tui_app.context.compaction.planner import FORCED, Plan, Refusal
 from tui_app.context.compaction.planning import plan_of
 from tui_app.context.compaction.replacement import WAY_BACK
@@ -191,10 +191,10 @@ class Compactor:
         now = between(self.history.items(), result.left)
         if not result.left <= now <= job.replaces:
             reason = "the conversation changed meanwhile"
-            return self._settle(replace(complete, outcome="discarded", reason=reason))
+            return self._settle(without_effect(complete, "discarded", reason))
         if reason := refuse_gain(complete, self.policy):
             self._hold_off(job)
-            return self._settle(replace(complete, outcome="failed", reason=reason))
+            return self._settle(without_effect(complete, "failed", reason))
         gained = gain_of(self.history, result)
         try:
             applied = self.history.commit(replace(result, complete=complete))

@@ -14,6 +14,7 @@ from tui_app.context.compaction.review import Declined
 from tui_app.context.compaction.span import Span
 from tui_app.context.compaction.spending import Ledger
 from tui_app.context.events import CompactionComplete, CompactionStart
+from tui_app.context.events.base import Outcome as Ending
 from tui_app.context.history import Proposal
 
 WITHOUT_MODEL = frozenset({"heuristic", "marker"})
@@ -106,9 +107,24 @@ def unwritten(plan: Plan, job: str, policy: str, model: str, span: Span) -> Comp
         focus=plan.focus,
         model=model,
         tokens_before=plan.tokens_before,
+        tokens_after=plan.tokens_before,
         messages_before=plan.messages_before,
+        messages_after=plan.messages_before,
         from_message=span.first,
         up_to_message=span.last,
+    )
+
+
+def without_effect(complete: CompactionComplete, ending: Ending, reason: str) -> CompactionComplete:
+    """How a job ends whose summary was written and is not applied: the view is as large as it was."""
+    return replace(
+        complete,
+        outcome=ending,
+        reason=reason,
+        tokens_after=complete.tokens_before,
+        messages_after=complete.messages_before,
+        tokens_removed=0,
+        messages_removed=0,
     )
 
 
