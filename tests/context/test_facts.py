@@ -236,7 +236,7 @@ def test_an_answer_carries_its_question() -> None:
     facts = extract_facts(
         history(user("Pick a store."), says("Shall I take SQLite or files?"), user("SQLite"))
     )
-    assert "Shall I take SQLite or files? · user answered: SQLite" in texts(facts, "decision")
+    assert "Shall I take SQLite or files? · user replied: SQLite" in texts(facts, "decision")
 
 
 def test_a_question_is_open_only_until_the_user_speaks() -> None:

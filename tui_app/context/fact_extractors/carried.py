@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tui_app.context.fact_extractors.changes import LAST_CHANGE
 from tui_app.context.fact_extractors.commands import FAILED
 from tui_app.context.fact_extractors.files import Trail
-from tui_app.context.fact_extractors.labels import FIRST_REQUEST, LATEST_REQUEST, UNCONFIRMED
+from tui_app.context.fact_extractors.labels import AGREED, FIRST_REQUEST, LATEST_REQUEST, UNCONFIRMED
 from tui_app.context.fact_extractors.language import paragraphs, sentences
 from tui_app.context.fact_extractors.paths import WholePaths
 from tui_app.context.fact_extractors.reading import Said
@@ -33,7 +33,8 @@ SHOWN = (INTENT, CONSTRAINTS, BEFORE, *SECTIONS[2:], SEEN)
 
 _LABEL_SECTIONS = {
     "Rules": CONSTRAINTS, "Requests": INTENT, "Open errors": ERRORS, "Open questions": NEXT, "Tasks": NEXT,
-    "Files": FILES, "Agreed": DECISIONS, "Commands": FILES, "Details": DETAILS,
+    "Files": FILES, "Answers and decisions": DECISIONS, AGREED: DECISIONS, "Commands": FILES,
+    "Details": DETAILS,
 }  # fmt: skip
 _WITH_PATHS = frozenset((FILES, DETAILS, SEEN))
 _HEADING = re.compile(r"^#{1,6}\s{1,4}(?:\d{1,2}[.)]\s{1,4})?\**([^#*\n]{1,120}?)\**:?\s{0,40}$")

@@ -9,13 +9,15 @@ KIND_LABELS: dict[str, str] = {
     "question": "Open questions",
     "todo": "Tasks",
     "file": "Files",
-    "decision": "Agreed",
+    "decision": "Answers and decisions",
     "command": "Commands",
     "detail": "Details",
 }
 """Labels of the groups, by kind."""
-USERS_LABELS = frozenset(KIND_LABELS[kind].casefold() for kind in ("rule", "request", "decision"))
-"""Those whose lines are the user's."""
+AGREED = "Agreed"
+"""What answers and decisions were called before; it says too much of a question that was passed by."""
+USERS_LABELS = frozenset((*(KIND_LABELS[kind].casefold() for kind in ("rule", "request")), AGREED.casefold()))
+"""Those whose lines are the user's. Decisions may be the assistant's own; an answer says whose it is."""
 FIRST_REQUEST = "First request"
 LATEST_REQUEST = "Latest request"
 QUOTED_REQUEST = re.compile(rf"(?:{FIRST_REQUEST}|{LATEST_REQUEST}) \(#-?\d{{1,12}}\): ")
@@ -23,7 +25,7 @@ QUOTED_REQUEST = re.compile(rf"(?:{FIRST_REQUEST}|{LATEST_REQUEST}) \(#-?\d{{1,1
 UNCONFIRMED = "(unconfirmed)"
 """Stands behind a sentence that ascribes to the user what no message of theirs says."""
 
-_LINE = re.compile(rf"(?m)^\*\*({'|'.join(KIND_LABELS.values())}):?\*\*:?[ \t]{{0,40}}$")
+_LINE = re.compile(rf"(?m)^\*\*({'|'.join((*KIND_LABELS.values(), AGREED))}):?\*\*:?[ \t]{{0,40}}$")
 
 
 def unlabelled(summary: str) -> str:

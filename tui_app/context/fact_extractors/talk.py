@@ -1,4 +1,4 @@
-"""What was agreed and what is still open between user and assistant."""
+"""What was decided and replied, and what is still open between user and assistant."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,8 @@ from tui_app.context.fact_extractors.reading import Reading, Said
 
 MAX_DECISIONS = 60
 """Newest decisions that are kept; older ones have become work by then."""
-ANSWERED = " · user answered: "
+ANSWERED = " · user replied: "
+"""Between a question and what the user said next, which may be a no, or no answer at all."""
 AWAITS_ANSWER = " · awaits an answer"
 AWAITS_RESULT = " · had no result yet"
 
