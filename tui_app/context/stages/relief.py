@@ -136,7 +136,7 @@ class Relief:
             await self._archive(archive)
         if (settings := stages.trim) is not None and self._reached(settings.start):
             self._commit_batch(trim(self.history.items(), settings), settings.batch)
-        if (sizes := stages.pointers) is not None and self._reached(sizes.threshold):
+        if (sizes := stages.pointers) is not None and (self._reached(sizes.threshold) or self._due):
             rewrite = pointers(
                 self.history.items(),
                 sizes,
@@ -145,7 +145,13 @@ class Relief:
                 contains=self.around.contains,
                 handles=self._handles,
             )
-            self._commit_batch(rewrite, sizes.batch)
+            # Before its share is reached it comes only where it spares a compaction.
+            self._commit_batch(rewrite, sizes.batch if self._reached(sizes.threshold) else None)
+
+    @property
+    def _due(self) -> bool:
+        """Whether a compaction would start with the view as it is."""
+        return self.policy.pressure(self.history.usage()) != "none"
 
     def _weigh(self, item: Item) -> int:
         return self.history.weigh(item).total
@@ -192,19 +198,35 @@ class Relief:
             _LOG.debug("a digest was not written", exc_info=error)
             return Digest()
 
-    def _commit_batch(self, rewrite: Rewrite | None, batch: int) -> None:
-        """Apply a decision that can wait, once it changes enough: each time costs what a cache has kept."""
+    def _commit_batch(self, rewrite: Rewrite | None, batch: int | None) -> None:
+        """Apply a decision that can wait, once it changes enough: each time costs what a cache has kept.
+
+        It does not wait where it spares a compaction, which costs more and loses something.
+
+        Args:
+            rewrite: The decision.
+            batch: How many changes are enough; None applies it only where it spares a compaction.
+        """
         if rewrite is None:
             return
         exempt = self.history.exempt(rewrite.stage)
         new = {change.key: change.message for change in rewrite.changes if change.key not in exempt}
-        if len(new) < batch:
+        if batch is None or len(new) < batch:
             old = [item for item in self.history.items() if item.key in new]
             after = [replace(item, message=new[item.key]) for item in old]
             freed = sum(map(self._tokens, old)) - sum(map(self._tokens, after))
-            if freed < self.history.usage().window.limit * WORTH_IT:
+            if not self._spares(freed) and (batch is None or freed < self._worth_it):
                 return
         self._commit(rewrite)
+
+    def _spares(self, freed: int) -> bool:
+        """Whether so many tokens less keep a compaction from starting that would start else."""
+        usage, shares = self.history.usage(), self.policy.limit is None
+        return shares and self._due and usage.total - freed < self.policy.background_mark(usage.window)
+
+    @property
+    def _worth_it(self) -> float:
+        return self.history.usage().window.limit * WORTH_IT
 
     def _tokens(self, item: Item) -> int:
         return self.history.weigh(item).total
