@@ -29,6 +29,9 @@ from tui_app.context.summaries.forms import framed
 from tui_app.context.summaries.render import message_text, prompts_of
 from tui_app.context.summaries.summary import Summary, SummaryTask
 
+_OPEN_TOKENS = 200
+"""Room for what awaits the person where a policy wants no facts: two questions."""
+
 
 def summary_task(plan: Plan, whole: Unabridged) -> SummaryTask:
     """What the summariser is given: the messages that leave, less the summaries it is to update.
@@ -149,17 +152,25 @@ def _draft(plan: Plan, whole: Unabridged, summary: Summary, *, recoverable: bool
     standing = "\n".join(
         [summary.text, *(text for _, text in words.prompts), *map(_text, (*split.head, *split.recent))]
     )
-    missing = missing_facts(facts, standing, _facts_budget(plan, words, summary), _rough)
+    wanted, budget = _wanted(plan, facts, words, summary)
+    missing = missing_facts(wanted, standing, budget, _rough)
     judged, retention = judge(facts, replacement_text=f"{standing}\n{missing}", recoverable=recoverable)
     rules = tuple(fact for fact in facts if fact.kind == "rule")
     return _Draft(words=words, missing=missing, rules=rules, facts=judged, retention=retention)
 
 
-def _facts_budget(plan: Plan, words: Words, summary: Summary) -> int:
-    """Tokens for facts: what the person's words do not need is theirs, where the policy wants any."""
+def _wanted(
+    plan: Plan, facts: tuple[Fact, ...], words: Words, summary: Summary
+) -> tuple[tuple[Fact, ...], int]:
+    """Facts to bring back, and their tokens: what the person's words do not need is theirs.
+
+    Where a policy wants none, what awaits the person is brought back all the same: without it their next
+    words, perhaps a bare yes, would answer nothing.
+    """
     if not plan.facts_budget:
-        return 0
-    return plan.facts_budget + max(0, plan.prompts_budget - said_beside(words, summary.text, _rough))
+        return tuple(fact for fact in facts if fact.kind == "question"), _OPEN_TOKENS
+    spare = plan.prompts_budget - said_beside(words, summary.text, _rough)
+    return facts, plan.facts_budget + max(0, spare)
 
 
 def _facts(earlier: Earlier, whole: Unabridged) -> tuple[Fact, ...]:
