@@ -498,6 +498,7 @@ def test_policies_of_ones_own(changes: dict[str, object], expected: dict[str, ob
             Archive(cutoff=3, strategy="off"),
         ),
         ({"base": "reserve", "tool_output_max_lines": 9}, "normalise", NormaliseLimits(lines=9)),
+        ({"base": "plimsoll", "tool_output_mode": "head"}, "normalise", NormaliseLimits(mode="head")),
         (
             {"base": "progressive", "offload_tokens": 5, "offload_preview_lines": 2},
             "offload",

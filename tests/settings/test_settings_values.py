@@ -389,7 +389,7 @@ class TestPolicies:
         """A key that is accepted and does nothing would be worse than one that is refused."""
         other = {
             "automatic": False, "at_turn_end": True, "keep_first_run": True, "summary_by": "heuristic",
-            "fallback": "marker", "tool_summary_strategy": "llm",
+            "fallback": "marker", "tool_summary_strategy": "llm", "tool_output_mode": "head",
         }  # fmt: skip
         stages = {"normalise", "offload", "archive", "trim", "pointers"}
         for key in set(POLICY_KEYS) - {"base"}:

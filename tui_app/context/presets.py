@@ -96,6 +96,7 @@ _NORMALISE = {
     "tool_output_max_bytes": "bytes",
     "tool_output_max_chars": "chars",
     "tool_output_spill_chars": "spill_chars",
+    "tool_output_mode": "mode",
 }
 _OFFLOAD = {"offload_tokens": "tokens", "offload_preview_lines": "preview_lines"}
 _ARCHIVE = {"tool_call_cutoff": "cutoff", "tool_summary_strategy": "strategy"}

@@ -59,6 +59,7 @@ POLICY_KEYS: Mapping[str, Rule] = {
     "tool_output_max_bytes": _FROM_1,
     "tool_output_max_chars": _FROM_1,
     "tool_output_spill_chars": _FROM_1,
+    "tool_output_mode": Choice(("head_tail", "head")),
     "offload_tokens": _TOKENS,
     "offload_preview_lines": _FROM_0,
     "tool_call_cutoff": _FROM_0,
