@@ -133,3 +133,29 @@ def test_config_set_keeps_comments_inside_a_list(plimsoll: Plimsoll, plimsoll_ho
     assert "pytest" not in config.read_text()
     assert '"edit_file",  # all' in config.read_text()
     assert plimsoll("config", "set", "approvals.allow", '["nonsense;"]').code != 0
+
+
+SECRET = "TOKEN=hunter2"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "rule", "answered"),
+    [
+        ("read .env", "read_file .env", 'Not done: the rule "read_file .env" forbids it.'),
+        ("grep hunter2", "read_file .env", "Files left out by rules of the user: 1."),
+        ("grep hunter2", "grep", 'Not done: the rule "grep" forbids it. I found nothing'),
+        ("list files", "ls", 'Not done: the rule "ls" forbids it.'),
+    ],
+)
+def test_what_must_not_be_read_is_not_and_the_answer_says_so(
+    plimsoll: Plimsoll, plimsoll_home: Path, project: Path, prompt: str, rule: str, answered: str
+) -> None:
+    (project / ".env").write_text(f"{SECRET}\n")
+    (plimsoll_home / "config").mkdir(parents=True, exist_ok=True)
+    (plimsoll_home / "config/config.toml").write_text(f'[approvals]\ndeny = ["{rule}"]\n')
+    result = plimsoll("run", prompt, "--model", "offline:extractive", "--yes")
+    assert result.code == 0
+    assert answered in result.out
+    assert "Do not try" not in result.out
+    assert SECRET not in result.out + result.err
+    assert "glob" not in result.err, "no other way is tried"

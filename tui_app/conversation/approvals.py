@@ -67,7 +67,7 @@ class Approvals:
 
     async def __call__(self, action: Action) -> str:
         """Wait for a decision; see ``Gate``."""
-        verdict = self._judged(action)
+        verdict = self.judged(action)
         if verdict.ruling != "ask":
             return self._ruled(action, verdict)
         if not self.attended:
@@ -75,7 +75,7 @@ class Approvals:
         await self._queue()
         try:
             # What was said of the call before this one may be a rule for this one.
-            verdict = self._judged(action)
+            verdict = self.judged(action)
             if verdict.ruling != "ask":
                 return self._ruled(action, verdict)
             return await self._ask(action, verdict)
@@ -120,13 +120,17 @@ class Approvals:
         kept = tuple(rule for rule in self.rules if rule.source == "command line")
         self.rules = (*rules, *kept)
 
-    def _judged(self, action: Action) -> Verdict:
+    def judged(self, action: Action) -> Verdict:
+        """What the rules say as things are; see ``Judge``."""
         return judge(action, (*self.rules, *self.session_rules), read_only=self.read_only)
 
     def _ruled(self, action: Action, verdict: Verdict) -> str:
         by: DecidedBy = "rule" if verdict.by_rule else "mode"
         rule, why = (verdict.because, "") if verdict.by_rule else ("", verdict.because)
         if verdict.ruling == "allow":
+            if action.looks:
+                # Nothing was decided: it would have gone ahead without any rule.
+                return ""
             self._note(action, "allowed", by, scope="rule", rule=rule)
             return ""
         self._note(action, "denied", by, scope="rule", rule=rule, reason=why)
