@@ -159,3 +159,26 @@ def test_what_must_not_be_read_is_not_and_the_answer_says_so(
     assert "Do not try" not in result.out
     assert SECRET not in result.out + result.err
     assert "glob" not in result.err, "no other way is tried"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("git -C . push origin HEAD", 'denied by the rule "run_command git push": run_command git -C . push'),
+        ("git --no-pager push", 'denied by the rule "run_command git push"'),
+        ("git -c alias.p=push p", "which this may be: not all of it is known before it runs"),
+        ("git --unheard-of x push", "which this may be: not all of it is known before it runs"),
+    ],
+)
+def test_what_a_rule_may_deny_is_refused_without_a_screen_whatever_else_allows_it(
+    plimsoll: Plimsoll, plimsoll_home: Path, line: str, why: str
+) -> None:
+    (plimsoll_home / "config").mkdir(parents=True, exist_ok=True)
+    (plimsoll_home / "config/config.toml").write_text(
+        '[approvals]\ndeny = ["run_command git push"]\nallow = ["run_command"]\n'
+    )
+    for more in (("--yes",), ("--allow", "run_command git"), ()):
+        result = plimsoll("run", f"run: {line}", "--model", "offline:extractive", *more)
+        assert "Exit code" not in result.out
+        assert why in result.err
+        assert "lets it" not in result.err, "nothing on the command line does"

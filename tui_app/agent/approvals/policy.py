@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -10,8 +10,9 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from tui_app.agent.approvals.action import Action, Gate
-from tui_app.agent.approvals.commands import Found, begins_with, find_in
+from tui_app.agent.approvals.commands import begins_with, find_in
 from tui_app.agent.approvals.hosts import plain_host
+from tui_app.agent.approvals.rule_words import Found
 from tui_app.agent.tools.patterns import PathPattern, compile_path, expand_braces
 from tui_app.settings.approvals import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
 
@@ -27,9 +28,11 @@ class Verdict:
 
     ruling: Ruling
     because: str
-    """The rule that decided, as it is written, or what holds where none fits."""
-    by_rule: bool = False
-    """Whether a rule decided."""
+    """Why, for a person: the rule that decided and how it fits, or what holds where none does."""
+    rule: str = ""
+    """The rule that decided, as it is written; empty where none did."""
+    firm: bool = False
+    """Whether nobody but a person may allow it, because it may be what a rule denies."""
 
 
 class Judge(Gate, Protocol):
@@ -49,20 +52,16 @@ def judge(action: Action, rules: Iterable[ApprovalRule], *, read_only: bool = Fa
         read_only: Whether only what looks may go ahead.
     """
     known = tuple(rules)
-    if (
-        read_only
-        and not action.looks
-        and not any(rule.ruling == "looks" and fits(rule, action) for rule in known)
-    ):
+    looks = action.looks or any(rule.ruling == "looks" and fits(rule, action) for rule in known)
+    if read_only and not looks:
         return Verdict("deny", UNKNOWN if action.kind == "other" else READ_ONLY)
-    fitting = [(_ruling(rule, how), rule.text, how) for rule in known if (how := _fit(rule, action)) != "no"]
+    said = [_verdict(rule, how) for rule in known if (how := _fit(rule, action)) != "no"]
     for ruling in RULINGS:
         if ruling == "allow" and action.guarded:
             break
-        decided = next(((text, how) for each, text, how in fitting if each == ruling), None)
-        if decided is not None:
-            because = decided[0] if decided[1] == "surely" else f"{decided[0]}, {PERHAPS}"
-            return Verdict("allow" if ruling == "looks" else ruling, because, by_rule=True)
+        if fitting := [verdict for verdict in said if verdict.ruling == ruling]:
+            decided = max(fitting, key=lambda verdict: verdict.firm)
+            return replace(decided, ruling="allow") if ruling == "looks" else decided
     if action.looks:
         return Verdict("allow", LOOKS)
     return Verdict("ask", action.guarded or "asks unless a rule allows it")
@@ -73,9 +72,12 @@ def fits(rule: ApprovalRule, action: Action) -> bool:
     return _fit(rule, action) != "no"
 
 
-def _ruling(rule: ApprovalRule, how: Found) -> Ruling:
-    """What may be denied, and may be something else, is for a person to say."""
-    return "ask" if rule.ruling == "deny" and how == "perhaps" else rule.ruling
+def _verdict(rule: ApprovalRule, how: Found) -> Verdict:
+    """What one rule says. What may be denied, and may be something else, is for a person to say."""
+    because = rule.text if how == "surely" else f"{rule.text}, {PERHAPS}"
+    if rule.ruling == "deny" and how == "perhaps":
+        return Verdict("ask", because, rule.text, firm=True)
+    return Verdict(rule.ruling, because, rule.text)
 
 
 def _fit(rule: ApprovalRule, action: Action) -> Found:
