@@ -182,3 +182,21 @@ def test_what_a_rule_may_deny_is_refused_without_a_screen_whatever_else_allows_i
         assert "Exit code" not in result.out
         assert why in result.err
         assert "lets it" not in result.err, "nothing on the command line does"
+
+
+def test_a_rule_about_no_tool_is_pointed_out(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+    (plimsoll_home / "config").mkdir(parents=True, exist_ok=True)
+    config = plimsoll_home / "config/config.toml"
+    config.write_text('[approvals]\ndeny = ["run_comand git push", "read_file .env", "ferries_book"]\n')
+    said = "deny run_comand git push: No tool is called run_comand: is run_command meant?"
+    checks = [each for each in plimsoll("doctor", "--json").json["checks"] if each["name"] == "approvals"]
+    assert [(each["state"], each["text"]) for each in checks] == [
+        ("warn", said),
+        ("warn", "deny ferries_book: No tool is called ferries_book."),
+    ]
+    assert said in plimsoll("config", "set", "approvals.allow", '["plan"]').err
+    config.write_text(config.read_text() + '[mcp.ferries]\ncommand = "ferries"\n')
+    checks = [each for each in plimsoll("doctor", "--json").json["checks"] if each["name"] == "approvals"]
+    assert [each["text"] for each in checks] == [said]
+    assert plimsoll("config", "set", "approvals.deny", '["run_command git push"]').err == ""
+    assert "2 rules" in plimsoll("doctor").out
