@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from tui_app.agent.mcp.offered import OUR_NAMES, offer, without_clashes
+from tui_app.agent.mcp.offered import offer, without_clashes
 from tui_app.agent.subagents import TOOL
 from tui_app.agent.tools.keeping_notes import NoteTools
 from tui_app.agent.tools.skill import USE_SKILL
 from tui_app.agent.tools.toolset import ReadTools
 from tui_app.agent.tools.web import WebTool
 from tui_app.agent.tools.working import CommandTool, FileTools
+from tui_app.settings.rule_names import OUR_TOOLS
 
 
 def listed(name: str) -> Any:
@@ -34,4 +35,4 @@ def test_every_tool_of_ours_has_its_name_reserved() -> None:
         for name, value in vars(each).items()
         if not name.startswith("_") and callable(value)
     }
-    assert tools | {USE_SKILL, TOOL} == OUR_NAMES
+    assert tools | {USE_SKILL, TOOL} == OUR_TOOLS

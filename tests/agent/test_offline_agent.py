@@ -30,6 +30,7 @@ from tui_app.agent.offline.turn import INTRODUCTION
 from tui_app.agent.tools.history import HistoryHit
 from tui_app.agent.tools.toolset import build_toolset
 from tui_app.agent.tools.workspace import Workspace
+from tui_app.conversation.approvals import Approvals
 
 FILES = {
     "README.md": "# Ledger\n\nLedger reads bank statements and sorts payments into budgets.\n\n## Use\n",
@@ -86,7 +87,7 @@ def agent_over(
     workspace = Workspace(project)
     return Agent(
         model or OfflineModel(),
-        toolsets=[build_toolset(workspace, talk or Talk())],
+        toolsets=[build_toolset(workspace, talk or Talk(), Approvals(print))],
         instructions=system_instructions(workspace.root),
     )
 
@@ -380,6 +381,10 @@ async def test_with_other_tools_only_it_says_that_it_cannot_look() -> None:
 
 
 async def test_structured_output_is_refused(project: Path) -> None:
-    agent = Agent(OfflineModel(), output_type=int, toolsets=[build_toolset(Workspace(project), Talk())])
+    agent = Agent(
+        OfflineModel(),
+        output_type=int,
+        toolsets=[build_toolset(Workspace(project), Talk(), Approvals(print))],
+    )
     with pytest.raises(CannotAnswerOffline):
         await agent.run("how many files?")

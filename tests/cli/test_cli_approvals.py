@@ -133,3 +133,70 @@ def test_config_set_keeps_comments_inside_a_list(plimsoll: Plimsoll, plimsoll_ho
     assert "pytest" not in config.read_text()
     assert '"edit_file",  # all' in config.read_text()
     assert plimsoll("config", "set", "approvals.allow", '["nonsense;"]').code != 0
+
+
+SECRET = "TOKEN=hunter2"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "rule", "answered"),
+    [
+        ("read .env", "read_file .env", 'Not done: the rule "read_file .env" forbids it.'),
+        ("grep hunter2", "read_file .env", "Files left out by rules of the user: 1."),
+        ("grep hunter2", "grep", 'Not done: the rule "grep" forbids it. I found nothing'),
+        ("list files", "ls", 'Not done: the rule "ls" forbids it.'),
+    ],
+)
+def test_what_must_not_be_read_is_not_and_the_answer_says_so(
+    plimsoll: Plimsoll, plimsoll_home: Path, project: Path, prompt: str, rule: str, answered: str
+) -> None:
+    (project / ".env").write_text(f"{SECRET}\n")
+    (plimsoll_home / "config").mkdir(parents=True, exist_ok=True)
+    (plimsoll_home / "config/config.toml").write_text(f'[approvals]\ndeny = ["{rule}"]\n')
+    result = plimsoll("run", prompt, "--model", "offline:extractive", "--yes")
+    assert result.code == 0
+    assert answered in result.out
+    assert "Do not try" not in result.out
+    assert SECRET not in result.out + result.err
+    assert "glob" not in result.err, "no other way is tried"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("git -C . push origin HEAD", 'denied by the rule "run_command git push": run_command git -C . push'),
+        ("git --no-pager push", 'denied by the rule "run_command git push"'),
+        ("git -c alias.p=push p", "which this may be: not all of it is known before it runs"),
+        ("git --unheard-of x push", "which this may be: not all of it is known before it runs"),
+    ],
+)
+def test_what_a_rule_may_deny_is_refused_without_a_screen_whatever_else_allows_it(
+    plimsoll: Plimsoll, plimsoll_home: Path, line: str, why: str
+) -> None:
+    (plimsoll_home / "config").mkdir(parents=True, exist_ok=True)
+    (plimsoll_home / "config/config.toml").write_text(
+        '[approvals]\ndeny = ["run_command git push"]\nallow = ["run_command"]\n'
+    )
+    for more in (("--yes",), ("--allow", "run_command git"), ()):
+        result = plimsoll("run", f"run: {line}", "--model", "offline:extractive", *more)
+        assert "Exit code" not in result.out
+        assert why in result.err
+        assert "lets it" not in result.err, "nothing on the command line does"
+
+
+def test_a_rule_about_no_tool_is_pointed_out(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+    (plimsoll_home / "config").mkdir(parents=True, exist_ok=True)
+    config = plimsoll_home / "config/config.toml"
+    config.write_text('[approvals]\ndeny = ["run_comand git push", "read_file .env", "ferries_book"]\n')
+    said = "deny run_comand git push: No tool is called run_comand: is run_command meant?"
+    checks = [each for each in plimsoll("doctor", "--json").json["checks"] if each["name"] == "approvals"]
+    assert [(each["state"], each["text"]) for each in checks] == [
+        ("warn", said),
+        ("warn", "deny ferries_book: No tool is called ferries_book."),
+    ]
+    assert said in plimsoll("config", "set", "approvals.allow", '["plan"]').err
+    config.write_text(config.read_text() + '[mcp.ferries]\ncommand = "ferries"\n')
+    checks = [each for each in plimsoll("doctor", "--json").json["checks"] if each["name"] == "approvals"]
+    assert [each["text"] for each in checks] == [said]
+    assert plimsoll("config", "set", "approvals.deny", '["run_command git push"]').err == ""
+    assert "2 rules" in plimsoll("doctor").out

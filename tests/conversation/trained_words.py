@@ -17,6 +17,7 @@ from tui_app.agent.instructions import system_instructions
 from tui_app.agent.tools.history import HistoryHit
 from tui_app.agent.tools.toolset import build_toolset
 from tui_app.agent.tools.workspace import Workspace
+from tui_app.conversation.approvals import Approvals
 
 _GPT2 = regex.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
 
@@ -31,7 +32,7 @@ class _NoHistory:
 
 def carried_text() -> str:
     """What every request carries, less the paths."""
-    tools = build_toolset(Workspace(Path.cwd()), _NoHistory()).tools.values()
+    tools = build_toolset(Workspace(Path.cwd()), _NoHistory(), Approvals(print)).tools.values()
     definitions = [
         {
             "type": "function",

@@ -282,3 +282,36 @@ async def test_a_session_that_is_closed_while_it_asks_ends_its_prompt(
         assert (await answer).stop_reason == "cancelled"
     assert (cwd / "README.md").read_text() == README
     assert decisions(plimsoll_home, session) == [("cancelled", "person", "once", "")]
+
+
+async def test_what_must_not_be_read_is_not_and_what_asks_is_asked_about(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    (cwd / ".env").write_text("TOKEN=hunter2\n")
+    rules = '[approvals]\ndeny = ["read_file .env"]\nask = ["read_file README.md"]\n'
+    endpoint(plimsoll_home, fake_openai.base_url, more=rules)
+    fake_openai.add(tool("read_file", path=".env"), tool("read_file", path="README.md"), Text("Done."))
+    async with talking(cwd, editor=(editor := Editor(permission="no"))) as talk:
+        session = await talk.begin()
+        await talk.say(session, "Read it.")
+        assert [(each.title, len(options)) for _, each, options in editor.asked] == [
+            ("read_file README.md, looks, changes nothing", 2)
+        ]
+        denied, no = results(talk, session)
+        assert denied[0] == no[0] == "failed"
+        assert 'the rule "read_file .env" forbids it' in denied[1]
+        assert "the user said no" in no[1]
+        assert "hunter2" not in str(fake_openai.journal)
+
+
+async def test_an_editor_is_asked_about_what_a_sub_agent_wants_to_read(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url, more='[approvals]\nask = ["read_file README.md"]\n')
+    fake_openai.add(tool("explore", task="Look."), Text("Done."))
+    fake_openai.add(tool("read_file", path="README.md"), Text("Found."), phrase="for another assistant")
+    async with talking(cwd, editor=(editor := Editor(permission="once"))) as talk:
+        session = await talk.begin()
+        assert (await talk.say(session, "Read it.")).stop_reason == "end_turn"
+        assert len(editor.asked) == 1
+        assert "09:40" in str(fake_openai.journal[2])

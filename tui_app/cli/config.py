@@ -11,7 +11,9 @@ from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import OK, WrongUsage
 from tui_app.cli.output import print_json, say, say_table, tell
 from tui_app.settings import Settings, resolve_model
+from tui_app.settings.approvals import rules_of
 from tui_app.settings.editing import RefusedChange, SettingsFile
+from tui_app.settings.rule_names import UNLESS_YOURS, misnamed
 from tui_app.settings.schema import RULES
 from tui_app.settings.sources import Origin
 from tui_app.settings.store import shown_store
@@ -71,7 +73,16 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> i
         say(f"{key} is {'no longer in' if value is None else 'set in'} {program.paths.config_file}")
         if source.is_forced:
             tell(f"{source.name} ranks above the file: the change shows once that is gone.")
+    if setting == "approvals":
+        _tell_misnamed(settings)
     return OK
+
+
+def _tell_misnamed(settings: Settings) -> None:
+    """Say which rules name tools that nothing here can have."""
+    for rule in rules_of(settings.approvals):
+        if said := misnamed(rule, settings.mcp):
+            tell(f"{rule.ruling} {rule.text}: {said} {UNLESS_YOURS}")
 
 
 def show_paths(program: Program, *, as_json: bool) -> int:

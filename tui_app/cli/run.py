@@ -80,7 +80,7 @@ def _add_approvals(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="let tools do everything that no rule denies (default: what asks is denied)",
+        help="let tools do everything that no rule denies or may deny (default: what asks is denied)",
     )
 
 

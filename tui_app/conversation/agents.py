@@ -16,6 +16,7 @@ from tui_app.agent.own_agent import OwnAgent
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.steps import StepWatch
 from tui_app.agent.subagents import explore_toolset
+from tui_app.agent.tools.looking import Looking
 from tui_app.agent.tools.skill import skill_toolset
 from tui_app.agent.tools.toolset import build_toolset, recall_toolset
 from tui_app.agent.tools.workspace import Workspace
@@ -89,7 +90,7 @@ def build_workplace(opening: Opening, history: SessionHistory, tooling: Tooling,
     workspace = Workspace(opening.cwd, extra=readable, closed=own_folders(opening.paths))
     search = SessionSearch(history.store, history.session)
     tools = [
-        build_toolset(workspace, search, tooling.working),
+        build_toolset(workspace, search, tooling.approvals, tooling.working),
         skill_toolset(lambda: extras.standing.skills),
     ]
     described = [*tools]
@@ -129,26 +130,30 @@ def build_runner(
         return TurnRunner(own.agent, recorder, history.session, added, steps, manner)
     place = build_workplace(opening, history, tooling, extras)
     capabilities = governed.capabilities(*watched, FilesOnDisk(place.workspace), provider=provider)
-    explorers = _sub_agents(governed, place.workspace, explore_settings(settings.explore))
+    looking = Looking(place.workspace, tooling.approvals)
+    explorers = _sub_agents(governed, looking, explore_settings(settings.explore))
     agent: Agent[None, str] = Agent(
         None,
         name="plimsoll",
         instructions=[extras.carried.instructions, extras.carried.standing],
         toolsets=[*place.tools, *explorers, McpTools(extras.servers)],
-        # Innermost: what a hook declines is not asked about. Tools of servers ask here.
-        capabilities=[*capabilities, ToolGate(tooling.approvals, [tool.name for tool in extras.own])],
+        # Innermost: what a hook declines is not asked about. Whatever does not ask for itself asks here.
+        capabilities=[*capabilities, _tool_gate(tooling, extras)],
         retries=2,
     )
     return TurnRunner(agent, recorder, history.session, steps=steps, manner=manner)
 
 
-def _sub_agents(
-    governed: Governed, workspace: Workspace, explore: ExploreSettings
-) -> list[FunctionToolset[Any]]:
+def _tool_gate(tooling: Tooling, extras: Extras) -> ToolGate:
+    ours = {tool.name for tool in extras.own}
+    return ToolGate(tooling.approvals, ours & tooling.asking, free=ours - tooling.asking)
+
+
+def _sub_agents(governed: Governed, looking: Looking, explore: ExploreSettings) -> list[FunctionToolset[Any]]:
     """The tool that sends sub-agents out, unless a person has switched it off."""
     if not explore.enabled:
         return []
-    parts = governed.writers, governed.compactor, governed.limits, workspace, governed.around
+    parts = governed.writers, governed.compactor, governed.limits, looking, governed.around
     return [explore_toolset(sub_agents(explore, *parts))]
 
 
@@ -166,7 +171,7 @@ def _added(
         deps=own.deps,
         instructions=[own.system_prompt, *([MEMORY] if toolsets else [])],
         toolsets=toolsets,
-        capabilities=[*capabilities, ToolGate(gate, ours)],
+        capabilities=[*capabilities, ToolGate(gate, free=ours)],
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tui_app.agent.approvals.action import Action
-from tui_app.agent.approvals.policy import Verdict, fits, judge, proposed_pattern
+from tui_app.agent.approvals.policy import PERHAPS, Verdict, fits, judge, proposed_pattern
 from tui_app.context.events import (
     ApprovalDecided,
     ApprovalDecision,
@@ -25,6 +25,7 @@ from tui_app.settings.rules import Refused
 _NOT_DONE = "Not done: {}. Do not try the same in another way; go on without it, or ask the user."
 _NO = "the user said no"
 _NOBODY = "nobody is there to approve it, and no rule allows it"
+_PERHAPS_DENIED = 'the rule "{}" may forbid it, and nobody is there to say'
 _NOT_ASKED = "nobody could be asked about it: {}"
 _REASON_CHARS = 2_000
 
@@ -56,7 +57,7 @@ class Approvals:
     attended: bool = False
     """Whether somebody sees the questions and can answer."""
     yes: bool = False
-    """Whether everything that asks goes ahead where nobody is there."""
+    """Whether everything that asks goes ahead where nobody is there, but what a rule may deny."""
     session_rules: tuple[ApprovalRule, ...] = ()
     """What a person has allowed from now on."""
     _asked: "dict[str, tuple[Action, asyncio.Future[Decision]]]" = field(default_factory=dict)
@@ -67,7 +68,7 @@ class Approvals:
 
     async def __call__(self, action: Action) -> str:
         """Wait for a decision; see ``Gate``."""
-        verdict = self._judged(action)
+        verdict = self.judged(action)
         if verdict.ruling != "ask":
             return self._ruled(action, verdict)
         if not self.attended:
@@ -75,7 +76,7 @@ class Approvals:
         await self._queue()
         try:
             # What was said of the call before this one may be a rule for this one.
-            verdict = self._judged(action)
+            verdict = self.judged(action)
             if verdict.ruling != "ask":
                 return self._ruled(action, verdict)
             return await self._ask(action, verdict)
@@ -120,19 +121,26 @@ class Approvals:
         kept = tuple(rule for rule in self.rules if rule.source == "command line")
         self.rules = (*rules, *kept)
 
-    def _judged(self, action: Action) -> Verdict:
+    def judged(self, action: Action) -> Verdict:
+        """What the rules say as things are; see ``Judge``."""
         return judge(action, (*self.rules, *self.session_rules), read_only=self.read_only)
 
     def _ruled(self, action: Action, verdict: Verdict) -> str:
-        by: DecidedBy = "rule" if verdict.by_rule else "mode"
-        rule, why = (verdict.because, "") if verdict.by_rule else ("", verdict.because)
+        by: DecidedBy = "rule" if verdict.rule else "mode"
+        rule, why = (verdict.because, "") if verdict.rule else ("", verdict.because)
         if verdict.ruling == "allow":
+            if action.looks:
+                # Nothing was decided: it would have gone ahead without any rule.
+                return ""
             self._note(action, "allowed", by, scope="rule", rule=rule)
             return ""
         self._note(action, "denied", by, scope="rule", rule=rule, reason=why)
         return _NOT_DONE.format(why or f'the rule "{rule}" forbids it')
 
     def _unattended(self, action: Action, verdict: Verdict) -> str:
+        if verdict.firm:
+            self._note(action, "denied", "rule", scope="rule", rule=verdict.rule, reason=PERHAPS)
+            return _NOT_DONE.format(_PERHAPS_DENIED.format(verdict.rule))
         if self.yes:
             self._note(action, "allowed", "unattended", reason="--yes")
             return ""
@@ -144,7 +152,7 @@ class Approvals:
         id = f"{action.call or action.tool}.{self._count}"
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._asked[id] = (action, answer)
-        pattern = "" if verdict.by_rule else proposed_pattern(action)
+        pattern = "" if verdict.rule else proposed_pattern(action)
         self._shown = _question(id, action, pattern, verdict.because, self._waiting)
         self.report(self._shown)
         try:

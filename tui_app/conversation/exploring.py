@@ -8,8 +8,8 @@ from pydantic_ai.models import Model
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.subagents import Bounds, SubAgents
+from tui_app.agent.tools.looking import Looking
 from tui_app.agent.tools.toolset import looking_toolset
-from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.events import Notice
 from tui_app.context.windows.limits import Limits
@@ -22,7 +22,7 @@ def sub_agents(
     writers: SummaryWriters,
     compactor: Compactor,
     limits: Limits,
-    workspace: Workspace,
+    looking: Looking,
     around: Sequence[AbstractCapability[Any]],
 ) -> SubAgents:
     """Everything the sub-agents of one session need.
@@ -32,7 +32,7 @@ def sub_agents(
         writers: The session, and the models it can use.
         compactor: Knows the policy in force.
         limits: What is known about the models' windows.
-        workspace: Where they look.
+        looking: Where they look, and what rules leave them to see.
         around: What follows every run of the session.
     """
     history = writers.history
@@ -47,12 +47,12 @@ def sub_agents(
         return history.model, model
 
     return SubAgents(
-        tools=looking_toolset(workspace),
+        tools=looking_toolset(looking),
         report=history.append,
         choose=choose,
         policy=lambda: compactor.policy,
         limits=limits,
         bounds=Bounds(max_steps=settings.max_steps, max_tokens=settings.max_tokens),
         around=around,
-        folder=str(workspace.root),
+        folder=str(looking.workspace.root),
     )

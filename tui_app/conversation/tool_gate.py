@@ -1,6 +1,7 @@
-"""Asking before tools run that do not ask for themselves: those of servers and of other people's agents."""
+"""Asking before tools run that do not ask for themselves: of servers, of others' agents, a few of ours."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
@@ -21,23 +22,24 @@ _NO_RESULT = (
 
 
 class ToolGate(AbstractCapability[Any]):
-    """Lets only known tools run without a word.
+    """Lets only known tools run without a word, and of those what no rule asks about or denies.
 
     What pydantic-ai would have approved by a person passes the same gate, once.
 
     Args:
         gate: Decides about the others.
-        known: Names of the tools that only look, or that ask for themselves with what they would do.
+        known: Names of the tools that ask for themselves, with what they would do or look at.
+        free: Names of those that only look, or keep notes: they go ahead unless a rule says otherwise.
     """
 
-    def __init__(self, gate: Gate, known: Collection[str]) -> None:
-        self._gate, self._known = gate, frozenset(known)
+    def __init__(self, gate: Gate, known: Collection[str] = (), *, free: Collection[str] = ()) -> None:
+        self._gate, self._known, self._free = gate, frozenset(known), frozenset(free)
         self._let_through: set[Action] = set()
         """Calls that may go ahead, and whose tool wants to hear that once more."""
 
     async def for_run(self, ctx: RunContext[Any]) -> "ToolGate":
         """No yes outlives its turn."""
-        return ToolGate(self._gate, self._known)
+        return ToolGate(self._gate, self._known, free=self._free)
 
     async def wrap_tool_execute(
         self,
@@ -51,7 +53,7 @@ class ToolGate(AbstractCapability[Any]):
         """Ask, and run the tool with the very arguments that were asked about."""
         if call.tool_name in self._known or tool_def.tool_kind in _DESCRIBING:
             return await handler(args)
-        action = _action(call)
+        action = replace(_action(call), looks=call.tool_name in self._free)
         if action in self._let_through and ctx.tool_call_approved:
             self._let_through.discard(action)
         elif declined := await self._gate(action):

@@ -8,6 +8,7 @@ from typing import Any
 from tui_app.agent.tools.keeping_notes import NoteTools
 from tui_app.agent.tools.notes import Notes
 from tui_app.agent.tools.process import ProcessRunner
+from tui_app.agent.tools.toolset import LOOKING
 from tui_app.agent.tools.web import WebTool
 from tui_app.agent.tools.working import CommandTool, FileTools
 from tui_app.agent.tools.workspace import Workspace
@@ -34,6 +35,8 @@ class Tooling:
     files: FileKeeper
     working: tuple[Callable[..., Any], ...]
     """The tools themselves; none in read-only mode."""
+    asking: frozenset[str] = frozenset()
+    """Names of the built-in tools that ask for themselves, those that look at files among them."""
 
     def decisions(self) -> list[Record]:
         """What was decided about calls in this session, the newest first."""
@@ -56,15 +59,18 @@ def make_tooling(opening: Opening, history: SessionHistory, folder: SessionFolde
     workspace = Workspace(opening.cwd, closed=own_folders(opening.paths))
     files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
     working: tuple[Callable[..., Any], ...] = ()
+    noting: tuple[Callable[..., Any], ...] = ()
     if not settings.read_only:
         notes = NoteTools(Notes(folder.plan_file, folder.todo_file))
         writing = FileTools(workspace, approvals, files)
         command = _command(opening, history, approvals)
-        working = (writing.write_file, writing.edit_file, command.run_command, notes.todo, notes.plan)
+        working = (writing.write_file, writing.edit_file, command.run_command)
+        noting = (notes.todo, notes.plan)
         if settings.web_fetch != "off":
             web = WebTool(approvals, private=settings.web_fetch == "any")
             working = (*working, web.web_fetch)
-    return Tooling(approvals, files, working)
+    asking = frozenset(tool.__name__ for tool in working) | LOOKING
+    return Tooling(approvals, files, (*working, *noting), asking)
 
 
 def own_folders(paths: Paths) -> tuple[Path, ...]:

@@ -14,7 +14,9 @@ from tui_app.agent.tools import files
 from tui_app.agent.tools.history import HistoryHit, search_history
 from tui_app.agent.tools.stop import Cancelled, Stop
 from tui_app.agent.tools.toolset import build_toolset
+from tui_app.agent.tools.walk import ShowsFile
 from tui_app.agent.tools.workspace import Workspace
+from tui_app.conversation.approvals import Approvals
 
 
 class Talk:
@@ -39,7 +41,7 @@ def agent_calling(ws: Workspace, tool: str, args: dict[str, object]) -> Agent[ob
             return ModelResponse(parts=[ToolCallPart(tool, args)])
         return ModelResponse(parts=[TextPart("done")])
 
-    return Agent(FunctionModel(model), toolsets=[build_toolset(ws, Talk())])
+    return Agent(FunctionModel(model), toolsets=[build_toolset(ws, Talk(), Approvals(print))])
 
 
 async def result_of(ws: Workspace, tool: str, args: dict[str, object]) -> ToolReturnPart:
@@ -81,7 +83,7 @@ async def test_five_wrong_paths_in_a_row_do_not_fail_the_turn(ws: Workspace) -> 
             return ModelResponse(parts=[ToolCallPart("read_file", {"path": f"no{asked}.txt"})])
         return ModelResponse(parts=[TextPart("gave up")])
 
-    agent = Agent(FunctionModel(model), toolsets=[build_toolset(ws, Talk())])
+    agent = Agent(FunctionModel(model), toolsets=[build_toolset(ws, Talk(), Approvals(print))])
     assert (await agent.run("go")).output == "gave up"
 
 
@@ -92,7 +94,7 @@ async def test_every_tool_and_argument_is_described(ws: Workspace) -> None:
         seen.append(info)
         return ModelResponse(parts=[TextPart("ok")])
 
-    await Agent(FunctionModel(model), toolsets=[build_toolset(ws, Talk())]).run("go")
+    await Agent(FunctionModel(model), toolsets=[build_toolset(ws, Talk(), Approvals(print))]).run("go")
     tools = seen[0].function_tools
     assert {tool.name for tool in tools} == {"read_file", "ls", "glob", "grep", "search_history"}
     for tool in tools:
@@ -105,7 +107,7 @@ async def test_cancelling_ends_the_wait_at_once_and_stops_the_thread(
 ) -> None:
     started, ended = threading.Event(), threading.Event()
 
-    def endless_glob(ws: Workspace, pattern: str, *, stop: Stop) -> str:
+    def endless_glob(ws: Workspace, pattern: str, *, stop: Stop, shows: ShowsFile) -> str:
         started.set()
         stop.cancelled.wait()
         ended.set()

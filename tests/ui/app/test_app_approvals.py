@@ -305,3 +305,22 @@ async def test_rules_and_decisions_are_listed_and_changed(served: Desk, fake_ope
 def _marked(deck: Deck) -> int:
     options = deck.app.screen.query_one("#approvals-list")
     return options.region.y + (getattr(options, "highlighted", 0) or 0)
+
+
+async def test_a_rule_about_no_tool_is_pointed_out(served: Desk) -> None:
+    config = served.paths.config_file
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[approvals]\ndeny = ["run_comand git push"]\n')
+    served.change(approvals=load_settings(served.paths, {}).approvals)
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("/approvals")
+        await deck.until(lambda: isinstance(deck.app.screen, ApprovalsScreen), "the rules")
+        await deck.says("no such tool")
+        await deck.says("is run_command meant?")
+        await deck.press("f7")
+        await deck.until(lambda: isinstance(deck.app.screen, EditDialog), "the dialog")
+        deck.app.screen.query_one(Input).value = "deny reed_file .env"
+        await deck.press("enter")
+        await deck.says("No tool is called reed_file: is read_file meant?")
+        assert deck.text.count("no such tool") == 2

@@ -22,6 +22,12 @@ class Action:
     """Why no pattern may allow it; empty where patterns count."""
     call: str = ""
     """Id of the tool call."""
+    looks: bool = False
+    """Whether nothing is changed by it: it goes ahead unless a rule asks or denies."""
+    like: tuple[str, ...] = ()
+    """Tools that would show the same: what is asked or denied of them is asked or denied of this call too."""
+    spelled: tuple[str, ...] = ()
+    """Other names of the subject, such as that of a link: what is asked or denied by them counts too."""
 
 
 class Gate(Protocol):

@@ -3,12 +3,11 @@
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Literal
 
+from tui_app.agent.approvals.rule_words import Found, find_spread, stronger
 from tui_app.agent.approvals.shell_parts import ANY_WORD, ANYTHING, RUNNERS, TooLong, parts_of
 from tui_app.settings.approvals import SHELL_SIGNS
 
-Found = Literal["no", "perhaps", "surely"]
 _SIGNS = re.compile(r"[|&;<>()\n\r`{}]|\$\(")
 _QUOTING = re.compile(r"[\"'\\]")
 _OPENING = re.compile(r"[/=]")
@@ -52,7 +51,8 @@ def find_in(command: str, pattern: str) -> Found:
     """Whether some part of a command line begins with the words of a pattern.
 
     For rules that ask or deny: quotes, redirections, line ends behind a backslash, paths of programs, upper
-    and lower case make no difference. Where the shell puts in what is not known here, it is "perhaps".
+    and lower case, options between the words make no difference. Where the shell puts in what is not known
+    here, or an option may be more than one, it is "perhaps".
     """
     wanted = _bare(pattern)
     if not wanted or any(_begins_somewhere(_bare(part), wanted) for part in _SIGNS.split(command)):
@@ -63,6 +63,9 @@ def find_in(command: str, pattern: str) -> Found:
             words = tuple(word.casefold() for word in part.words)
             if _begins_somewhere(words, wanted):
                 return "surely"
+            found = stronger(found, find_spread(words, wanted, _places(words, runs=part.runs)))
+            if found == "surely":
+                return found
             if found == "no" and _may_begin(words, wanted, runs=part.runs):
                 found = "perhaps"
     except TooLong:
@@ -83,9 +86,23 @@ def _begins_somewhere(words: Sequence[str], wanted: Sequence[str]) -> bool:
     )
 
 
+def _program(words: Sequence[str]) -> int | None:
+    """Where the program of a command stands."""
+    return next((at for at, word in enumerate(words) if not _BEFORE_PROGRAM.fullmatch(word)), None)
+
+
+def _places(words: Sequence[str], *, runs: bool) -> range:
+    """Where a program that is run may stand: behind one that runs others, anywhere."""
+    program = _program(words)
+    if program is None or not runs:
+        return range(0)
+    runner = words[program].rsplit("/", 1)[-1] in RUNNERS
+    return range(program, len(words) if runner else program + 1)
+
+
 def _may_begin(words: Sequence[str], wanted: Sequence[str], *, runs: bool) -> bool:
     """Whether what is not known of some words may make them begin with those of a pattern."""
-    program = next((at for at, word in enumerate(words) if not _BEFORE_PROGRAM.fullmatch(word)), None)
+    program = _program(words)
     text, free = " ".join(words), range(0)
     if program is not None:
         name = words[program].rsplit("/", 1)[-1]

@@ -1,17 +1,22 @@
 """What the rules say of an action: allow, ask or deny, and because of what."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import Protocol
 from urllib.parse import urlsplit
 
-from tui_app.agent.approvals.action import Action
-from tui_app.agent.approvals.commands import Found, begins_with, find_in
+from tui_app.agent.approvals.action import Action, Gate
+from tui_app.agent.approvals.commands import begins_with, find_in
 from tui_app.agent.approvals.hosts import plain_host
-from tui_app.agent.tools.patterns import compile_path, expand_braces
+from tui_app.agent.approvals.rule_words import Found
+from tui_app.agent.tools.patterns import PathPattern, compile_path, expand_braces
 from tui_app.settings.approvals import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
 
+LOOKS = "it only looks, and no rule is about it"
 READ_ONLY = "read-only mode: nothing is written, run or fetched"
 PERHAPS = "which this may be: not all of it is known before it runs"
 UNKNOWN = "read-only mode: no rule says that this tool only looks"
@@ -23,9 +28,19 @@ class Verdict:
 
     ruling: Ruling
     because: str
-    """The rule that decided, as it is written, or what holds where none fits."""
-    by_rule: bool = False
-    """Whether a rule decided."""
+    """Why, for a person: the rule that decided and how it fits, or what holds where none does."""
+    rule: str = ""
+    """The rule that decided, as it is written; empty where none did."""
+    firm: bool = False
+    """Whether nobody but a person may allow it, because it may be what a rule denies."""
+
+
+class Judge(Gate, Protocol):
+    """A gate that also says what it would do, and asks nobody."""
+
+    def judged(self, action: Action) -> Verdict:
+        """What the rules say of an action as things are. May be called from any thread."""
+        ...
 
 
 def judge(action: Action, rules: Iterable[ApprovalRule], *, read_only: bool = False) -> Verdict:
@@ -37,16 +52,18 @@ def judge(action: Action, rules: Iterable[ApprovalRule], *, read_only: bool = Fa
         read_only: Whether only what looks may go ahead.
     """
     known = tuple(rules)
-    if read_only and not any(rule.ruling == "looks" and fits(rule, action) for rule in known):
+    looks = action.looks or any(rule.ruling == "looks" and fits(rule, action) for rule in known)
+    if read_only and not looks:
         return Verdict("deny", UNKNOWN if action.kind == "other" else READ_ONLY)
-    fitting = [(_ruling(rule, how), rule.text, how) for rule in known if (how := _fit(rule, action)) != "no"]
+    said = [_verdict(rule, how) for rule in known if (how := _fit(rule, action)) != "no"]
     for ruling in RULINGS:
         if ruling == "allow" and action.guarded:
             break
-        decided = next(((text, how) for each, text, how in fitting if each == ruling), None)
-        if decided is not None:
-            because = decided[0] if decided[1] == "surely" else f"{decided[0]}, {PERHAPS}"
-            return Verdict("allow" if ruling == "looks" else ruling, because, by_rule=True)
+        if fitting := [verdict for verdict in said if verdict.ruling == ruling]:
+            decided = max(fitting, key=lambda verdict: verdict.firm)
+            return replace(decided, ruling="allow") if ruling == "looks" else decided
+    if action.looks:
+        return Verdict("allow", LOOKS)
     return Verdict("ask", action.guarded or "asks unless a rule allows it")
 
 
@@ -55,14 +72,18 @@ def fits(rule: ApprovalRule, action: Action) -> bool:
     return _fit(rule, action) != "no"
 
 
-def _ruling(rule: ApprovalRule, how: Found) -> Ruling:
-    """What may be denied, and may be something else, is for a person to say."""
-    return "ask" if rule.ruling == "deny" and how == "perhaps" else rule.ruling
+def _verdict(rule: ApprovalRule, how: Found) -> Verdict:
+    """What one rule says. What may be denied, and may be something else, is for a person to say."""
+    because = rule.text if how == "surely" else f"{rule.text}, {PERHAPS}"
+    if rule.ruling == "deny" and how == "perhaps":
+        return Verdict("ask", because, rule.text, firm=True)
+    return Verdict(rule.ruling, because, rule.text)
 
 
 def _fit(rule: ApprovalRule, action: Action) -> Found:
     narrow = rule.ruling == "allow"
-    if not fnmatchcase(action.tool, rule.tool):
+    tools = (action.tool,) if narrow else (action.tool, *action.like)
+    if not any(fnmatchcase(tool, rule.tool) for tool in tools):
         return "no"
     if rule.ruling == "looks":
         # What our own tools do is known: nobody can say that one that writes only looks.
@@ -70,17 +91,31 @@ def _fit(rule: ApprovalRule, action: Action) -> Found:
     if not rule.pattern:
         # All commands, whatever a shell makes of them, are allowed by their name alone.
         return "surely"
+    return _pattern_allows(rule.pattern, action) if narrow else _pattern_concerns(rule.pattern, action)
+
+
+def _pattern_allows(pattern: str, action: Action) -> Found:
     match action.kind:
         case "file":
-            return _sure(_path_fits(rule.pattern, action.subject, narrow=narrow))
+            return _sure(_path_fits(pattern, action.subject))
         case "command":
-            if narrow:
-                return _sure(begins_with(action.subject, rule.pattern))
-            return find_in(action.subject, rule.pattern)
+            return _sure(begins_with(action.subject, pattern))
         case "address":
-            return _sure(_host_fits(rule.pattern, action.subject))
+            return _sure(_host_fits(pattern, action.subject))
         case "other":
-            return _sure(not narrow and fnmatchcase(action.subject.casefold(), rule.pattern.casefold()))
+            return "no"
+
+
+def _pattern_concerns(pattern: str, action: Action) -> Found:
+    match action.kind:
+        case "file":
+            return _sure(any(_path_concerns(pattern, each) for each in (action.subject, *action.spelled)))
+        case "command":
+            return find_in(action.subject, pattern)
+        case "address":
+            return _sure(_host_fits(pattern, action.subject))
+        case "other":
+            return _sure(fnmatchcase(action.subject.casefold(), pattern.casefold()))
 
 
 def _sure(fitting: bool) -> Found:
@@ -110,13 +145,28 @@ def _is_literal(path: str) -> bool:
     return path.isprintable() and not set("*?[]{}") & set(path)
 
 
-def _path_fits(pattern: str, path: str, *, narrow: bool) -> bool:
-    if not narrow:
-        pattern, path = pattern.casefold(), path.casefold()
-    parts: Sequence[str] = PurePosixPath(path).parts
-    if not narrow and "/" not in pattern:
-        pattern = f"**/{pattern}"
-    return any(compile_path(each).matches(parts) for each in expand_braces(pattern))
+def _path_fits(pattern: str, path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return any(each.matches(parts) for each in _compiled(pattern))
+
+
+def _path_concerns(pattern: str, path: str) -> bool:
+    """Whether a path, or a folder that it is in, fits a pattern that is read widely."""
+    pattern, path = _plain(pattern), _plain(path)
+    choices = _compiled(pattern if "/" in pattern else f"**/{pattern}")
+    parts = PurePosixPath(path).parts
+    ends = range(min(1, len(parts)), len(parts) + 1)
+    return any(each.matches(parts[:end]) for each in choices for end in ends)
+
+
+def _plain(path: str) -> str:
+    """A path as it is compared where case does not count, nor how an accent is written."""
+    return unicodedata.normalize("NFC", path).casefold()
+
+
+@lru_cache(maxsize=256)  # a search asks about every file it comes across
+def _compiled(pattern: str) -> tuple[PathPattern, ...]:
+    return tuple(compile_path(each) for each in expand_braces(pattern))
 
 
 def _host_fits(pattern: str, address: str) -> bool:

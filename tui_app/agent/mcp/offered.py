@@ -8,18 +8,13 @@ from typing import Any
 
 from pydantic_ai.tools import ToolDefinition
 
+from tui_app.settings.rule_names import OUR_TOOLS
+
 NAME_CHARS = 64
 """Characters of a tool's name that every provider takes."""
 DESCRIPTION_CHARS = 4_000
 SCHEMA_CHARS = 40_000
 MOST_TOOLS = 128
-OUR_NAMES = frozenset(
-    {
-        "read_file", "ls", "glob", "grep", "search_history", "write_file", "edit_file", "run_command",
-        "web_fetch", "todo", "plan", "use_skill", "explore",
-    }
-)  # fmt: skip
-"""Names of our own tools. A rule about one must not fit a server's, even while ours is switched off."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -110,7 +105,8 @@ def without_clashes(offers: Mapping[str, Offer], taken: Callable[[], Collection[
         offers: By server, in the order of the settings.
         taken: Names of all other tools; ours are known.
     """
-    owners = dict.fromkeys((*OUR_NAMES, *taken()), "a tool of Plimsoll")
+    # Also of those that are switched off: a rule about one must not fit a server's.
+    owners = dict.fromkeys((*OUR_TOOLS, *taken()), "a tool of Plimsoll")
     kept: dict[str, Offer] = {}
     for server, each in offers.items():
         clash = [tool for tool in each.tools if tool.definition.name in owners]

@@ -19,7 +19,8 @@ _QUOTE_CHARS = 2_000
 _LIST_ROWS = 100
 _HISTORY_CHARS = 4_000
 _DECORATION = re.compile(r"^\s*(?:[-=*_#~`<>|+]*|!?\[.*\]\(.*\)|<[^>]*>.*|\[!\[.*|```.*)\s*$")
-_ADVICE = re.compile(r"; (?:find|give|list|put|read|start|use) .*$")
+_ADVICE = re.compile(r"(?:; (?:find|give|list|put|read|start|use) |\. Do not try the same ).*$")
+_LEFT_OUT = re.compile(r"^\[(files left out by rules of the user: [\d,]+)", re.MULTILINE)
 _KEY = re.compile(r"""\s*["']?(?:name|description|summary|about)["']?\s*[:=]""", re.IGNORECASE)
 
 
@@ -183,10 +184,16 @@ def _nothing(question: Question, turn: Turn) -> str:
     if not turn.found:
         return _NO_TOOLS
     where = {"grep": "in the files", "glob": "among the file names", "search_history": "in this conversation"}
-    places = [where[tool] for tool in where if any(found.tool == tool for found in turn.found)]
+    places = [
+        where[tool] for tool in where if any(each.tool == tool and not each.denied for each in turn.found)
+    ]
     looked = f" I looked {_listed(places)}." if places else ""
     wanted = _quoted(question.terms) if question.terms else "anything that says so"
-    return f"I found nothing for {wanted}.{looked} Other words, or `read PATH`, may help."
+    denied = _trouble(found for found in turn.found if found.denied)
+    left = next((said[1] for each in turn.found if (said := _LEFT_OUT.search(each.text))), "")
+    kept = f" {left[:1].upper()}{left[1:]}." if left else ""
+    nothing = f"I found nothing for {wanted}.{looked}{kept} Other words, or `read PATH`, may help."
+    return f"{denied} {nothing}".lstrip()
 
 
 def _trouble(found: Iterable[Found]) -> str:

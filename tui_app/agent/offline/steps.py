@@ -103,7 +103,7 @@ def _reading(question: Question, turn: Turn) -> list[Step]:
     """Read the file; when there is none of that path, look for its name and read what is found."""
     if turn.rounds == 0:
         return [_read(question.path, question.start, question.lines or _PAGE)]
-    if any(found.tool == "read_file" and found.ok for found in turn.found):
+    if any(found.tool == "read_file" and (found.ok or found.denied) for found in turn.found):
         return []
     if turn.rounds == 1:
         return [Step("glob", {"pattern": f"**/{PurePosixPath(question.path).name}*"})]

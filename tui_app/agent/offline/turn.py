@@ -31,6 +31,8 @@ class Found:
     args: dict[str, Any]
     text: str
     ok: bool
+    denied: bool = False
+    """Whether a rule or a person said no to it."""
 
     def arg(self, name: str) -> str:
         """An argument as text; empty when it was not given."""
@@ -97,7 +99,7 @@ def _found(messages: Sequence[ModelMessage]) -> list[Found]:
                 args = _args(calls[part.tool_call_id])
                 ok = part.outcome == "success"
                 text = part.model_response_str(wrap_if_error=False)
-                found.append(Found(part.tool_name, args, text, ok))
+                found.append(Found(part.tool_name, args, text, ok, part.outcome == "denied"))
     return found
 
 

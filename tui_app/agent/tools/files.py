@@ -11,7 +11,7 @@ from tui_app.agent.tools.patterns import compile_path, expand_braces
 from tui_app.agent.tools.search import grep
 from tui_app.agent.tools.stop import Stop
 from tui_app.agent.tools.text import clip, is_binary, lines_of
-from tui_app.agent.tools.walk import Walk, shown
+from tui_app.agent.tools.walk import WITHHELD, ShowsFile, Walk, shown, shows_all
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 from tui_app.context.stages.cutting import byte_count
 
@@ -74,8 +74,10 @@ class _Page:
         return True
 
 
-def ls(ws: Workspace, path: str = ".") -> str:
+def ls(ws: Workspace, path: str = ".", *, shows: ShowsFile = shows_all) -> str:
     """List one folder: folders first and ending in a slash, then files with their size in bytes.
+
+    What must not be shown is counted only.
 
     Raises:
         ToolProblem: if there is no such folder.
@@ -84,17 +86,22 @@ def ls(ws: Workspace, path: str = ".") -> str:
     try:
         with os.scandir(folder) as found:
             listed = (each for each in found if shown(each) and Path(each.path) not in ws.hidden)
-            entries = sorted(listed, key=_folders_first)
+            present = sorted(listed, key=_folders_first)
     except OSError as error:
         raise ToolProblem(f"{ws.display(folder)} cannot be listed: {error.strerror or error}.") from error
+    entries = [each for each in present if shows(Path(each.path))]
     rows = [_row(entry) for entry in entries[:MAX_ENTRIES]]
     if len(entries) > MAX_ENTRIES:
         rows.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; narrow them down with glob]")
+    if withheld := len(present) - len(entries):
+        rows.append(f"[{WITHHELD.format(withheld)}]")
     return "\n".join(rows) if rows else f"[{ws.display(folder)} holds nothing to show]"
 
 
-def glob(ws: Workspace, pattern: str, *, stop: Stop | None = None) -> str:
+def glob(ws: Workspace, pattern: str, *, stop: Stop | None = None, shows: ShowsFile = shows_all) -> str:
     """List the files that fit a pattern such as ``src/**/*.py``; a bare ``*.py`` is looked for at any depth.
+
+    What must not be shown is counted only.
 
     Raises:
         ToolProblem: if the pattern leads out of the workspace.
@@ -104,15 +111,22 @@ def glob(ws: Workspace, pattern: str, *, stop: Stop | None = None) -> str:
     choices = [compile_path(each) for each in expand_braces(rest)]
     walk = Walk(base, stop or Stop(), ws.hidden)
     rows: list[str] = []
+    withheld = 0
     for path in walk.files():
         parts = path.relative_to(base).parts
-        if any(choice.matches(parts) for choice in choices):
-            if len(rows) == MAX_ENTRIES:
-                walk.cut = f"only the first {MAX_ENTRIES} are listed; narrow the pattern"
-                break
-            rows.append(ws.display(path))
+        if not any(choice.matches(parts) for choice in choices):
+            continue
+        if not shows(path):
+            withheld += 1
+            continue
+        if len(rows) == MAX_ENTRIES:
+            walk.cut = f"only the first {MAX_ENTRIES} are listed; narrow the pattern"
+            break
+        rows.append(ws.display(path))
     if not rows:
         rows.append(f"[no file fits {pattern!r:.200}]")
+    if withheld:
+        rows.append(f"[{WITHHELD.format(withheld)}]")
     if walk.cut:
         rows.append(f"[{walk.cut}]")
     return "\n".join(rows)

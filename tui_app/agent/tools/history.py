@@ -73,6 +73,11 @@ def search_history(
     return "\n\n".join(_listed(hit) for hit in hits)
 
 
+def names_message(history: HistorySearch, path: str) -> bool:
+    """Whether a path is the handle of a message, such as ``#142``."""
+    return _named(history, path) is not None
+
+
 def read_message(history: HistorySearch, path: str, start: int, lines: int) -> str | None:
     """Return numbered lines of the message that a path such as ``#142`` stands for.
 
@@ -82,14 +87,18 @@ def read_message(history: HistorySearch, path: str, start: int, lines: int) -> s
     Raises:
         ToolProblem: if the message ends before ``start``.
     """
-    handle = _HANDLE.fullmatch(path.strip())
-    hit = history.fetch(int(handle.group(1))) if handle and path.strip().startswith("#") else None
+    hit = _named(history, path)
     if hit is None:
         return None
     page = page_of(hit.text, start, lines, numbered=True)
     if page is None:
         raise ToolProblem(f"#{hit.seq} ends before line {start}; start at 1 or lower.")
     return "\n".join([*page.rows, *_footer(hit, page, "read_file(path")])
+
+
+def _named(history: HistorySearch, path: str) -> HistoryHit | None:
+    handle = _HANDLE.fullmatch(path.strip())
+    return history.fetch(int(handle.group(1))) if handle and path.strip().startswith("#") else None
 
 
 def _message(hit: HistoryHit, start: int, lines: int, offset: int) -> str:

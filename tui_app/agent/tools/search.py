@@ -12,7 +12,7 @@ import regex
 
 from tui_app.agent.tools.stop import Stop
 from tui_app.agent.tools.text import clip, is_binary, lines_of
-from tui_app.agent.tools.walk import Walk
+from tui_app.agent.tools.walk import WITHHELD, ShowsFile, Walk, shows_all
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 from tui_app.context.stages.cutting import byte_count
 
@@ -39,8 +39,11 @@ def grep(
     limit: int = 200,
     *,
     stop: Stop | None = None,
+    shows: ShowsFile = shows_all,
 ) -> str:
     """Return the lines that a regular expression matches, as ``PATH:NUMBER: TEXT``.
+
+    Files below a folder that must not be shown are passed over; a file that is named is not judged again.
 
     Raises:
         ToolProblem: if the expression is wrong or too slow, or the path is not in the workspace.
@@ -53,6 +56,9 @@ def grep(
     found = _Hits(limit=min(max(1, limit), MAX_HITS))
     files: Iterable[Path] = walk.files() if real.is_dir() else [ws.file(path)]
     for file in files:
+        if file != real and not shows(file):
+            found.withheld += 1
+            continue
         if not _searchable(file, named=file == real, found=found):
             continue
         found.files += 1
@@ -68,6 +74,7 @@ class _Hits:
     rows: list[str] = field(default_factory=list)
     files: int = 0
     large: int = 0
+    withheld: int = 0
     bytes: int = 0
     more: bool = False
 
@@ -85,6 +92,7 @@ class _Hits:
         notes = [
             "more hits exist: narrow the pattern or the path" if self.more else "",
             f"{self.large:,} files over 5 MB were passed over" if self.large else "",
+            WITHHELD.format(self.withheld) if self.withheld else "",
             cut,
         ]
         return "\n".join([*rows, *(f"[{note}]" for note in notes if note)])

@@ -1,7 +1,7 @@
 """Walking a workspace the way a person would: without what git ignores and what tools generate."""
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,9 @@ from tui_app.agent.tools.stop import Stop
 
 MAX_FILES = 50_000
 """Files one walk looks at; a larger tree is reported as cut."""
+WITHHELD = "files left out by rules of the user: {:,}; name one to ask for it"
+ShowsFile = Callable[[Path], bool]
+"""Whether a tool may show anything of a resolved path that it came across."""
 _IGNORE_FILE_BYTES = 256 * 1024
 
 _SKIPPED_NAMES = frozenset(
@@ -66,6 +69,11 @@ class Walk:
 class _Rules:
     folder: Path
     rules: tuple[IgnoreRule, ...]
+
+
+def shows_all(_path: Path) -> bool:
+    """Leave nothing out."""
+    return True
 
 
 def shown(entry: os.DirEntry[str]) -> bool:

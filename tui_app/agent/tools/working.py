@@ -12,6 +12,7 @@ from pydantic_ai import ModelRetry, RunContext, ToolDenied
 
 from tui_app.agent.approvals.action import Action, Gate
 from tui_app.agent.approvals.commands import plain_words
+from tui_app.agent.approvals.policy import Judge
 from tui_app.agent.tools.file_changes import (
     FileChange,
     carry_out,
@@ -20,6 +21,7 @@ from tui_app.agent.tools.file_changes import (
     plan_write,
 )
 from tui_app.agent.tools.locks import FileLocks
+from tui_app.agent.tools.looking import READ, Looking
 from tui_app.agent.tools.process import Ended, ProcessRunner
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 from tui_app.process_group import NotStarted
@@ -53,7 +55,7 @@ class FileTools:
     """Writing and editing files; the docstrings of the tools are what the model reads."""
 
     workspace: Workspace
-    gate: Gate
+    gate: Judge
     keeper: Keeper
     locks: FileLocks = field(default_factory=FileLocks)
 
@@ -89,6 +91,11 @@ class FileTools:
             real: Path = await on_thread(lambda: self.workspace.writable(path))
             # Held while a person thinks: the next change of this file is planned on what comes of this one.
             async with self.locks.hold(real):
+                # What the model is told of a change shows what the file held before.
+                looking = Looking(self.workspace, self.gate)
+                there = await on_thread(real.exists)
+                if there and (declined := await looking.declined(ctx, path, tool=READ)):
+                    return ToolDenied(declined)
                 change = await on_thread(plan)
                 action = file_action(change, ctx.tool_name or "", ctx.tool_call_id or "")
                 if declined := await self.gate(action):

@@ -17,6 +17,8 @@ from tui_app.cli.doctor.server import check_server
 from tui_app.cli.doctor.terminal import check_encoding, check_terminal, check_tmux
 from tui_app.session.places import Server
 from tui_app.settings import Endpoint, Settings, SettingsError, resolve_model
+from tui_app.settings.approvals import rules_of
+from tui_app.settings.rule_names import UNLESS_YOURS, misnamed
 from tui_app.version import __version__
 
 _PACKAGES = ("textual", "pydantic-ai-slim", "tiktoken", "platformdirs")
@@ -85,9 +87,19 @@ def check_settings(program: Program, servers: Sequence[LocalServer]) -> list[Che
     where = str(program.paths.config_file) if exists else f"none in {program.paths.config_file}, all built in"
     return [
         ok("settings", where),
+        *check_rules(settings),
         check_keys(keys, settings.endpoints, local=bool(servers)),
         *check_models(settings, keys),
     ]
+
+
+def check_rules(settings: Settings) -> list[Check]:
+    """Rules about tools that nothing here can have; nothing is said of no rules."""
+    rules = rules_of(settings.approvals)
+    wrong = [(rule, said) for rule in rules if (said := misnamed(rule, settings.mcp))]
+    if not wrong:
+        return [ok("approvals", f"{len(rules):,} rules")] if rules else []
+    return [warn("approvals", f"{rule.ruling} {rule.text}: {said}", UNLESS_YOURS) for rule, said in wrong]
 
 
 def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, local: bool = False) -> Check:

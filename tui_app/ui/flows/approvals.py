@@ -1,11 +1,13 @@
 """Showing and changing the rules about tools, one after the other, until the person closes the list."""
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tui_app.context.events import ApprovalDecided
 from tui_app.settings import SettingsError
 from tui_app.settings.approvals import RULINGS, ApprovalRule, Ruling, parse_rule, rules_of
+from tui_app.settings.rule_names import misnamed
 from tui_app.settings.rules import Refused
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.screens.approvals import ApprovalsScreen, ApprovalsView, Decided, RuleWish
@@ -42,7 +44,8 @@ async def show_approvals(app: "PlimsollApp", session: ChatSession) -> None:
 async def _view(session: ChatSession) -> ApprovalsView:
     if not session.link.ready:
         settings = session.launch.settings
-        return ApprovalsView(rules_of(settings.approvals), read_only=settings.read_only)
+        known = rules_of(settings.approvals)
+        return ApprovalsView(known, read_only=settings.read_only, misnamed=_misnamed(session, known))
 
     async def read(opened: "OpenSession") -> ApprovalsView:
         tooling = opened.conversation.tooling
@@ -52,9 +55,17 @@ async def _view(session: ChatSession) -> ApprovalsView:
         decided = [
             Decided(each.time, each.data) for each in records if isinstance(each.data, ApprovalDecided)
         ]
-        return ApprovalsView(tuple(rules), tuple(decided), gate.read_only)
+        return ApprovalsView(tuple(rules), tuple(decided), gate.read_only, _misnamed(session, rules))
 
     return await session.link.ask(read)
+
+
+def _misnamed(session: ChatSession, rules: Iterable[ApprovalRule]) -> dict[ApprovalRule, str]:
+    """Rules about tools that there cannot be; the names of an own agent's tools are its own affair."""
+    if session.launch.agent:
+        return {}
+    found = ((rule, misnamed(rule, session.launch.settings.mcp)) for rule in rules)
+    return {rule: wrong for rule, wrong in found if wrong}
 
 
 async def _grant(app: "PlimsollApp", session: ChatSession, desk: SettingsDesk, wish: RuleWish) -> str:
@@ -97,7 +108,8 @@ async def _add(app: "PlimsollApp", session: ChatSession, desk: SettingsDesk) -> 
             continue
         refused = _write(app, session, desk, ruling, [*_texts(app, ruling), rule.text])
         if not refused:
-            return f"{ruling} {rule.text}: written to {desk.place}"
+            doubt = _misnamed(session, (rule,)).get(rule, "")
+            return f"{ruling} {rule.text}: written to {desk.place}. {doubt}".removesuffix(". ")
 
 
 def _texts(app: "PlimsollApp", ruling: Ruling) -> list[str]:

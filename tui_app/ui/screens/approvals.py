@@ -1,6 +1,7 @@
 """What tools may do: the rules in force, where each comes from, and what was decided in this session."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import ClassVar, Literal
@@ -15,6 +16,7 @@ from tui_app.context.events import ApprovalDecided
 from tui_app.context.visible_text import visible
 from tui_app.session.head_titles import approval_title
 from tui_app.settings.approvals import ApprovalRule
+from tui_app.settings.rule_names import UNLESS_YOURS
 from tui_app.ui.format import clock, count
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line
@@ -40,6 +42,8 @@ class ApprovalsView:
     decisions: tuple[Decided, ...] = ()
     """The newest first."""
     read_only: bool = False
+    misnamed: Mapping[ApprovalRule, str] = field(default_factory=dict)
+    """What is wrong with rules that name no tool there can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,9 @@ class ApprovalsScreen(FilterDialog[None]):
         """List the rules, then the decisions, with these words."""
         words = wanted.lower().split()
         width = max(20, self.size.width - 8)
-        rows = [*map(lambda rule: rule_row(rule, width), self._view.rules), default_row(width)]
+        wrong = self._view.misnamed
+        rows = [rule_row(each, width, wrong.get(each, "")) for each in self._view.rules]
+        rows.append(default_row(width))
         rows += [decision_row(each, width, self._tz) for each in self._view.decisions]
         self._shown = [row for row in rows if all(word in row.words for word in words)]
         at = self.options.highlighted or 0
@@ -165,8 +171,8 @@ class ApprovalsScreen(FilterDialog[None]):
         super().action_close()
 
 
-def rule_row(rule: ApprovalRule, width: int) -> _Row:
-    """One rule: what it says, about what, and where it comes from."""
+def rule_row(rule: ApprovalRule, width: int, wrong: str = "") -> _Row:
+    """One rule: what it says, about what, and where it comes from, or else what is wrong with its name."""
     room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
     text = one_line(visible(rule.text), room - 1)
     colour = {"ask": "$text-accent", "deny": "$text-error"}.get(rule.ruling, "$text-success")
@@ -175,12 +181,14 @@ def rule_row(rule: ApprovalRule, width: int) -> _Row:
         (f"{rule.ruling:<{_RULING_CELLS}}", colour),
         (text, "bold"),
         " " * max(0, room - Content(text).cell_length),
-        (where, "$text-muted"),
+        ("no such tool", "$text-warning") if wrong else (where, "$text-muted"),
     )
     note = {
         "settings": "Written in your settings file. f8 takes it out.",
         "session": "Allowed in a question; it ends with this session. f8 takes it back, f9 keeps it.",
     }.get(rule.source, f"From the {rule.source}; it cannot be changed here.")
+    if wrong:
+        note = f"{one_line(visible(wrong), 200)} {UNLESS_YOURS} {note}"
     return _Row(line, f"{rule.ruling} {rule.text} {where}".lower(), note, rule)
 
 
