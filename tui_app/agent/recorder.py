@@ -169,7 +169,9 @@ class Recorder(AbstractCapability[Any]):
 def _outcome(part: ToolReturnPart | RetryPromptPart) -> tuple[str, Any]:
     if isinstance(part, RetryPromptPart):
         return part.model_response(), "error"
+    # Without the wrapping in which some providers are sent an error.
+    text = part.model_response_str(wrap_if_error=False)
     if part.outcome in ("denied", "interrupted"):
-        return part.model_response_str(), part.outcome
+        return text, part.outcome
     failed = part.outcome != "success" or part.retry is not None
-    return part.model_response_str(), "error" if failed else "success"
+    return text, "error" if failed else "success"

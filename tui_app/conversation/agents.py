@@ -16,6 +16,7 @@ from tui_app.agent.own_agent import OwnAgent
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.steps import StepWatch
 from tui_app.agent.subagents import explore_toolset
+from tui_app.agent.tool_failures import ToolFailures
 from tui_app.agent.tools.skill import skill_toolset
 from tui_app.agent.tools.toolset import build_toolset, recall_toolset
 from tui_app.agent.tools.workspace import Workspace
@@ -136,7 +137,7 @@ def build_runner(
         instructions=[extras.carried.instructions, extras.carried.standing],
         toolsets=[*place.tools, *explorers, McpTools(extras.servers)],
         # Innermost: what a hook declines is not asked about. Tools of servers ask here.
-        capabilities=[*capabilities, ToolGate(tooling.approvals, [tool.name for tool in extras.own])],
+        capabilities=[*capabilities, *_around_tools(tooling.approvals, [tool.name for tool in extras.own])],
         retries=2,
     )
     return TurnRunner(agent, recorder, history.session, steps=steps, manner=manner)
@@ -166,8 +167,13 @@ def _added(
         deps=own.deps,
         instructions=[own.system_prompt, *([MEMORY] if toolsets else [])],
         toolsets=toolsets,
-        capabilities=[*capabilities, ToolGate(gate, ours)],
+        capabilities=[*capabilities, *_around_tools(gate, ours)],
     )
+
+
+def _around_tools(gate: Gate, ours: Sequence[str]) -> Sequence[AbstractCapability[Any]]:
+    """What asks before a tool runs that is not ours, and says to the model what one has raised."""
+    return [ToolFailures(ours), ToolGate(gate, ours)]
 
 
 def _tool_names(agent: AbstractAgent[Any, Any]) -> set[str]:
