@@ -27,11 +27,20 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_core import to_json
 
 from tui_app.agent.call_ids import with_unique_calls
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import AssistantDelta, AssistantMessage, Payload, Record, ToolCall, ToolResult
+from tui_app.context.events import (
+    AgentOutput,
+    AssistantDelta,
+    AssistantMessage,
+    Payload,
+    Record,
+    ToolCall,
+    ToolResult,
+)
 
 
 class Journal(Protocol):
@@ -132,6 +141,13 @@ class Recorder(AbstractCapability[Any]):
         )
         self.journal.append(message, own)
 
+    def returned(self, output: Any) -> None:
+        """Write down what an agent returned that no text of its model says."""
+        if isinstance(output, str):
+            self.journal.append(AgentOutput(text=output, structured=False))
+        else:
+            self.journal.append(AgentOutput(text=_as_json(output)))
+
     def broken_off(self) -> None:
         """Write down what was streamed of an answer whose connection broke, if it had said anything."""
         text, thinking = "".join(self._text), "".join(self._thinking)
@@ -164,6 +180,14 @@ class Recorder(AbstractCapability[Any]):
             ),
             request,
         )
+
+
+def _as_json(output: Any) -> str:
+    """One line of JSON of whatever it is; what cannot be told as JSON is told in Python's own words."""
+    try:
+        return to_json(output, fallback=repr, bytes_mode="base64", inf_nan_mode="null").decode()
+    except Exception:  # a serialiser of the person's own code may raise anything
+        return to_json(repr(output)).decode()
 
 
 def _outcome(part: ToolReturnPart | RetryPromptPart) -> tuple[str, Any]:

@@ -4,11 +4,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from pydantic_ai import CancellationToken, RunContext
+from pydantic_ai import AgentRunResultEvent, CancellationToken, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import RunCancelled
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings, ThinkingLevel
 from pydantic_ai.toolsets import AbstractToolset
@@ -110,8 +117,8 @@ class TurnRunner:
                 capabilities=self.added.capabilities or None,
             )
             async with events as stream:
-                async for _event in stream:
-                    pass
+                async for event in stream:
+                    self._returned(event)
         except RunCancelled as cancelled:
             self._keep_partial(cancelled.all_messages())
             return TurnResult(cancelled=True)
@@ -123,6 +130,11 @@ class TurnRunner:
         finally:
             self._token = None
         return TurnResult()
+
+    def _returned(self, event: AgentStreamEvent | AgentRunResultEvent[Any]) -> None:
+        """Write down what the agent returned, where the last text of its model does not say it."""
+        if isinstance(event, AgentRunResultEvent) and _by_tool(event.result.all_messages()):
+            self.recorder.returned(event.result.output)
 
     def _settings(self, model: Model) -> ModelSettings:
         """What each request of the turn asks of the model and of its client."""
@@ -149,6 +161,11 @@ class TurnRunner:
         """
         for call in calls:
             self.recorder.result(_closing(call, error))
+
+
+def _by_tool(messages: Sequence[ModelMessage]) -> bool:
+    """Whether a run ended with the call of an output tool, and not with a text of its model."""
+    return bool(messages) and isinstance(messages[-1], ModelRequest)
 
 
 def _closing(call: ToolCallPart, error: Exception | None) -> ToolReturnPart:
