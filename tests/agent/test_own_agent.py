@@ -1,5 +1,6 @@
 """An agent of the person's own is found by its name, or it is said why not."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,14 @@ def factory():
 def broken():
     raise RuntimeError("no tide today")
 number = 4
+def refusing():
+    raise ValueError("nah")
+def wanting(day, *, harbour="north"):
+    return helper
+def leaving():
+    raise SystemExit(3)
+async def later():
+    return helper
 """
 
 
@@ -28,6 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "harbour_agents.py").write_text(AGENT)
     (tmp_path / "harbour_bad.py").write_text("1 / 0\n")
+    (tmp_path / "harbour_leaves.py").write_text("raise SystemExit('goodbye')\n")
     (tmp_path / "harbour_lacks.py").write_text("import not_there_at_all\n")
     return tmp_path
 
@@ -61,6 +71,14 @@ def test_a_model_it_was_made_with_is_taken_along(folder: Path) -> None:
         ("harbour_agents:absent", "There is no absent in harbour_agents"),
         ("harbour_agents:number", "of type int"),
         ("harbour_agents:broken", "no tide today"),
+        ("harbour_agents:refusing", "harbour_agents:refusing was called and failed: ValueError, nah."),
+        ("harbour_agents:wanting", "harbour_agents:wanting needs arguments (day), and is called with none."),
+        ("harbour_agents:leaving", "harbour_agents:leaving was called and failed: SystemExit, 3."),
+        (
+            "harbour_agents:later",
+            "harbour_agents:later is an async function, which nothing here can wait",
+        ),
+        ("harbour_leaves:helper", "harbour_leaves cannot be imported: SystemExit, goodbye."),
         ("harbour_bad:helper", "ZeroDivisionError"),
         ("harbour_lacks:helper", "not_there_at_all"),
         ("\x1b[31mred:helper", "There is no module"),
@@ -71,3 +89,10 @@ def test_why_a_name_leads_nowhere(folder: Path, name: str, said: str) -> None:
         load_agent(name, folder)
     assert said in str(refused.value)
     assert "\x1b" not in str(refused.value)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_coroutine_that_nobody_waits_for_is_closed(folder: Path) -> None:
+    with pytest.raises(UnusableAgent, match="plain function"):
+        load_agent("harbour_agents:later", folder)
+    gc.collect()

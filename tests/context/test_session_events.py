@@ -50,7 +50,7 @@ def test_a_payload_comes_back_from_json(payload: Payload) -> None:
 
 
 def test_every_payload_has_a_type_of_its_own() -> None:
-    assert len(BY_TYPE) == len(PAYLOADS) == 52
+    assert len(BY_TYPE) == len(PAYLOADS) == 53
     assert all(payload.TYPE for payload in PAYLOADS)
     public = [vars(events)[name] for name in events.__all__]
     kinds = {one for one in public if isinstance(one, type) and issubclass(one, Payload)}

@@ -8,9 +8,11 @@ from tests.conversation.driving import Desk, assert_valid, of, turn
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.own_agent import UnusableAgent
-from tui_app.context.events import AssistantMessage, CompactionComplete, ToolResult, TurnEnd
+from tui_app.context.events import AgentOutput, AssistantMessage, CompactionComplete, ToolResult, TurnEnd
 from tui_app.context.events.rewrites import ViewRewrite
 from tui_app.conversation.opening import open_session
+from tui_app.session.preview import StoreBodies
+from tui_app.session.user_view import fold_user_view
 
 AGENT = '''
 from pydantic import BaseModel
@@ -112,6 +114,11 @@ async def test_a_typed_answer_is_on_record_and_the_next_turn_is_valid(own: Own) 
         happened = await turn(opened.conversation, "When?")
         [result] = of(happened, ToolResult)
         assert (result.name, result.outcome) == ("final_result", "success")
+        assert of(happened, AgentOutput) == [AgentOutput(text='{"time":"09:00"}')]
+        bodies = StoreBodies(opened.store, opened.conversation.session)
+        view = fold_user_view(opened.store.heads(opened.conversation.session))
+        shown = [(row.kind, row.title, bodies.body(row).text) for row in view.entries][-1]
+        assert shown == ("assistant", '{"time":"09:00"}', '```json\n{\n  "time": "09:00"\n}\n```')
         await turn(opened.conversation, "And then?")
         assert_valid(opened.conversation)
     finally:

@@ -34,8 +34,22 @@ def masked(text: str) -> str:
 
 def plain(text: str, limit: int = _SENTENCE) -> str:
     """Foreign text as part of a sentence: one line, masked, without class names or control characters."""
-    clean = _CLASS_NAME.sub("", " ".join(masked(text).split()))
-    clean = "".join(char for char in clean if unicodedata.category(char)[0] != "C").strip()
+    return _one_line(_CLASS_NAME.sub("", " ".join(masked(text).split())), limit)
+
+
+def reason(error: BaseException, limit: int = _SENTENCE) -> str:
+    """What somebody else's code has raised, by name and in its own words: one line, masked."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    try:
+        said = str(error)
+    except Exception:  # it may fail at that too
+        said = ""
+    return _one_line(f"{type(error).__name__}: {masked(said)}", limit).rstrip(" :")
+
+
+def _one_line(text: str, limit: int) -> str:
+    clean = "".join(char for char in " ".join(text.split()) if unicodedata.category(char)[0] != "C").strip()
     return clean if len(clean) <= limit else clean[: limit - 1].rstrip() + "…"
 
 

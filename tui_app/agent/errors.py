@@ -28,6 +28,7 @@ from tui_app.agent import error_wording as say
 from tui_app.agent.damaged_answers import came_damaged
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.steps import GoesInCircles
+from tui_app.agent.tool_failures import ToolBroke
 from tui_app.context.events import Error
 from tui_app.context.fitting.error_text import chain, full_text, status_of
 from tui_app.context.fitting.overflow import detect_overflow
@@ -59,7 +60,11 @@ def describe_error(error: BaseException, *, model: str) -> Error:
     """
     model = say.plain(model) or "the model"
     described = (
-        _by_disk(error) or _too_long(error, model) or _by_type(error, model) or _by_status(error, model)
+        _by_tool(error)
+        or _by_disk(error)
+        or _too_long(error, model)
+        or _by_type(error, model)
+        or _by_status(error, model)
     )
     if described is None and came_damaged(error):
         described = _garbled(error, model)
@@ -72,6 +77,19 @@ def describe_error(error: BaseException, *, model: str) -> Error:
             hint="Nothing is lost. The details (ctrl+o) tell more; send again to go on.",
         )
     return replace(described, detail=say.raw_detail(error))
+
+
+def _by_tool(error: BaseException) -> Error | None:
+    """What a tool has raised says nothing about the model or the program, whatever its type."""
+    broke = next((one for one in chain(error) if isinstance(one, ToolBroke)), None)
+    if broke is None:
+        return None
+    return Error(
+        kind="tool",
+        message=f"{str(broke).rstrip('.')}.",
+        hint="Nothing is lost. plimsoll.log has more (plimsoll config path says where): "
+        "correct the agent, then start again.",
+    )
 
 
 def _by_disk(error: BaseException) -> Error | None:

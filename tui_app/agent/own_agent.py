@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,7 @@ def _module(name: str, folder: Path) -> Any:
                 f"There is no module {plain(name)} in {folder} or among the packages."
             ) from error
         raise UnusableAgent(f"{plain(name)} cannot be imported: {plain(str(error))}.") from error
-    except Exception as error:  # whatever the person's own code raises
+    except (Exception, SystemExit) as error:  # whatever the person's own code raises
         raise UnusableAgent(_failed(f"{plain(name)} cannot be imported", error)) from error
 
 
@@ -124,11 +125,39 @@ def _attribute(module: Any, dotted: str, name: str) -> Any:
 
 
 def _called(factory: Any, name: str) -> Any:
+    """What a factory returns.
+
+    Raises:
+        UnusableAgent: if it wants arguments, fails, or is to be awaited: nothing is while a session opens,
+            and what is made on another loop cannot be used on the session's.
+    """
+    if wanted := _wanted(factory):
+        raise UnusableAgent(f"{plain(name)} needs arguments ({wanted}), and is called with none.")
     try:
-        return factory()
-    except Exception as error:  # whatever the person's own code raises
-        raise UnusableAgent(_failed(f"{plain(name)} cannot be called without arguments", error)) from error
+        made = factory()
+    except (Exception, SystemExit) as error:  # whatever the person's own code raises
+        raise UnusableAgent(_failed(f"{plain(name)} was called and failed", error)) from error
+    if not inspect.isawaitable(made):
+        return made
+    if inspect.iscoroutine(made):
+        made.close()
+    raise UnusableAgent(
+        f"{plain(name)} is an async function, which nothing here can wait for. "
+        "Make the agent in a plain function, or while its module is imported."
+    )
 
 
-def _failed(what: str, error: Exception) -> str:
-    return f"{what}: {type(error).__name__}, {plain(str(error)) or 'without a reason'}."
+def _wanted(factory: Any) -> str:
+    """Names of the arguments without which a function cannot be called; empty where it is not known."""
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return ", ".join(
+        each.name for each in parameters if each.default is each.empty and each.kind not in optional
+    )
+
+
+def _failed(what: str, error: BaseException) -> str:
+    return f"{what}: {type(error).__name__}, {plain(str(error)).rstrip('.') or 'without a reason'}."

@@ -27,11 +27,20 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_core import to_json
 
 from tui_app.agent.call_ids import with_unique_calls
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import AssistantDelta, AssistantMessage, Payload, Record, ToolCall, ToolResult
+from tui_app.context.events import (
+    AgentOutput,
+    AssistantDelta,
+    AssistantMessage,
+    Payload,
+    Record,
+    ToolCall,
+    ToolResult,
+)
 
 
 class Journal(Protocol):
@@ -132,6 +141,13 @@ class Recorder(AbstractCapability[Any]):
         )
         self.journal.append(message, own)
 
+    def returned(self, output: Any) -> None:
+        """Write down what an agent returned that no text of its model says."""
+        if isinstance(output, str):
+            self.journal.append(AgentOutput(text=output, structured=False))
+        else:
+            self.journal.append(AgentOutput(text=_as_json(output)))
+
     def broken_off(self) -> None:
         """Write down what was streamed of an answer whose connection broke, if it had said anything."""
         text, thinking = "".join(self._text), "".join(self._thinking)
@@ -166,10 +182,20 @@ class Recorder(AbstractCapability[Any]):
         )
 
 
+def _as_json(output: Any) -> str:
+    """One line of JSON of whatever it is; what cannot be told as JSON is told in Python's own words."""
+    try:
+        return to_json(output, fallback=repr, bytes_mode="base64", inf_nan_mode="null").decode()
+    except Exception:  # a serialiser of the person's own code may raise anything
+        return to_json(repr(output)).decode()
+
+
 def _outcome(part: ToolReturnPart | RetryPromptPart) -> tuple[str, Any]:
     if isinstance(part, RetryPromptPart):
         return part.model_response(), "error"
+    # Without the wrapping in which some providers are sent an error.
+    text = part.model_response_str(wrap_if_error=False)
     if part.outcome in ("denied", "interrupted"):
-        return part.model_response_str(), part.outcome
+        return text, part.outcome
     failed = part.outcome != "success" or part.retry is not None
-    return part.model_response_str(), "error" if failed else "success"
+    return text, "error" if failed else "success"

@@ -5,11 +5,13 @@ from typing import Any
 
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
-from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, SkipToolExecution
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
+
+from tui_app.agent.error_wording import reason
 
 SAME_WARNS = 3
 """The same call with the same result so often in a row: the model is told."""
@@ -69,8 +71,10 @@ class StepWatch(AbstractCapability[Any]):
         """
         try:
             result = await handler(args)
-        except ModelRetry as refused:
-            self._note(call.tool_name, args, str(refused))
+        except (ApprovalRequired, CallDeferred, SkipToolExecution):
+            raise
+        except Exception as failed:  # whatever it is, a model that meets it again and again goes in circles
+            self._note(call.tool_name, args, reason(failed))
             raise
         self._note(call.tool_name, args, result)
         if self._same < SAME_WARNS:

@@ -2,13 +2,20 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
-from pydantic_ai import CancellationToken, RunContext
+from pydantic_ai import AgentRunResultEvent, CancellationToken, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import RunCancelled
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings, ThinkingLevel
 from pydantic_ai.toolsets import AbstractToolset
@@ -16,8 +23,13 @@ from pydantic_ai.usage import UsageLimits
 
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.steps import Steered, StepWatch
+from tui_app.agent.tool_failures import ToolBroke
+from tui_app.context.fitting.error_text import chain
 from tui_app.context.items import answers_of
 from tui_app.context.requests.repair import INTERRUPTED
+
+NO_RESULT = "No result: an error stopped the turn before there was one."
+"""What a call is answered with that was under way when something else ended the turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +117,8 @@ class TurnRunner:
                 capabilities=self.added.capabilities or None,
             )
             async with events as stream:
-                async for _event in stream:
-                    pass
+                async for event in stream:
+                    self._returned(event)
         except RunCancelled as cancelled:
             self._keep_partial(cancelled.all_messages())
             return TurnResult(cancelled=True)
@@ -118,6 +130,11 @@ class TurnRunner:
         finally:
             self._token = None
         return TurnResult()
+
+    def _returned(self, event: AgentStreamEvent | AgentRunResultEvent[Any]) -> None:
+        """Write down what the agent returned, where the last text of its model does not say it."""
+        if isinstance(event, AgentRunResultEvent) and _by_tool(event.result.all_messages()):
+            self.recorder.returned(event.result.output)
 
     def _settings(self, model: Model) -> ModelSettings:
         """What each request of the turn asks of the model and of its client."""
@@ -135,17 +152,32 @@ class TurnRunner:
         if said:
             self.recorder.answer(replace(last, parts=said))
 
-    def close_calls(self, calls: Sequence[ToolCallPart]) -> None:
-        """Answer calls whose tool never finished, so that the history stays valid."""
+    def close_calls(self, calls: Sequence[ToolCallPart], error: Exception | None = None) -> None:
+        """Answer calls whose tool never finished, so that the history stays valid.
+
+        Args:
+            calls: Those without a result.
+            error: What ended the turn, where no person did.
+        """
         for call in calls:
-            self.recorder.result(
-                ToolReturnPart(
-                    tool_name=call.tool_name,
-                    content=INTERRUPTED,
-                    tool_call_id=call.tool_call_id,
-                    outcome="interrupted",
-                )
-            )
+            self.recorder.result(_closing(call, error))
+
+
+def _by_tool(messages: Sequence[ModelMessage]) -> bool:
+    """Whether a run ended with the call of an output tool, and not with a text of its model."""
+    return bool(messages) and isinstance(messages[-1], ModelRequest)
+
+
+def _closing(call: ToolCallPart, error: Exception | None) -> ToolReturnPart:
+    """The result of a call that has none: why not."""
+    content = INTERRUPTED if error is None else NO_RESULT
+    outcome: Literal["interrupted", "failed"] = "interrupted"
+    broke = next((one for one in chain(error) if isinstance(one, ToolBroke)), None) if error else None
+    if broke is not None and broke.call == call.tool_call_id:
+        content, outcome = str(broke), "failed"
+    return ToolReturnPart(
+        tool_name=call.tool_name, content=content, tool_call_id=call.tool_call_id, outcome=outcome
+    )
 
 
 def _thinking(level: str) -> ModelSettings:

@@ -9,6 +9,7 @@ from tui_app.cli.exits import FAILED, OK
 from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say, stream, tell
 from tui_app.context.events import (
+    AgentOutput,
     ApprovalDecided,
     AssistantDelta,
     AssistantMessage,
@@ -67,6 +68,8 @@ class AnswerView:
                 stream(text)
             case AssistantMessage(text=text):
                 self._answered(text)
+            case AgentOutput(text=text):
+                say(text)
             case ToolCall(tool_call_id=call, name=name, args=args):
                 self._calls[call] = call_title(name, args)
             case ToolResult(tool_call_id=call, name=name, text=text, outcome=outcome):

@@ -16,6 +16,7 @@ from tui_app.agent.own_agent import OwnAgent
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.steps import StepWatch
 from tui_app.agent.subagents import explore_toolset
+from tui_app.agent.tool_failures import ToolFailures
 from tui_app.agent.tools.looking import Looking
 from tui_app.agent.tools.skill import skill_toolset
 from tui_app.agent.tools.toolset import build_toolset, recall_toolset
@@ -137,11 +138,15 @@ def build_runner(
         name="plimsoll",
         instructions=[extras.carried.instructions, extras.carried.standing],
         toolsets=[*place.tools, *explorers, McpTools(extras.servers)],
-        # Innermost: what a hook declines is not asked about. Whatever does not ask for itself asks here.
-        capabilities=[*capabilities, _tool_gate(tooling, extras)],
+        # The gate innermost: what a hook declines is not asked about. What does not ask for itself asks here.
+        capabilities=[*capabilities, _failures(extras), _tool_gate(tooling, extras)],
         retries=2,
     )
     return TurnRunner(agent, recorder, history.session, steps=steps, manner=manner)
+
+
+def _failures(extras: Extras) -> ToolFailures:
+    return ToolFailures([tool.name for tool in extras.own])
 
 
 def _tool_gate(tooling: Tooling, extras: Extras) -> ToolGate:
@@ -171,7 +176,7 @@ def _added(
         deps=own.deps,
         instructions=[own.system_prompt, *([MEMORY] if toolsets else [])],
         toolsets=toolsets,
-        capabilities=[*capabilities, ToolGate(gate, free=ours)],
+        capabilities=[*capabilities, ToolFailures(ours), ToolGate(gate, free=ours)],
     )
 
 

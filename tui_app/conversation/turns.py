@@ -1,6 +1,7 @@
 """One prompt from the queue to its answer: logged, run, and closed whatever happens."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -31,6 +32,7 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.stopping import Stop, Stopped
 from tui_app.conversation.work import Prompt
 
+_log = logging.getLogger(__name__)
 UNANSWERED = Error(
     kind="internal",
     message="Interrupted: the program ended before this prompt was answered.",
@@ -91,7 +93,7 @@ class Turns:
         )
         sent = history.append(said, request)
         result = await self.attempts.run(model)
-        self.close_open_calls()
+        self.close_open_calls(result.error)
         duration = round(monotonic() - started, 3)
         if result.error is None:
             return TurnEnd(outcome="cancelled" if result.cancelled else "done", duration_s=duration)
@@ -120,9 +122,13 @@ class Turns:
                 self.history.append(Notice(text=each.sentence))
         return [each for each in found if isinstance(each, Attached)]
 
-    def close_open_calls(self) -> None:
-        """Answer the calls of the newest answer whose tools never finished; also after a killed process."""
-        self.attempts.runner.close_calls(open_calls(self.history.newest()))
+    def close_open_calls(self, error: Exception | None = None) -> None:
+        """Answer the calls of the newest answer whose tools never finished; also after a killed process.
+
+        Args:
+            error: What ended the turn, where no person did.
+        """
+        self.attempts.runner.close_calls(open_calls(self.history.newest()), error)
 
     def mark_unanswered(self) -> None:
         """Say of a newest prompt without an answer that the process ended before one came, if it did."""
@@ -140,7 +146,10 @@ class Turns:
         Returns:
             The text to give back to the editor: the prompt when it got no answer at all, else nothing.
         """
-        self.history.append(describe_error(error, model=self.history.model))
+        told = describe_error(error, model=self.history.model)
+        if told.kind == "internal":
+            _log.error("the turn failed", exc_info=error)
+        self.history.append(told)
         if any(item.key > prompt and _says_something(item.message) for item in self.history.items()):
             return ""
         self.history.append(SessionRewind(to=prompt, failed=True))

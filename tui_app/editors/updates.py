@@ -20,6 +20,7 @@ from acp.schema import (
 )
 
 from tui_app.context.events import (
+    AgentOutput,
     ApprovalDecided,
     ApprovalRequested,
     AssistantDelta,
@@ -44,7 +45,7 @@ from tui_app.context.tool_titles import call_title, result_note
 from tui_app.editors.questions import Question, question_of
 from tui_app.editors.spending import Spending
 from tui_app.editors.troubles import told
-from tui_app.session.head_titles import compaction_title, thousands, truncation_title
+from tui_app.session.head_titles import compaction_title, output_text, thousands, truncation_title
 
 Update = Any
 """One of the protocol's session updates; the SDK's union of them has no name."""
@@ -86,6 +87,8 @@ class Updates:
                 return [self._called(payload)]
             case ToolResult():
                 return [self._answered(payload)]
+            case AgentOutput():
+                return [_message(output_text(payload), uuid.uuid4().hex)]
             case SubAgentStep():
                 return self._stepped(payload)
             case GaugeChanged():

@@ -1,6 +1,9 @@
 """What the rows of the context window's own events say: compactions, rewrites, requests that were cut."""
 
+import json
+
 from tui_app.context.events import (
+    AgentOutput,
     ApprovalDecided,
     CompactionComplete,
     CompactionEdited,
@@ -32,6 +35,17 @@ _DONE = {
 def thousands(tokens: int) -> str:
     """Tokens in thousands with one digit, for example ``91.5k``."""
     return f"{tokens / 1000:.1f}k"
+
+
+def output_text(payload: AgentOutput) -> str:
+    """What an agent returned, as Markdown: JSON one value to a line."""
+    if not payload.structured:
+        return payload.text
+    try:
+        text = json.dumps(json.loads(payload.text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        text = payload.text
+    return f"```json\n{text}\n```"
 
 
 def rewrite_title(payload: ViewRewrite) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from tui_app.context.events import (
+    AgentOutput,
     ApprovalDecided,
     AssistantMessage,
     CheckpointCreated,
@@ -155,6 +156,8 @@ def _conversation(base: Head, payload: Payload) -> Head | None:
                 reported=payload.input_tokens + payload.output_tokens if payload.input_tokens else 0,
                 model=payload.model,
             )
+        case AgentOutput(text=text):
+            return _with(base, title=first_line(text), chars=len(text))
         case ToolCall():
             return _with(base, title=call_title(payload.name, payload.args), ids=(payload.tool_call_id,))
         case ToolResult():

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events import (
+    AgentOutput,
     AssistantMessage,
     CompactionComplete,
     CompactionEdited,
@@ -22,6 +23,7 @@ from tui_app.context.events import (
 from tui_app.context.storage_errors import storage_error
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Body, Entry
+from tui_app.session.head_titles import output_text
 from tui_app.session.heads import Head
 from tui_app.session.known import Known, known_of
 from tui_app.session.places import Database, open_store
@@ -152,6 +154,8 @@ def body_of(record: Record, entry: Entry) -> Body:
             return Body(text=text)
         case AssistantMessage(text=text, thinking=thinking):
             return Body(text=text, thinking=thinking)
+        case AgentOutput():
+            return Body(text=output_text(record.data))
         case CompactionComplete(summary=summary) | CompactionEdited(summary=summary):
             return Body(text=summary)
         case HookRan(output=output):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from tui_app.context.events import (
     REWRITES,
+    AgentOutput,
     ApprovalDecided,
     AssistantMessage,
     CheckpointCreated,
@@ -39,6 +40,7 @@ _KINDS: dict[str, EntryKind] = {
     SystemMessage.TYPE: "system",
     UserMessage.TYPE: "user",
     AssistantMessage.TYPE: "assistant",
+    AgentOutput.TYPE: "assistant",
     ToolCall.TYPE: "tool",
     CompactionComplete.TYPE: "compaction",
     Truncation.TYPE: "truncation",

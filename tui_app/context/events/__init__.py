@@ -35,6 +35,7 @@ from tui_app.context.events.compaction import (
 from tui_app.context.events.hooks import HookName, HookOutcome, HookRan
 from tui_app.context.events.memory import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryPruned
 from tui_app.context.events.messages import (
+    AgentOutput,
     AssistantDelta,
     AssistantMessage,
     MessagePinned,
@@ -91,6 +92,7 @@ __all__ = [
     "PAYLOADS",
     "REWRITES",
     "SCHEMA_VERSION",
+    "AgentOutput",
     "ApprovalDecided",
     "ApprovalDecision",
     "ApprovalRequested",

@@ -72,6 +72,17 @@ class ToolResult(Payload):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOutput(Payload):
+    """What an agent of the person's own returned by way of an output tool, whose call is in the messages."""
+
+    TYPE: ClassVar[str] = "agent.output"
+    text: str
+    """JSON in one line; a text as it is."""
+    structured: bool = True
+    """Whether it is JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePinned(Payload):
     """A message stays word for word whatever else leaves, or no longer."""
 

@@ -30,6 +30,7 @@ from tui_app.context.events.compaction import (
 from tui_app.context.events.hooks import HookRan
 from tui_app.context.events.memory import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryPruned
 from tui_app.context.events.messages import (
+    AgentOutput,
     AssistantDelta,
     AssistantMessage,
     MessagePinned,
@@ -66,6 +67,7 @@ PAYLOADS: tuple[type[Payload], ...] = (
     AssistantMessage,
     ToolCall,
     ToolResult,
+    AgentOutput,
     MessagePinned,
     ApprovalDecided,
     FileChanged,

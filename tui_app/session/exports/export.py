@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tui_app.context.events import (
+    AgentOutput,
     AssistantMessage,
     CompactionAcknowledged,
     CompactionComplete,
@@ -134,6 +135,8 @@ def _tool(data: Payload, shown: str | None) -> tuple[str, str] | None:
         case ToolResult():
             state = "" if data.outcome == "success" else f" ({data.outcome})"
             return f"Result of {code(data.name)}{state}", fenced(data.text if shown is None else shown)
+        case AgentOutput():
+            return "Answer", fenced(data.text, "json") if data.structured else contained(data.text)
         case ToolArchived() if shown is not None:
             return "Digest of archived results", fenced(shown)
         case _:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from html import escape
 
 from tui_app.context.events import (
+    AgentOutput,
     AssistantMessage,
     CompactionComplete,
     Payload,
@@ -21,6 +22,7 @@ from tui_app.context.events import (
 from tui_app.session.exports.html_style import STYLE
 from tui_app.session.exports.masking import readable, safe
 from tui_app.session.exports.notices import notice
+from tui_app.session.head_titles import output_text
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^`\n]*$", re.MULTILINE)
 
@@ -76,11 +78,8 @@ def _content(data: Payload, instead: str | None) -> tuple[str, str, str]:
         case UserMessage():
             names = "".join(f"<p>[{escape(name)}]</p>" for name in data.attachments if name not in data.text)
             return "user", "You", _prose(data.text) + names
-        case AssistantMessage():
-            heading = f"Answer of {data.model}" if data.model else "Answer"
-            thinking = _folded("Thinking", data.thinking) if data.thinking.strip() else ""
-            state = " (interrupted)" if data.interrupted else ""
-            return "answer", heading + state, thinking + _prose(data.text)
+        case AssistantMessage() | AgentOutput():
+            return _answer(data)
         case SystemMessage():
             return "system", "System prompt", _folded("Text", data.text)
         case ToolCall():
@@ -99,6 +98,15 @@ def _content(data: Payload, instead: str | None) -> tuple[str, str, str]:
             return "tool", "Digest of archived results", _folded(_size(instead), instead)
         case _:
             return "notice", _plain(notice(data)), ""
+
+
+def _answer(data: AssistantMessage | AgentOutput) -> tuple[str, str, str]:
+    if isinstance(data, AgentOutput):
+        return "answer", "Answer", _prose(output_text(data))
+    heading = f"Answer of {data.model}" if data.model else "Answer"
+    thinking = _folded("Thinking", data.thinking) if data.thinking.strip() else ""
+    state = " (interrupted)" if data.interrupted else ""
+    return "answer", heading + state, thinking + _prose(data.text)
 
 
 def _compaction(data: CompactionComplete, text: str) -> tuple[str, str, str]:

@@ -1,0 +1,138 @@
+"""Tools that raise: the model is told what failed and goes on; the traceback goes to the program's log."""
+
+import logging
+from collections.abc import Collection
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, WrapToolExecuteHandler
+from pydantic_ai.exceptions import (
+    ModelRetry,
+    RunCancelled,
+    RunTimedOut,
+    ToolFailed,
+    UnexpectedModelBehavior,
+    UserError,
+)
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.output import OutputContext
+from pydantic_ai.tools import ToolDefinition
+
+from tui_app.agent.error_wording import plain, reason
+from tui_app.context.storage_errors import storage_error
+
+_log = logging.getLogger(__name__)
+_MOST_TOLD = 2_000
+"""Characters of an exception's message that the model is told."""
+
+
+class ToolBroke(Exception):
+    """A tool failed in a way that no model can go on from; the text is what its call is answered with.
+
+    Args:
+        tool: Name of the tool.
+        call: Id of the call; empty where an answer was no call.
+        error: What it raised.
+    """
+
+    def __init__(self, tool: str, call: str, error: BaseException) -> None:
+        super().__init__(_failure(tool, error))
+        self.tool, self.call, self.error = tool, call, error
+
+
+class ToolFailures(AbstractCapability[Any]):
+    """Makes what a tool raises its result. One per conversation.
+
+    Only what the tool itself has raised, and the agent's own hooks have let pass: whatever fails around it is
+    no failure of the tool.
+
+    Args:
+        ours: Names of the tools that write into the session's log. Where they cannot, the turn ends.
+    """
+
+    def __init__(self, ours: Collection[str]) -> None:
+        self._ours = frozenset(ours)
+        self._raised: dict[str, Exception] = {}
+        """What the tools that are under way have raised, by the id of the call."""
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """Around all others: hooks of the person's own agent see what was raised, and may deal with it."""
+        return CapabilityOrdering(position="outermost")
+
+    async def on_tool_execute_error(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        error: Exception,
+    ) -> Any:
+        """Remember that it was the tool.
+
+        Raises:
+            Exception: always what the tool has raised.
+        """
+        if not self._passes(ctx, call, error):
+            self._raised[call.tool_call_id] = error
+        raise error
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """Run a tool.
+
+        Raises:
+            ToolFailed: if it raises; the model reads why.
+            ToolBroke: if it is the agent that is made wrongly.
+        """
+        try:
+            return await handler(args)
+        except (Exception, SystemExit) as error:
+            if not isinstance(error, SystemExit) and self._raised.get(call.tool_call_id) is not error:
+                raise
+            _log.error("the tool %s failed", call.tool_name, exc_info=error)
+            if isinstance(error, UserError):
+                raise ToolBroke(call.tool_name, call.tool_call_id, error) from error
+            raise ToolFailed(_failure(call.tool_name, error)) from error
+        finally:
+            self._raised.pop(call.tool_call_id, None)
+
+    async def on_output_process_error(
+        self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any, error: Exception
+    ) -> Any:
+        """End the turn: a function that takes the answer may have done half of its work.
+
+        Raises:
+            ToolBroke: always, but for what asks the model for another answer.
+        """
+        if isinstance(error, ValidationError | ToolBroke) or _is_cancelling(error):
+            raise error
+        call = output_context.tool_call
+        name = call.tool_name if call is not None else "that takes the answer"
+        _log.error("the output function %s failed", name, exc_info=error)
+        raise ToolBroke(name, call.tool_call_id if call is not None else "", error) from error
+
+    def _passes(self, ctx: RunContext[Any], call: ToolCallPart, error: Exception) -> bool:
+        """Whether it is not for the model: the turn is to end, or the session's log cannot be written."""
+        if _is_cancelling(error) or (call.tool_name in self._ours and storage_error(error) is not None):
+            return True
+        # The last of the retries that the tool may ask for; not the tool has raised this.
+        used_up = isinstance(error, UnexpectedModelBehavior) and isinstance(error.__cause__, ModelRetry)
+        return used_up and ctx.retry >= ctx.max_retries
+
+
+def _is_cancelling(error: Exception) -> bool:
+    """A time that has run out within the tool is no cancelling."""
+    return isinstance(error, RunCancelled) and not isinstance(error, RunTimedOut)
+
+
+def _failure(tool: str, error: BaseException) -> str:
+    return f"The tool {plain(tool)} failed: {reason(error, _MOST_TOLD)}"
