@@ -78,6 +78,21 @@ def test_what_is_missing_is_written_again_as_it_was(history: SessionHistory) -> 
         assert after[name] == before[name]
 
 
+def test_an_undone_compaction_leaves_its_checkpoint_and_an_index_that_does_not_list_it(
+    history: SessionHistory,
+) -> None:
+    files = compacted(history)
+    history.restate(history.view.compactions[-1], undo=True)
+    folder = files.folder
+    before = {path: path.read_bytes() for path in folder.checkpoints.iterdir()}
+    assert len(before) == 2
+    for path in before:
+        path.unlink()
+    assert files.restore() == [path.name for path in sorted(before)]
+    assert {path: path.read_bytes() for path in folder.checkpoints.iterdir()} == before
+    assert files.missing() == []
+
+
 @pytest.mark.parametrize("limit", [0, 10**9])
 def test_within_the_limit_nothing_goes(history: SessionHistory, limit: int) -> None:
     compacted(history)

@@ -100,16 +100,16 @@ class SessionFiles:
             yield from (path for path in written if path.name not in recorded)
 
     def missing(self) -> list[str]:
-        """Names of the files that are not there, though the view points to them or the index lists them."""
-        folder, archive = self.folder, self.history.archive
+        """Names of the files that are not there: checkpoints, their index, and what the view points to."""
         here = {path.name for part in self._folders() for path in _files(part)}
         # A history is one file to read and one to load.
         wanted = [name for stem in self._pointed() for name in _whole(stem)]
-        listed = [checkpoint.file for checkpoint in archive.standing(self.history.view.compactions)]
-        index = ["index.md"] if listed and folder.listed() is None else []
-        return [
-            name for name in dict.fromkeys([*wanted, *listed, *index]) if name not in here or name in index
-        ]
+        # An undone compaction may stand again, and its own details name its checkpoint all the while.
+        checkpoints = [checkpoint.file for checkpoint in self.history.archive.checkpoints]
+        gone = [name for name in dict.fromkeys([*wanted, *checkpoints]) if name not in here]
+        # Beside the index stands its count, which is written with it.
+        index = [self.folder.index_file.name] if checkpoints and not self.folder.has_index() else []
+        return [*gone, *index]
 
     def restore(self) -> list[str]:
         """Write files anew from the log.
