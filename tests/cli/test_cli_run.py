@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Plimsoll
-from tests.servers.behaviours import Text
+from tests.cli.conftest import Plimsoll, Result
+from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.events import SessionStart
 from tui_app.conversation.telemetry import NO_ADDRESS
@@ -88,3 +88,53 @@ def test_a_prompt_above_the_budget_is_refused(
     assert again.code == 1
     assert "$0.30 of its budget of $0.30. The prompt was not sent." in again.err
     assert len(fake_openai.journal) == 1
+
+
+def settings_file(home: Path, text: str) -> None:
+    config = home / "config" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(text)
+
+
+def notices(result: Result) -> list[str]:
+    return [line["data"]["text"] for line in result.lines if line["type"] == "notice"]
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)], ids=["text", "json"])
+def test_a_server_that_cannot_be_started_is_said(
+    plimsoll: Plimsoll, plimsoll_home: Path, flags: tuple[str, ...]
+) -> None:
+    settings_file(plimsoll_home, '[mcp.broken]\ncommand = "/nonexistent/prog"\n')
+    result = plimsoll(*QUESTION, *flags)
+    assert result.code == 0, result.err
+    (said,) = [line for line in result.err.splitlines() if line.startswith("MCP server broken: ")]
+    assert "/mcp" not in said
+    if flags:
+        assert notices(result) == [said]
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)], ids=["text", "json"])
+def test_what_is_noticed_before_the_prompt_is_said_once(
+    plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("PLIMSOLL_SUMMARIZATION_MODEL", "openai:gpt-5")
+    monkeypatch.setenv("PLIMSOLL_TELEMETRY", '{otlp_endpoint = "on"}')
+    result = plimsoll(*QUESTION, *flags)
+    assert result.code == 0, result.err
+    other = "Automatic summaries are written by offline:extractive."
+    assert [result.err.count(said) for said in (NO_ADDRESS, other)] == [1, 1]
+    if flags:
+        assert [NO_ADDRESS in text or other in text for text in notices(result)] == [True, True]
+
+
+def test_the_setting_behind_a_reached_limit_is_named(
+    plimsoll: Plimsoll, fake_openai: FakeOpenAI, plimsoll_home: Path
+) -> None:
+    for number in range(2):
+        fake_openai.add(Tool((("ls", {"path": "." + "/." * number}),)))
+    settings_file(
+        plimsoll_home, f'max_steps = 2\n[endpoints.own]\nbase_url = "{fake_openai.base_url}"\nwindow = 9000\n'
+    )
+    result = plimsoll("run", "look around", "--model", "own:scripted")
+    assert result.code == 1
+    assert "raise max_steps in the settings" in result.err

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tui_app.cli.exits import FAILED, OK
-from tui_app.cli.hints import for_shell
+from tui_app.cli.hints import spoken
 from tui_app.cli.output import print_json, say, stream, tell
 from tui_app.context.events import (
     ApprovalDecided,
@@ -41,14 +41,15 @@ class RecordView(Protocol):
 
 
 class JsonView:
-    """Every stored event, pauses before another try, and the end of the turn, one JSON object a line."""
+    """Every stored event, notices, pauses before another try, and the turn's end, one JSON object a line."""
 
     def show(self, record: Record) -> None:
-        """Print one event."""
-        if isinstance(record.data, Error):
-            record = replace(record, data=replace(record.data, hint=for_shell(record.data.hint)))
-        if record.data.STORED or isinstance(record.data, TurnEnd | TurnRetry):
-            print_json(record.to_json())
+        """Print one event; what nobody may miss goes to stderr as well."""
+        data = spoken(record.data)
+        if data.STORED or isinstance(data, Notice | TurnEnd | TurnRetry):
+            print_json(replace(record, data=data).to_json())
+        if isinstance(data, Notice | MemoryPressure):
+            tell(_aside(data))
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ class AnswerView:
 
     def show(self, record: Record) -> None:
         """Print one event."""
-        match record.data:
+        match spoken(record.data):
             case AssistantDelta(text=text) if text:
                 self._streamed = True
                 stream(text)
@@ -91,7 +92,7 @@ def _aside(payload: Payload) -> str:
         case CompactionComplete():
             return f"Compaction {payload.outcome}: {compaction_title(payload)}"
         case Error():
-            return f"{payload.message} {for_shell(payload.hint)}".strip()
+            return f"{payload.message} {payload.hint}".strip()
         case ApprovalDecided(decision="denied"):
             return _refusal(payload)
         case HookRan(outcome=outcome) if outcome != "ok":
@@ -156,9 +157,7 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView) -> int:
     try:
         if not opening.session:
             _show_start(opened, view)
-        await opened.prepare()
-        if opened.telemetry.notice:
-            tell(opened.telemetry.notice)
+        await _prepare(opened, view)
         follower = asyncio.create_task(_follow(opened, opened.conversation.watch(), view, verdict))
         opened.conversation.submit(Prompt(prompt))
         await opened.conversation.settle()
@@ -167,6 +166,33 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView) -> int:
         if follower is not None:
             await follower
     return verdict.code
+
+
+async def _prepare(opened: OpenSession, view: RecordView) -> None:
+    """Get ready for the prompt, and say what a person should know before it.
+
+    Errors of this time are not shown: those that matter keep the turn from its answer, and are told then.
+    """
+    early = Early()
+    opened.bus.listen(early.hear)
+    await opened.prepare()
+    early.over = True
+    for record in early.notices:
+        view.show(record)
+
+
+@dataclass(slots=True)
+class Early:
+    """Notices that come before the turn is watched."""
+
+    notices: list[Record] = field(default_factory=list)
+    over: bool = False
+    """Whether somebody watches now, who is told everything."""
+
+    def hear(self, record: Record) -> None:
+        """Keep a notice."""
+        if not self.over and isinstance(record.data, Notice):
+            self.notices.append(record)
 
 
 def _show_start(opened: OpenSession, view: RecordView) -> None:
