@@ -134,7 +134,7 @@ class Verdict:
         return OK if self.done and not self.troubled else FAILED
 
 
-async def run_turn(opening: Opening, prompt: str, view: RecordView) -> int:
+async def run_turn(opening: Opening, prompt: str, view: RecordView, *, files: tuple[str, ...] = ()) -> int:
     """Open a session, send one prompt, and close the session when nothing is under way any more.
 
     Cancelling this stops the turn, shows its end, and closes the session.
@@ -143,6 +143,7 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView) -> int:
         opening: Which session.
         prompt: What to say.
         view: Shows what happens.
+        files: Paths of files whose content goes along.
 
     Returns:
         The exit code.
@@ -159,7 +160,7 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView) -> int:
             _show_start(opened, view)
         await _prepare(opened, view)
         follower = asyncio.create_task(_follow(opened, opened.conversation.watch(), view, verdict))
-        opened.conversation.submit(Prompt(prompt))
+        opened.conversation.submit(Prompt(prompt, files))
         await opened.conversation.settle()
     finally:
         await opened.close()
