@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import sqlite3
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -24,6 +25,7 @@ from tui_app.context.events import (
     TurnEnd,
     TurnRetry,
 )
+from tui_app.context.storage_errors import storage_error
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.conversation.bus import Subscription
 from tui_app.conversation.opening import OpenSession, open_session
@@ -120,6 +122,8 @@ class Verdict:
 
     done: bool = False
     troubled: bool = False
+    advice: set[str] = field(default_factory=set)
+    """What to do next, of every error that was told."""
 
     def note(self, record: Record) -> None:
         """Take one event into account."""
@@ -127,6 +131,12 @@ class Verdict:
             self.done = record.data.outcome == "done"
         elif isinstance(record.data, Error):
             self.troubled = True
+            self.advice.add(record.data.hint)
+
+    def has_told(self, error: Exception) -> bool:
+        """Whether the trouble of the disk behind an error was told already, if that is what it is."""
+        trouble = storage_error(error)
+        return trouble is not None and trouble.hint in self.advice
 
     @property
     def code(self) -> int:
@@ -163,10 +173,22 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView, *, files: tu
         opened.conversation.submit(Prompt(prompt, files))
         await opened.conversation.settle()
     finally:
-        await opened.close()
+        trouble = await _close(opened)
         if follower is not None:
             await follower
+        # A full disk that ended the turn refuses the end of the session, too.
+        if trouble is not None and not verdict.has_told(trouble):
+            raise trouble
     return verdict.code
+
+
+async def _close(opened: OpenSession) -> Exception | None:
+    """Close the session; what it fails with is for whoever knows what was told before."""
+    try:
+        await opened.close()
+    except (sqlite3.Error, OSError) as error:
+        return error
+    return None
 
 
 async def _prepare(opened: OpenSession, view: RecordView) -> None:
