@@ -284,6 +284,16 @@ def test_repair_brings_back_the_index_and_whole_folders(
     assert plimsoll("doctor", "--repair").out == "Nothing to mend.\n"
 
 
+def test_repair_needs_no_settings_that_are_right(
+    plimsoll: Plimsoll, imported: str, plimsoll_home: Path
+) -> None:
+    folder = spoken(plimsoll, imported, plimsoll_home) / "sessions" / imported
+    shutil.rmtree(folder)
+    (plimsoll_home / "config" / "config.toml").write_text("windw = 3\n")
+    result = plimsoll("doctor", "--repair")
+    assert (result.code, result.out.count("written anew")) == (0, 1), result.err
+
+
 def test_repair_keeps_its_hands_off_an_open_session(
     plimsoll: Plimsoll, imported: str, plimsoll_home: Path
 ) -> None:

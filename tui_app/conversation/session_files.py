@@ -5,6 +5,7 @@ All of them but plan and todo list repeat what the log holds, so they can go and
 
 import json
 import logging
+import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -127,6 +128,31 @@ class SessionFiles:
         restoring = Restoring(self.history)
         return [name for name in missing if restoring.write(name)]
 
+    def restore_histories(self) -> list[str]:
+        """Write also those histories anew that the view does not point to, newest first, within the limit.
+
+        Returns:
+            Names of those that were missing and are there again.
+
+        Raises:
+            OSError: if the disk refuses.
+            sqlite3.Error: if the log cannot be read.
+        """
+        restoring, written = Restoring(self.history), list[str]()
+        for number in range(self.history.archive.compactions, 0, -1):
+            names = _whole(f"{number:03d}-before-compaction")
+            paths = [self.folder.conversation_history / name for name in names]
+            gone = [path for path in paths if not path.is_file()]
+            if not gone or not restoring.write(names[0]):
+                continue
+            if self.limit and sum(stat.st_size for stat in self._sizes().values()) > self.limit:
+                # This one, and all that are older, had to make room before.
+                for path in gone:
+                    path.unlink(missing_ok=True)
+                break
+            written += (path.name for path in gone)
+        return written
+
     def keep_within(self) -> list[Path]:
         """Delete the oldest tool results and histories beyond the limit, but none the view points to.
 
@@ -139,18 +165,22 @@ class SessionFiles:
         """
         if not self.limit:
             return []
-        ours = [path for part in self._prunable() for path in _files(part) if _is_ours(path.name)]
-        sizes = {path: path.stat() for path in ours}
+        sizes = self._sizes()
         excess = sum(stat.st_size for stat in sizes.values()) - self.limit
         gone: list[Path] = []
         if excess > 0:
             kept = {name for stem in self._mentioned() for name in _whole(stem)}
-            for path in sorted(ours, key=lambda path: (sizes[path].st_mtime, path.name)):
+            for path in sorted(sizes, key=lambda path: (sizes[path].st_mtime, path.name)):
                 if excess > 0 and path.name not in kept:
                     path.unlink(missing_ok=True)
                     excess -= sizes[path].st_size
                     gone.append(path)
         return gone
+
+    def _sizes(self) -> dict[Path, os.stat_result]:
+        """What counts towards the limit."""
+        ours = (path for part in self._prunable() for path in _files(part) if _is_ours(path.name))
+        return {path: path.stat() for path in ours}
 
     def _prunable(self) -> tuple[Path, Path]:
         return self.folder.tool_outputs, self.folder.conversation_history
