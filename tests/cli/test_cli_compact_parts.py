@@ -71,3 +71,7 @@ def test_the_summary_is_edited_from_a_file_and_from_a_pipe(
     assert again.code == 0
     same = plimsoll("compact", imported, "--edit-summary", "notes.md")
     assert (same.code, same.err.strip()) == (1, "Nothing to change: the summary says that already.")
+    (project / "notes.md").write_text(" ")
+    empty = plimsoll("compact", imported, "--edit-summary", "notes.md")
+    instead = "The summary is empty. plimsoll compact --undo takes the compaction back instead."
+    assert (empty.code, empty.err.strip()) == (1, instead)

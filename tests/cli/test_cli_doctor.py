@@ -1,6 +1,7 @@
 """``plimsoll doctor``, ``plimsoll config`` and ``plimsoll models``."""
 
 import io
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -259,6 +260,38 @@ def test_repair_writes_missing_files_anew(plimsoll: Plimsoll, imported: str, pli
     ]
     assert {path: path.read_bytes() for path in files} == files
     assert not (folder / "checkpoints" / "002-never.md").exists()
+
+
+@pytest.mark.parametrize(
+    "gone",
+    ["checkpoints/index.md", "workspace.yaml", "checkpoints", "."],
+    ids=["index", "count", "all", "folder"],
+)
+def test_repair_brings_back_the_index_and_whole_folders(
+    plimsoll: Plimsoll, imported: str, plimsoll_home: Path, gone: str
+) -> None:
+    folder = spoken(plimsoll, imported, plimsoll_home) / "sessions" / imported
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.stat().st_size}
+    lost = folder / gone
+    if lost.is_dir():
+        shutil.rmtree(lost)
+    else:
+        lost.unlink()
+    (told,) = plimsoll("doctor", "--repair", "--json").json["repaired"]
+    assert told.startswith(f"{imported}: written anew: ")
+    assert told.endswith("index.md")
+    assert {path: path.read_bytes() for path in before} == before
+    assert plimsoll("doctor", "--repair").out == "Nothing to mend.\n"
+
+
+def test_repair_needs_no_settings_that_are_right(
+    plimsoll: Plimsoll, imported: str, plimsoll_home: Path
+) -> None:
+    folder = spoken(plimsoll, imported, plimsoll_home) / "sessions" / imported
+    shutil.rmtree(folder)
+    (plimsoll_home / "config" / "config.toml").write_text("windw = 3\n")
+    result = plimsoll("doctor", "--repair")
+    assert (result.code, result.out.count("written anew")) == (0, 1), result.err
 
 
 def test_repair_keeps_its_hands_off_an_open_session(

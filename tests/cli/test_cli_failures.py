@@ -112,6 +112,42 @@ def test_sessions_file_damaged_in_the_middle(plimsoll: Plimsoll, imported: str, 
     assert "Move it away" in result.err
 
 
+@pytest.mark.parametrize(
+    "args",
+    [[], ["run", "hi"], ["sessions"], ["acp"], ["serve"]],
+    ids=["screen", "run", "sessions", "acp", "serve"],
+)
+def test_a_current_folder_that_is_gone_is_named(
+    plimsoll: Plimsoll, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    monkeypatch.setenv("PWD", str(gone))
+    gone.rmdir()
+    result = plimsoll(*args)
+    assert (result.code, result.out) == (1, "")
+    assert result.err == (
+        f"The current folder, {gone}, is gone: it was deleted, moved or unmounted. "
+        "Change to another folder (cd ~), then try again.\n"
+    )
+    monkeypatch.setenv("PWD", str(tmp_path))  # as a shell's own that went on
+    assert plimsoll(*args).err.startswith("The current folder is gone: ")
+
+
+def test_a_current_folder_that_may_not_be_looked_at(
+    plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "cwd", refuse)
+    assert plimsoll("sessions").err == (
+        "The current folder cannot be used: Permission denied. "
+        "Change to another folder (cd ~), then try again.\n"
+    )
+
+
 def test_full_disk_is_called_that() -> None:
     env = {"PLIMSOLL_HOME": "/nowhere"}
     error = sqlite3.OperationalError("database or disk is full")

@@ -7,14 +7,18 @@ import pytest
 
 from tests.agent.test_errors import CASES
 from tests.cli.conftest import Plimsoll
+from tui_app.agent.error_wording import disk_trouble
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.shelf import why_unavailable
 from tui_app.cli.headless import AnswerView, JsonView
 from tui_app.cli.hints import for_shell
 from tui_app.context.counting.usage import ContextWindow
-from tui_app.context.events import Error, Record
+from tui_app.context.events import Error, Notice, Payload, Record, TurnRetry
+from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.turns import too_large
+from tui_app.session.lock import Overtaken
+from tui_app.session.store import SessionDeleted
 
 SCREEN = re.compile(r"ctrl\+|alt\+|\bf\d+\b|(?<![\w/])/[a-z]+\b|\b[Pp]ress\b")
 """Keys and slash commands."""
@@ -38,6 +42,48 @@ def test_no_key_of_the_screen_is_named(error: Error, capsys: pytest.CaptureFixtu
     assert not SCREEN.search(error.message)
     assert '"kind"' in shown.out
     assert not SCREEN.search(shown.out.replace(error.detail, "")), shown.out
+
+
+@pytest.mark.parametrize(
+    ("said", "shell"),
+    [
+        (
+            Notice(text="own:a did not answer. own:b answers from now on; /model own:a goes back."),
+            "own:a did not answer. own:b answers from now on; --model own:a goes back.",
+        ),
+        (
+            Notice(text="MCP server broken: It could not be started. /mcp shows more."),
+            "MCP server broken: It could not be started.",
+        ),
+        (Notice(text="Memory: 2 remembered. /memory shows the board."), "plimsoll memory shows the board."),
+        (
+            Error(kind="input", message="Too long for a model; /model helps."),
+            "Too long for a model; --model helps.",
+        ),
+        (
+            TurnRetry(attempt=2, attempts=3, wait_s=1.0, reason="It is silent; see /model."),
+            "It is silent; see --model. Trying again in 1 s",
+        ),
+        (
+            Error(kind="internal", message="Interrupted.", hint="/retry sends it again."),
+            "Interrupted. Send it again with plimsoll run.",
+        ),
+        (SessionDeleted("a1b2"), "Start a new one with plimsoll run."),
+        (Overtaken("process 4"), "open the session again with plimsoll --resume."),
+    ],
+    ids=["fallback", "server", "memory", "message", "retry", "unanswered", "deleted", "overtaken"],
+)
+def test_whatever_is_said_on_the_way_speaks_to_the_shell(
+    said: Payload | StorageError, shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    payload = disk_trouble(said) if isinstance(said, StorageError) else said
+    record = Record(seq=0, time=1.0, session="s", data=payload)
+    AnswerView().show(record)
+    err = capsys.readouterr().err
+    assert shell in err
+    assert not SCREEN.search(err)
+    JsonView().show(record)
+    assert not SCREEN.search(capsys.readouterr().out)
 
 
 def test_pattern_would_notice() -> None:

@@ -164,8 +164,10 @@ def test_fork_takes_over_what_was_before_a_prompt(plimsoll: Plimsoll, paths: Pat
     assert (whole["title"], len(whole["entries"])) == ("Fork of Tide notes", 2)
 
 
-def test_a_fork_at_something_else_is_a_wrong_usage(plimsoll: Plimsoll, paths: Paths) -> None:
+@pytest.mark.parametrize("at", ["0", "3", "99"])
+def test_a_fork_at_something_else_is_a_wrong_usage(plimsoll: Plimsoll, paths: Paths, at: str) -> None:
     session = begin(paths)
-    refused = plimsoll("sessions", "fork", session, "--at", "3")
+    refused = plimsoll("sessions", "fork", session, "--at", at)
     assert refused.code == 2
+    assert refused.err.startswith(f"#{at} is no prompt of session {session}.")
     assert f"plimsoll sessions show {session}" in refused.err

@@ -15,6 +15,7 @@ from tui_app.context.events import (
     CompactionComplete,
     Error,
     GaugeChanged,
+    MemoryPressure,
     Notice,
     Payload,
     Record,
@@ -80,7 +81,7 @@ def test_answers_drive_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.startswith("ab")
 
 
-def test_json_lines_hold_what_is_stored_and_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_lines_hold_what_is_stored_notices_and_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     usage = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
     payloads = [
         TurnStart(text="x"),
@@ -91,9 +92,16 @@ def test_json_lines_hold_what_is_stored_and_the_end(capsys: pytest.CaptureFixtur
         TurnEnd(outcome="done"),
     ]
     out, err = shown(JsonView(), payloads, capsys)
-    assert err == ""
+    assert err == "n\n"
     assert out.isascii()
-    assert [json.loads(line)["type"] for line in out.splitlines()] == ["assistant.message", "turn.end"]
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["type"] for line in lines] == ["assistant.message", "notice", "turn.end"]
+    assert (lines[1]["seq"], lines[1]["data"]) == (0, {"text": "n"})
+
+
+def test_short_memory_is_said_beside_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    short = MemoryPressure(rss_mb=9, limit_mb=1, action="drop")
+    assert shown(JsonView(), [short], capsys) == ("", "Memory is short (9 of 1 MB): caches were dropped.\n")
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,42 @@ def test_what_is_missing_is_written_again_as_it_was(history: SessionHistory) -> 
         assert after[name] == before[name]
 
 
+def test_histories_that_no_summary_stands_for_come_back_as_far_as_there_is_room(
+    history: SessionHistory,
+) -> None:
+    files = compacted(history, times=3)
+    before, folder = contents(files), files.folder.conversation_history
+    ages = {path.name: path.stat().st_mtime for path in folder.iterdir()}
+    for path in folder.iterdir():
+        path.unlink()
+    files.restore()
+    first = [f"{STEM.format(1)}.{end}" for end in ("md", "json")]
+    assert not {path.name for path in folder.iterdir()} & set(first)
+    room = sum(len(text) for name, text in before.items() if name.startswith("conversation_history/"))
+    for _ in range(2):
+        assert SessionFiles(history, room - 1).restore_histories() == []
+        assert not {path.name for path in folder.iterdir()} & set(first)
+    assert SessionFiles(history, room).restore_histories() == first
+    assert contents(files) == before
+    assert {path.name: path.stat().st_mtime for path in folder.iterdir()} == pytest.approx(ages, abs=5)
+    assert files.restore_histories() == []
+
+
+def test_an_undone_compaction_leaves_its_checkpoint_and_an_index_that_does_not_list_it(
+    history: SessionHistory,
+) -> None:
+    files = compacted(history)
+    history.restate(history.view.compactions[-1], undo=True)
+    folder = files.folder
+    before = {path: path.read_bytes() for path in folder.checkpoints.iterdir()}
+    assert len(before) == 2
+    for path in before:
+        path.unlink()
+    assert files.restore() == [path.name for path in sorted(before)]
+    assert {path: path.read_bytes() for path in folder.checkpoints.iterdir()} == before
+    assert files.missing() == []
+
+
 @pytest.mark.parametrize("limit", [0, 10**9])
 def test_within_the_limit_nothing_goes(history: SessionHistory, limit: int) -> None:
     compacted(history)

@@ -380,10 +380,10 @@ class Session(RuleBasedStateMachine):
         self.follow()
         heads = list(self.store.heads(self.session))
         prompts = [head.seq for head in heads if head.type == UserMessage.TYPE]
-        at = 0 if whole else prompts[choice % len(prompts)]
+        at = None if whole else prompts[choice % len(prompts)]
         self.parents[self.session] = self.everything(self.session)
         forked = fork_session(self.store, Path(self.folder.name), self.session, at=at, now=2.0)
-        before = fold_agent_view(head for head in heads if not at or head.seq < at)
+        before = fold_agent_view(head for head in heads if at is None or head.seq < at)
         self.session, self.said = forked.session, {}
         self.begin()
         assert self.history.view.visible() == before.visible()

@@ -32,7 +32,7 @@ from tui_app.cli.output import print_json
 from tui_app.cli.parser import screen_parser
 from tui_app.cli.table import COMMANDS
 from tui_app.context.counting.usage import CATEGORIES, ContextWindow
-from tui_app.context.events import PAYLOADS, Record, TurnEnd, TurnRetry
+from tui_app.context.events import PAYLOADS, Notice, Record, TurnEnd, TurnRetry
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.windows.window import resolve_window
 from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
@@ -124,7 +124,8 @@ def test_no_command_is_described_that_does_not_exist() -> None:
 
 def test_events_of_the_json_output_are_described() -> None:
     text = section(page("docs/commands.md"), "Events")
-    printed = {payload.TYPE for payload in PAYLOADS if payload.STORED} | {TurnEnd.TYPE, TurnRetry.TYPE}
+    live = {each.TYPE for each in (Notice, TurnEnd, TurnRetry)}
+    printed = {payload.TYPE for payload in PAYLOADS if payload.STORED} | live
     rows = re.findall(r"^\| (`.+?) \|", text, re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`([a-z_.]+)`", row)} == printed
 

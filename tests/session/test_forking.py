@@ -94,7 +94,7 @@ def test_files_come_along_without_the_lock(store: Store, tmp_path: Path) -> None
     assert not (target / "writer.lock").exists()
 
 
-@pytest.mark.parametrize("at", [1, 3, 99])
+@pytest.mark.parametrize("at", [0, -1, 1, 3, 99])
 def test_only_a_prompt_can_be_forked_at(store: Store, tmp_path: Path, at: int) -> None:
     session = told(store)
     with pytest.raises(NotAPrompt, match=f"#{at} is no prompt of session {session}"):

@@ -187,10 +187,11 @@ def _circles(error: BaseException, model: str) -> Error:
 def _limit_reached(error: BaseException, _model: str) -> Error:
     limit = _LIMIT.search(str(error))
     which = f" of {limit[2]} ({limit[1].replace('_', ' ')})" if limit else ""
+    raised = "max_steps" if limit and limit[1] == "request" else "the limit"
     return Error(
         kind="input",
         message=f"The turn stopped at its limit{which}.",
-        hint="Nothing is lost: send another prompt to go on, or raise the limit in the settings.",
+        hint=f"Nothing is lost: send another prompt to go on, or raise {raised} in the settings.",
         retryable=True,
     )
 

@@ -82,7 +82,7 @@ async def _prepared(opened: OpenSession) -> None:
     await opened.prepare()
     last = store.last_of(session, Error.TYPE)
     if last is not None and last.seq > known and isinstance(last.data, Error):
-        raise CommandFailed(f"{last.data.message} {for_shell(last.data.hint)}".strip())
+        raise CommandFailed(for_shell(f"{last.data.message} {last.data.hint}".strip()))
 
 
 def complete_json(complete: CompactionComplete) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from tui_app.cli.compacting import opened_session
 from tui_app.cli.exits import OK, CommandFailed
+from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say
 from tui_app.context.events import CompactionEdited, Notice, Record
 from tui_app.conversation.request import Opening
@@ -35,7 +36,7 @@ async def edit_summary(opening: Opening, text: str, *, as_json: bool) -> int:
     edits = [record.data for record in heard if isinstance(record.data, CompactionEdited)]
     if not edits:
         reasons = [record.data.text for record in heard if isinstance(record.data, Notice)]
-        raise CommandFailed(" ".join(reasons) or "The summary was not edited.")
+        raise CommandFailed(for_shell(" ".join(reasons)) or "The summary was not edited.")
     _show(conversation.session, edits[-1], as_json=as_json)
     return OK
 

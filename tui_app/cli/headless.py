@@ -2,11 +2,12 @@
 
 import asyncio
 import math
+import sqlite3
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tui_app.cli.exits import FAILED, OK
-from tui_app.cli.hints import for_shell
+from tui_app.cli.hints import spoken
 from tui_app.cli.output import print_json, say, stream, tell
 from tui_app.context.events import (
     AgentOutput,
@@ -25,6 +26,7 @@ from tui_app.context.events import (
     TurnEnd,
     TurnRetry,
 )
+from tui_app.context.storage_errors import storage_error
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.conversation.bus import Subscription
 from tui_app.conversation.opening import OpenSession, open_session
@@ -42,14 +44,15 @@ class RecordView(Protocol):
 
 
 class JsonView:
-    """Every stored event, pauses before another try, and the end of the turn, one JSON object a line."""
+    """Every stored event, notices, pauses before another try, and the turn's end, one JSON object a line."""
 
     def show(self, record: Record) -> None:
-        """Print one event."""
-        if isinstance(record.data, Error):
-            record = replace(record, data=replace(record.data, hint=for_shell(record.data.hint)))
-        if record.data.STORED or isinstance(record.data, TurnEnd | TurnRetry):
-            print_json(record.to_json())
+        """Print one event; what nobody may miss goes to stderr as well."""
+        data = spoken(record.data)
+        if data.STORED or isinstance(data, Notice | TurnEnd | TurnRetry):
+            print_json(replace(record, data=data).to_json())
+        if isinstance(data, Notice | MemoryPressure):
+            tell(_aside(data))
 
 
 @dataclass(slots=True)
@@ -62,7 +65,7 @@ class AnswerView:
 
     def show(self, record: Record) -> None:
         """Print one event."""
-        match record.data:
+        match spoken(record.data):
             case AssistantDelta(text=text) if text:
                 self._streamed = True
                 stream(text)
@@ -94,7 +97,7 @@ def _aside(payload: Payload) -> str:
         case CompactionComplete():
             return f"Compaction {payload.outcome}: {compaction_title(payload)}"
         case Error():
-            return f"{payload.message} {for_shell(payload.hint)}".strip()
+            return f"{payload.message} {payload.hint}".strip()
         case ApprovalDecided(decision="denied"):
             return _refusal(payload)
         case HookRan(outcome=outcome) if outcome != "ok":
@@ -122,6 +125,8 @@ class Verdict:
 
     done: bool = False
     troubled: bool = False
+    advice: set[str] = field(default_factory=set)
+    """What to do next, of every error that was told."""
 
     def note(self, record: Record) -> None:
         """Take one event into account."""
@@ -129,6 +134,12 @@ class Verdict:
             self.done = record.data.outcome == "done"
         elif isinstance(record.data, Error):
             self.troubled = True
+            self.advice.add(record.data.hint)
+
+    def has_told(self, error: Exception) -> bool:
+        """Whether the trouble of the disk behind an error was told already, if that is what it is."""
+        trouble = storage_error(error)
+        return trouble is not None and trouble.hint in self.advice
 
     @property
     def code(self) -> int:
@@ -136,7 +147,7 @@ class Verdict:
         return OK if self.done and not self.troubled else FAILED
 
 
-async def run_turn(opening: Opening, prompt: str, view: RecordView) -> int:
+async def run_turn(opening: Opening, prompt: str, view: RecordView, *, files: tuple[str, ...] = ()) -> int:
     """Open a session, send one prompt, and close the session when nothing is under way any more.
 
     Cancelling this stops the turn, shows its end, and closes the session.
@@ -145,6 +156,7 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView) -> int:
         opening: Which session.
         prompt: What to say.
         view: Shows what happens.
+        files: Paths of files whose content goes along.
 
     Returns:
         The exit code.
@@ -159,17 +171,54 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView) -> int:
     try:
         if not opening.session:
             _show_start(opened, view)
-        await opened.prepare()
-        if opened.telemetry.notice:
-            tell(opened.telemetry.notice)
+        await _prepare(opened, view)
         follower = asyncio.create_task(_follow(opened, opened.conversation.watch(), view, verdict))
-        opened.conversation.submit(Prompt(prompt))
+        opened.conversation.submit(Prompt(prompt, files))
         await opened.conversation.settle()
     finally:
-        await opened.close()
+        trouble = await _close(opened)
         if follower is not None:
             await follower
+        # A full disk that ended the turn refuses the end of the session, too.
+        if trouble is not None and not verdict.has_told(trouble):
+            raise trouble
     return verdict.code
+
+
+async def _close(opened: OpenSession) -> Exception | None:
+    """Close the session; what it fails with is for whoever knows what was told before."""
+    try:
+        await opened.close()
+    except (sqlite3.Error, OSError) as error:
+        return error
+    return None
+
+
+async def _prepare(opened: OpenSession, view: RecordView) -> None:
+    """Get ready for the prompt, and say what a person should know before it.
+
+    Errors of this time are not shown: those that matter keep the turn from its answer, and are told then.
+    """
+    early = Early()
+    opened.bus.listen(early.hear)
+    await opened.prepare()
+    early.over = True
+    for record in early.notices:
+        view.show(record)
+
+
+@dataclass(slots=True)
+class Early:
+    """Notices that come before the turn is watched."""
+
+    notices: list[Record] = field(default_factory=list)
+    over: bool = False
+    """Whether somebody watches now, who is told everything."""
+
+    def hear(self, record: Record) -> None:
+        """Keep a notice."""
+        if not self.over and isinstance(record.data, Notice):
+            self.notices.append(record)
 
 
 def _show_start(opened: OpenSession, view: RecordView) -> None:

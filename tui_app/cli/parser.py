@@ -2,15 +2,19 @@
 
 import os
 from argparse import Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tui_app.cli import screen
 from tui_app.cli.command import Command, Parser, Program
-from tui_app.cli.exits import WrongUsage
+from tui_app.cli.exits import CommandFailed, WrongUsage
 from tui_app.paths import Paths
 from tui_app.program_log import logging_to
+from tui_app.ui.safe_text import one_line
 from tui_app.version import __version__
+
+_PATH_CELLS = 200
+"""Cells of a folder's name that are shown."""
 
 
 class ScreenParser(Parser):
@@ -97,4 +101,24 @@ def _refuse_typo(path: str | None) -> None:
 
 
 def _program() -> Program:
-    return Program(env=os.environ, paths=Paths.from_env(os.environ), cwd=Path.cwd())
+    # The folder first: a home that is given relative to it has no place without it.
+    cwd = _current_folder(os.environ)
+    return Program(env=os.environ, paths=Paths.from_env(os.environ), cwd=cwd)
+
+
+def _current_folder(env: Mapping[str, str]) -> Path:
+    """The folder the program was started in.
+
+    Raises:
+        CommandFailed: if it is there no more, or may not be looked at.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        # The shell remembers what it was called; one that is there is another.
+        name = env.get("PWD", "")
+        called = f", {one_line(name, _PATH_CELLS)}," if name and not os.path.lexists(name) else ""
+        what = f"The current folder{called} is gone: it was deleted, moved or unmounted."
+    except OSError as error:
+        what = f"The current folder cannot be used: {error.strerror or error}."
+    raise CommandFailed(f"{what} Change to another folder (cd ~), then try again.")

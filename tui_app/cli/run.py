@@ -18,7 +18,9 @@ from tui_app.cli.exits import WrongUsage
 from tui_app.cli.output import tell
 from tui_app.settings.approvals import parse_rule
 from tui_app.settings.rules import Refused
+from tui_app.ui.mentions import mentions
 from tui_app.ui.safe_text import one_line
+from tui_app.ui.widgets.paste import is_large
 
 _PATH_CELLS = 200
 """Cells of a recorded path that are shown; it may come from a foreign file."""
@@ -26,7 +28,9 @@ _PATH_CELLS = 200
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("prompt", metavar="PROMPT", help="what to ask; - reads it from stdin")
+    parser.add_argument(
+        "prompt", metavar="PROMPT", help="what to ask; @path sends a file along, - reads it from stdin"
+    )
     add_model(parser)
     parser.add_argument(
         "--session", metavar="ID", default="", help="go on with this session (default: a new one)"
@@ -64,7 +68,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         allow=tuple(args.allow),
         yes=args.yes,
     )
-    return run_until_signal(run_turn(opening, prompt, JsonView() if args.json else AnswerView()))
+    view = JsonView() if args.json else AnswerView()
+    return run_until_signal(run_turn(opening, prompt, view, files=named_files(args.prompt, prompt)))
 
 
 def _add_approvals(parser: argparse.ArgumentParser) -> None:
@@ -121,6 +126,16 @@ def read_prompt(argument: str) -> str:
     if not text.strip():
         raise WrongUsage("The prompt is empty.")
     return text.strip("\n")
+
+
+def named_files(argument: str, prompt: str) -> tuple[str, ...]:
+    """The paths that go along with a prompt, as on the screen: none of those within a large paste.
+
+    Args:
+        argument: Where the prompt comes from; what is piped in counts as pasted.
+        prompt: Its text.
+    """
+    return () if argument == "-" and is_large(prompt) else mentions(prompt)
 
 
 def _read_stdin() -> str:

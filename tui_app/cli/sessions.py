@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="id of the session, or the beginning of it; what to search for; where a backup goes",
     )  # fmt: skip
     parser.add_argument(
-        "--at", type=int, metavar="N", default=0,
+        "--at", type=int, metavar="N",
         help="fork: end in front of prompt number N, as show lists them; default: take everything over",
     )  # fmt: skip
     parser.add_argument("--yes", action="store_true", help="delete without asking")
@@ -142,7 +142,7 @@ def _entry_row(entry: Entry) -> tuple[str, ...]:
     return (f"#{entry.seq}", moment(entry.time), entry.kind, f"{one_line(entry.title, 90)}{state}", tokens)
 
 
-def fork(program: Program, wanted: str, *, at: int, as_json: bool) -> int:
+def fork(program: Program, wanted: str, *, at: int | None, as_json: bool) -> int:
     """Make a new session that begins as another one did, and print its id.
 
     Raises:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tui_app.cli.exits import CommandFailed
+from tui_app.cli.hints import for_shell
 from tui_app.context.events import Notice, Record
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.request import Opening
@@ -25,7 +26,7 @@ async def steer(opening: Opening, steps: Sequence[tuple[str, int]]) -> None:
 
     def listen(record: Record) -> None:
         if isinstance(record.data, Notice):
-            refused.append(record.data.text)
+            refused.append(for_shell(record.data.text))
 
     try:
         await opened.prepare()

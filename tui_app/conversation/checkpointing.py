@@ -41,6 +41,11 @@ class Archive:
         """Compactions in the log, undone ones included."""
         return len(self._numbers)
 
+    @property
+    def checkpoints(self) -> list[Checkpoint]:
+        """Every checkpoint that was written, those of undone compactions included, oldest first."""
+        return list(self._checkpoints.values())
+
     def event_of(self, number: int) -> int:
         """Log number of compaction ``number`` of the session, from 1; 0 where there was none."""
         return self._numbers[number - 1] if 0 < number <= len(self._numbers) else 0

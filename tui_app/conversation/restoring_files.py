@@ -1,6 +1,7 @@
 """Files of a session written anew from its log."""
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,10 +58,11 @@ class Restoring:
 
     def _history(self, number: int) -> bool:
         """The view as it was in front of a compaction."""
-        seq = self.history.archive.event_of(number)
-        if not seq:
-            return False
         now = self.history
+        record = now.store.record(now.session, now.archive.event_of(number))
+        # Of a compaction that another program did there never was one.
+        if record is None or not isinstance(record.data, CompactionComplete) or not record.data.history_path:
+            return False
         then = SessionHistory(
             store=now.store,
             session=now.session,
@@ -70,10 +72,13 @@ class Restoring:
             model=now.model,
         )
         for head in self.history.store.heads(self.history.session):
-            if head.seq >= seq:
+            if head.seq >= record.seq:
                 break
             then.view.apply(head)
-        self.history.archive.write_history(number, then.items())
+        readable = self.history.archive.write_history(number, then.items())
+        for path in (readable, readable.with_suffix(".json")):
+            # As old as it was: the oldest go first where room is short.
+            os.utime(path, (record.time, record.time))
         return True
 
     def _checkpoint(self, number: int, name: str) -> bool:

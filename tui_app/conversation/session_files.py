@@ -5,6 +5,7 @@ All of them but plan and todo list repeat what the log holds, so they can go and
 
 import json
 import logging
+import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -100,16 +101,16 @@ class SessionFiles:
             yield from (path for path in written if path.name not in recorded)
 
     def missing(self) -> list[str]:
-        """Names of the files that are not there, though the view points to them or the index lists them."""
-        folder, archive = self.folder, self.history.archive
+        """Names of the files that are not there: checkpoints, their index, and what the view points to."""
         here = {path.name for part in self._folders() for path in _files(part)}
         # A history is one file to read and one to load.
         wanted = [name for stem in self._pointed() for name in _whole(stem)]
-        listed = [checkpoint.file for checkpoint in archive.standing(self.history.view.compactions)]
-        index = ["index.md"] if listed and folder.listed() is None else []
-        return [
-            name for name in dict.fromkeys([*wanted, *listed, *index]) if name not in here or name in index
-        ]
+        # An undone compaction may stand again, and its own details name its checkpoint all the while.
+        checkpoints = [checkpoint.file for checkpoint in self.history.archive.checkpoints]
+        gone = [name for name in dict.fromkeys([*wanted, *checkpoints]) if name not in here]
+        # Beside the index stands its count, which is written with it.
+        index = [self.folder.index_file.name] if checkpoints and not self.folder.has_index() else []
+        return [*gone, *index]
 
     def restore(self) -> list[str]:
         """Write files anew from the log.
@@ -127,6 +128,31 @@ class SessionFiles:
         restoring = Restoring(self.history)
         return [name for name in missing if restoring.write(name)]
 
+    def restore_histories(self) -> list[str]:
+        """Write also those histories anew that the view does not point to, newest first, within the limit.
+
+        Returns:
+            Names of those that were missing and are there again.
+
+        Raises:
+            OSError: if the disk refuses.
+            sqlite3.Error: if the log cannot be read.
+        """
+        restoring, written = Restoring(self.history), list[str]()
+        for number in range(self.history.archive.compactions, 0, -1):
+            names = _whole(f"{number:03d}-before-compaction")
+            paths = [self.folder.conversation_history / name for name in names]
+            gone = [path for path in paths if not path.is_file()]
+            if not gone or not restoring.write(names[0]):
+                continue
+            if self.limit and sum(stat.st_size for stat in self._sizes().values()) > self.limit:
+                # This one, and all that are older, had to make room before.
+                for path in gone:
+                    path.unlink(missing_ok=True)
+                break
+            written += (path.name for path in gone)
+        return written
+
     def keep_within(self) -> list[Path]:
         """Delete the oldest tool results and histories beyond the limit, but none the view points to.
 
@@ -139,18 +165,22 @@ class SessionFiles:
         """
         if not self.limit:
             return []
-        ours = [path for part in self._prunable() for path in _files(part) if _is_ours(path.name)]
-        sizes = {path: path.stat() for path in ours}
+        sizes = self._sizes()
         excess = sum(stat.st_size for stat in sizes.values()) - self.limit
         gone: list[Path] = []
         if excess > 0:
             kept = {name for stem in self._mentioned() for name in _whole(stem)}
-            for path in sorted(ours, key=lambda path: (sizes[path].st_mtime, path.name)):
+            for path in sorted(sizes, key=lambda path: (sizes[path].st_mtime, path.name)):
                 if excess > 0 and path.name not in kept:
                     path.unlink(missing_ok=True)
                     excess -= sizes[path].st_size
                     gone.append(path)
         return gone
+
+    def _sizes(self) -> dict[Path, os.stat_result]:
+        """What counts towards the limit."""
+        ours = (path for part in self._prunable() for path in _files(part) if _is_ours(path.name))
+        return {path: path.stat() for path in ours}
 
     def _prunable(self) -> tuple[Path, Path]:
         return self.folder.tool_outputs, self.folder.conversation_history

@@ -25,7 +25,9 @@ class Fork:
     """Text of the prompt in front of which it ends; empty when everything was taken over."""
 
 
-def fork_session(store: SessionStore, sessions_dir: Path, wanted: str, *, at: int = 0, now: float) -> Fork:
+def fork_session(
+    store: SessionStore, sessions_dir: Path, wanted: str, *, at: int | None = None, now: float
+) -> Fork:
     """Copy what happened in a session in front of a prompt, and the session's files, into a new one.
 
     Events keep their log numbers and times, so everything that refers to them is right in the new log too.
@@ -35,7 +37,7 @@ def fork_session(store: SessionStore, sessions_dir: Path, wanted: str, *, at: in
         store: Where both sessions are.
         sessions_dir: Where the files of sessions are.
         wanted: Id of the session, or an unambiguous beginning of it.
-        at: Log number of the prompt; 0 takes everything over.
+        at: Log number of the prompt; None takes everything over.
         now: Seconds since the epoch.
 
     Raises:
@@ -45,12 +47,13 @@ def fork_session(store: SessionStore, sessions_dir: Path, wanted: str, *, at: in
         sqlite3.Error: if it cannot be written; nothing of it is left then either.
     """
     info = store.info(wanted)
-    prompt = _prompt(store, info.id, at)
+    prompt = "" if at is None else _prompt(store, info.id, at)
     start, *events = _until(store, info.id, at)
     if not isinstance(start[0], SessionStart):
         raise NotAPrompt(f"Session {info.id} does not begin as a session does.")
     title = f"Fork of {info.title}" if info.title else ""
-    origin = replace(start[0], title=title, forked_from=info.id, forked_at=at, model=_model(info, events, at))
+    model = _model(info, events, at)
+    origin = replace(start[0], title=title, forked_from=info.id, forked_at=at or 0, model=model)
     session = store.create(origin, time=now)
     folder = SessionFolder(sessions_dir / session)
     try:
@@ -65,25 +68,23 @@ def fork_session(store: SessionStore, sessions_dir: Path, wanted: str, *, at: in
 
 
 def _prompt(store: SessionStore, session: str, at: int) -> str:
-    record = store.record(session, at) if at else None
+    record = store.record(session, at)
     if record is not None and isinstance(record.data, UserMessage):
         return record.data.text
-    if at:
-        raise NotAPrompt(f"#{at} is no prompt of session {session}.")
-    return ""
+    raise NotAPrompt(f"#{at} is no prompt of session {session}.")
 
 
-def _until(store: SessionStore, session: str, at: int) -> Iterator[tuple[Payload, str | None, float]]:
-    """Events in front of a log number; all of them for 0."""
+def _until(store: SessionStore, session: str, at: int | None) -> Iterator[tuple[Payload, str | None, float]]:
+    """Events in front of a log number; all of them for None."""
     for record, message in store.records(session):
-        if at and record.seq >= at:
+        if at is not None and record.seq >= at:
             return
         yield record.data, message, record.time
 
 
-def _model(info: SessionInfo, events: list[tuple[Payload, str | None, float]], at: int) -> str:
+def _model(info: SessionInfo, events: list[tuple[Payload, str | None, float]], at: int | None) -> str:
     """The model that answered at the end of what is taken over."""
-    if not at:
+    if at is None:
         return info.model
     changes = [data.new for data, _, _ in events if isinstance(data, ModelChange)]
     return changes[-1] if changes else info.model

@@ -38,6 +38,11 @@ class SessionFolder:
         return self.path / "checkpoints"
 
     @property
+    def index_file(self) -> Path:
+        """Lists the checkpoints that stand."""
+        return self.checkpoints / "index.md"
+
+    @property
     def tool_outputs(self) -> Path:
         """Tool results too large for the context."""
         return self.path / TOOL_OUTPUTS
@@ -154,7 +159,7 @@ class SessionFolder:
     def write_index(self, checkpoints: Sequence[Checkpoint]) -> None:
         """Write ``checkpoints/index.md`` and ``workspace.yaml`` from what the log says."""
         lines = [f"- [{c.number:03d} {_plain(c.title)}]({c.file}) · {_stamp(c.time)}" for c in checkpoints]
-        write_atomic(self.checkpoints / "index.md", "\n".join(["# Checkpoints", "", *lines, ""]))
+        write_atomic(self.index_file, "\n".join(["# Checkpoints", "", *lines, ""]))
         latest = json.dumps(checkpoints[-1].file) if checkpoints else "null"
         write_atomic(self.workspace_file, f"summary_count: {len(checkpoints)}\nlatest_checkpoint: {latest}\n")
 
@@ -166,6 +171,10 @@ class SessionFolder:
             return None
         number = first.removeprefix("summary_count: ")
         return int(number) if number.isdecimal() else None
+
+    def has_index(self) -> bool:
+        """Whether the checkpoints are listed and counted, rightly or not."""
+        return self.index_file.is_file() and self.listed() is not None
 
     def remove(self) -> None:
         """Delete the folder; only with its session, on a person's own request."""

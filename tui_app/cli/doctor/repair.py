@@ -20,6 +20,7 @@ from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.ports import SessionStore
 from tui_app.session.repair import InUse, mend
 from tui_app.session.workspace import SessionFolder
+from tui_app.settings import Settings, SettingsError
 
 
 def repair(program: Program, *, as_json: bool) -> int:
@@ -51,6 +52,7 @@ def repair(program: Program, *, as_json: bool) -> int:
 def _files(program: Program) -> list[str]:
     """Write missing files of sessions anew, and delete what crashes left of others."""
     done: list[str] = []
+    limit = _limit(program)
     with program.sessions(writing=True) as store:
         for session in _with_files(store, program):
             folder = SessionFolder(program.paths.sessions_dir / session)
@@ -65,12 +67,21 @@ def _files(program: Program) -> list[str]:
                     model="",
                 )
                 history.load()
-                files = SessionFiles(history)
+                files = SessionFiles(history, limit)
                 if stray := files.sweep():
                     done.append(f"{session}: {len(stray)} unfinished files of a crash are deleted")
-                if names := files.restore():
+                if names := [*files.restore(), *files.restore_histories()]:
                     done.append(f"{session}: written anew: {', '.join(names)}")
     return done
+
+
+def _limit(program: Program) -> int:
+    """Bytes of files that a session may keep; where settings are wrong, what they are without any."""
+    try:
+        settings = program.settings()
+    except SettingsError:
+        settings = Settings()
+    return settings.session_files_mb << 20
 
 
 def _with_files(store: SessionStore, program: Program) -> list[str]:

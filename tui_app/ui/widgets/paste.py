@@ -15,6 +15,11 @@ def normalise(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def is_large(text: str) -> bool:
+    """Whether a pasted text is too long to be shown where it was pasted."""
+    return len(text) > LONG or len(text.rstrip("\n").split("\n")) > LARGE
+
+
 class Chips:
     """Remembers what each chip stands for, for as long as the prompt lives."""
 
@@ -23,7 +28,7 @@ class Chips:
 
     def is_large(self, text: str) -> bool:
         """Whether a paste is shown as a chip."""
-        return len(text) > LONG or len(text.rstrip("\n").split("\n")) > LARGE
+        return is_large(text)
 
     def add(self, body: str) -> str:
         """Remember a paste and return its chip; the same text gets the same chip again."""
