@@ -17,7 +17,7 @@ from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
 
 from tui_app.ui.held_keys import is_text, written
-from tui_app.ui.keys import as_bindings
+from tui_app.ui.keys import as_bindings, textual_keymap
 from tui_app.ui.launch import Launch
 from tui_app.ui.outside import Outside
 from tui_app.ui.screens.chat import ChatScreen
@@ -77,7 +77,7 @@ class PlimsollApp(App[int]):
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, end_by_signal, self, number)
-        self.set_keymap(dict(self.launch.settings.keymap))
+        self.set_keymap(textual_keymap(self.launch.settings.keymap))
         if self.launch.pick_session:
             self.run_worker(self._pick(), exit_on_error=False)
 
