@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 from collections.abc import Iterable
-from functools import partial
 from typing import ClassVar
 
 from textual import events
@@ -181,13 +180,11 @@ class PlimsollApp(App[int]):
         await session.close()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer every slash command in the palette, besides Textual's own."""
-        from tui_app.ui.commands import COMMANDS
+        """Offer what can be done in the chat, in place of Textual's own commands."""
+        from tui_app.ui.palette_rows import palette_rows
 
-        yield from super().get_system_commands(screen)
         if isinstance(screen, ChatScreen):
-            for command in COMMANDS:
-                yield SystemCommand(f"/{command.name}", command.summary, partial(screen.run, command.id))
+            yield from palette_rows(screen)
 
 
 def end_by_signal(app: PlimsollApp, number: int) -> None:

@@ -155,6 +155,25 @@ MARK_HINTS: tuple[Hint, ...] = (
     Hint("esc", "ends", 0),
 )
 """What can be done while entries of the conversation are marked."""
+ROW_HINTS: tuple[Hint, ...] = (
+    Hint("enter", "open", 1, "focused.open"),
+    Hint("p", "pin", 3, "focused.ask('pin')"),
+    Hint("v", "mark", 2, "focused.mark"),
+    Hint("u", "undo", 4, "focused.undo"),
+    Hint("<", "compact up to", 6, "focused.compact_part(True)"),
+    Hint(">", "from here", 7, "focused.compact_part(False)"),
+    Hint("ctrl+o", "details", 5, "focused.details"),
+    Hint("tab", "prompt", 0),
+)
+"""What can be done with a row while the conversation has the focus."""
+TIMELINE_HINTS: tuple[Hint, ...] = (
+    Hint("enter", "show it", 1, "focused.select"),
+    Hint("f", "rows of one kind", 2, "focused.filter"),
+    Hint("home", "first", 4, "focused.first"),
+    Hint("end", "last", 5, "focused.last"),
+    Hint("esc", "back", 0, "screen.cancel"),
+)
+"""What can be done while the timeline has the focus."""
 _LABELS = {
     "escape": "esc",
     "pageup": "pgup",
