@@ -304,6 +304,35 @@ class TestRefusals:
         assert load_settings(paths, {}, {"keymap": keymap}).keymap == keymap
 
     @pytest.mark.parametrize(
+        ("action", "keys", "key"),
+        [
+            ("chat.compact", "p", "p"), ("chat.compact", "f9,P", "P"), ("chat.compact", "shift+p", "shift+p"),
+            ("chat.top", "slash", "slash"), ("chat.top", "~", "~"), ("chat.top", "space", "space"),
+            ("chat.compact", "backspace", "backspace"), ("chat.page_up", "left", "left"),
+            ("prompt.send", "p", "p"), ("prompt.newline", "space", "space"), ("app.palette", "3", "3"),
+        ],
+    )  # fmt: skip
+    def test_keys_that_are_needed_to_write_are_refused(
+        self, paths: Paths, action: str, keys: str, key: str
+    ) -> None:
+        message = refusal(paths, f'[keymap]\n"{action}" = "{keys}"\n')
+        assert f"keymap.{action} is {keys!r}, but {key} is needed to write in the prompt; allowed:" in message
+
+    @pytest.mark.parametrize(
+        "keymap",
+        [
+            {"prompt.send": "ctrl+j", "prompt.newline": "enter"},
+            {"prompt.help": "exclamation_mark"},
+            {"chat.top": "home", "chat.bottom": "ctrl+e"},
+            {"prompt.history_back": "ctrl+up,up"},
+        ],
+    )
+    def test_keys_that_write_nothing_or_have_their_meaning_in_the_prompt(
+        self, paths: Paths, keymap: dict[str, str]
+    ) -> None:
+        assert load_settings(paths, {}, {"keymap": keymap}).keymap == keymap
+
+    @pytest.mark.parametrize(
         ("sign", "name"),
         [("/", "slash"), ("\\", "backslash"), ("@", "at"), ("-", "minus"), ("+", "plus"), ("_", "underscore"),
          (";", "semicolon"), (".", "full_stop"), ("~", "tilde")],
@@ -311,7 +340,7 @@ class TestRefusals:
     def test_a_sign_and_its_name_are_one_key(self, paths: Paths, sign: str, name: str) -> None:
         unicode_name = unicodedata.name(sign).lower().replace(" ", "_").replace("-", "_")
         assert KEY_NAME_REPLACEMENTS.get(unicode_name, unicode_name) == name
-        assert load_settings(paths, {}, {"keymap": {"chat.top": name}}).keymap == {"chat.top": name}
+        assert load_settings(paths, {}, {"keymap": {"prompt.help": name}}).keymap == {"prompt.help": name}
         both = {"chat.top": name, "chat.bottom": sign}
         with pytest.raises(SettingsError, match="is a key of"):
             load_settings(paths, {}, {"keymap": both})

@@ -63,6 +63,14 @@ _NAMED_KEYS = (
 )  # fmt: skip
 
 
+_WRITING = frozenset({"space", "enter", "tab", "backspace", "delete", "up", "down", "left", "right"})
+"""Keys without which nobody can write in the prompt, besides letters and signs."""
+_PROMPT_KEYS = frozenset({"enter", "tab", "up", "down"})
+"""Those of them that the prompt itself may use for something else."""
+_EMPTY_PROMPT = "prompt.help"
+"""Acts on an empty prompt only, so that its key can be typed all the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class Clash:
     """An action that was given a key of another one."""
@@ -90,6 +98,39 @@ def find_clash(keymap: Mapping[str, str]) -> Clash | None:
     return None
 
 
+def find_writing_key(keymap: Mapping[str, str]) -> tuple[str, str] | None:
+    """Look for an action under a key that is needed for writing, which would never be reached or never type.
+
+    Args:
+        keymap: Keys of the actions that have others than the built-in ones.
+
+    Returns:
+        The action and the key, or nothing.
+    """
+    for action, keys in keymap.items():
+        for key in keys.split(","):
+            if _is_for_writing(key, action) and _long_form(key) not in _split(ACTION_KEYS[action]):
+                return action, key
+    return None
+
+
+def _is_for_writing(key: str, action: str) -> bool:
+    bare = key.removeprefix("shift+")
+    if len(bare) == 1 or bare in _SIGN_NAMES:
+        return action != _EMPTY_PROMPT
+    return key in _WRITING and not (action.startswith("prompt.") and key in _PROMPT_KEYS)
+
+
+def own_keys(action: str, keys: str) -> tuple[list[str], list[str]]:
+    """The keys that an action has been given, parted: those it has as built in, and those that are new."""
+    built_in = _split(ACTION_KEYS[action])
+    given = keys.split(",")
+    return (
+        [key for key in given if _long_form(key) in built_in],
+        [key for key in given if _long_form(key) not in built_in],
+    )
+
+
 def _share_as_built_in(one: str, other: str) -> bool:
     return not set(_split(ACTION_KEYS[one])).isdisjoint(_split(ACTION_KEYS[other]))
 
@@ -100,8 +141,8 @@ def _split(keys: str) -> list[str]:
 
 def key_pattern() -> str:
     """A pattern of one key's name: a sign or its name, a named key, ``f1`` to ``f24``, with modifiers."""
-    signs = (_long_form(sign) for sign in string.punctuation)
-    return rf"(?:(?:{_MODIFIERS})\+)*(?:[^\s,]|f(?:[1-9]|1\d|2[0-4])|{'|'.join((*_NAMED_KEYS, *signs))})"
+    names = "|".join((*_NAMED_KEYS, *sorted(_SIGN_NAMES)))
+    return rf"(?:(?:{_MODIFIERS})\+)*(?:[^\s,]|f(?:[1-9]|1\d|2[0-4])|{names})"
 
 
 def _long_form(key: str) -> str:
@@ -110,3 +151,7 @@ def _long_form(key: str) -> str:
         return key
     name = unicodedata.name(key, key).lower().replace("-", "_").replace(" ", "_")
     return _SHORT_NAMES.get(name, name)
+
+
+_SIGN_NAMES = frozenset(map(_long_form, string.punctuation))
+"""Signs of a keyboard, as Textual names them."""

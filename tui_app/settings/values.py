@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tui_app.paths import Paths
 from tui_app.settings.hooks import Hook, build_hooks
 from tui_app.settings.mcp import McpServer, build_servers
-from tui_app.settings.names import THEMES, find_clash
+from tui_app.settings.names import THEMES, find_clash, find_writing_key
 from tui_app.settings.policies import POLICIES, POLICY_SHARES, thresholds
 from tui_app.settings.rules import Refused, show
 from tui_app.settings.sources import SettingsError, Source, giver, merged, read_sources
@@ -200,6 +200,12 @@ def _build(values: dict[str, Any], path: Path) -> Settings:
             f"{path}, environment or command line: keymap.{clash.action} is "
             f"{show(settings.keymap[clash.action])}, but {clash.key} is a key of {clash.owner}; "
             f"allowed: keys of no other action."
+        )
+    if found := find_writing_key(settings.keymap):
+        action, key = found
+        raise SettingsError(
+            f"{path}, environment or command line: keymap.{action} is {show(settings.keymap[action])}, but "
+            f"{key} is needed to write in the prompt; allowed: keys that write nothing, such as f6 or ctrl+k."
         )
     return settings
 

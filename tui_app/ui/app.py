@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 from collections.abc import Iterable
-from functools import partial
 from typing import ClassVar
 
 from textual import events
@@ -17,7 +16,7 @@ from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
 
 from tui_app.ui.held_keys import is_text, written
-from tui_app.ui.keys import as_bindings
+from tui_app.ui.keys import as_bindings, textual_keymap
 from tui_app.ui.launch import Launch
 from tui_app.ui.outside import Outside
 from tui_app.ui.screens.chat import ChatScreen
@@ -77,7 +76,7 @@ class PlimsollApp(App[int]):
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, end_by_signal, self, number)
-        self.set_keymap(dict(self.launch.settings.keymap))
+        self.set_keymap(textual_keymap(self.launch.settings.keymap))
         if self.launch.pick_session:
             self.run_worker(self._pick(), exit_on_error=False)
 
@@ -181,13 +180,11 @@ class PlimsollApp(App[int]):
         await session.close()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer every slash command in the palette, besides Textual's own."""
-        from tui_app.ui.commands import COMMANDS
+        """Offer what can be done in the chat, in place of Textual's own commands."""
+        from tui_app.ui.palette_rows import palette_rows
 
-        yield from super().get_system_commands(screen)
         if isinstance(screen, ChatScreen):
-            for command in COMMANDS:
-                yield SystemCommand(f"/{command.name}", command.summary, partial(screen.run, command.id))
+            yield from palette_rows(screen)
 
 
 def end_by_signal(app: PlimsollApp, number: int) -> None:

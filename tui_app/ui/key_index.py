@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from textual.actions import parse as parse_action
 from textual.binding import Binding
 from textual.dom import DOMNode
 
-from tui_app.ui.commands import COMMANDS, SlashCommand
+from tui_app.ui.commands import COMMANDS, CommandId, ParsedCommand, SlashCommand, parse
 from tui_app.ui.custom_commands import CustomCommand
 from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels
 from tui_app.ui.safe_text import one_line
@@ -42,6 +43,13 @@ _WHERE: Mapping[Scope, str] = {
     "app": "in the chat",
 }
 """Where the keys of a scope act, in words."""
+_SAME: Mapping[str, CommandId] = {
+    "prompt.help": CommandId.HELP,
+    "prompt.quit": CommandId.QUIT,
+    "chat.find": CommandId.FIND,
+    "app.quit": CommandId.QUIT,
+}
+"""Keys with an action of their own that do what a slash command does."""
 _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in the conversation", Transcript),
     ("in the timeline", Timeline),
@@ -105,6 +113,13 @@ def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -
         for key in in_force(keymap)
     ]
     return [*chat, *map(_command, COMMANDS), *map(_custom, custom), *fixed_rows()]
+
+
+def command_of(key: KeyBinding) -> CommandId | None:
+    """The slash command that does the same as a key; none where there is none."""
+    _, name, parameters = parse_action(key.action)
+    parsed = parse(str(parameters[0])) if name == "slash" else None
+    return parsed.id if isinstance(parsed, ParsedCommand) else _SAME.get(key.id)
 
 
 def place(key: KeyBinding) -> str:

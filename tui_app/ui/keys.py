@@ -10,6 +10,8 @@ from typing import Literal
 
 from textual.binding import Binding, BindingType
 
+from tui_app.settings.names import own_keys
+
 Scope = Literal["chat", "pane", "prompt", "app"]
 """Who acts on a key: the chat screen, its body (scrolling), the prompt editor, or the application."""
 
@@ -153,6 +155,25 @@ MARK_HINTS: tuple[Hint, ...] = (
     Hint("esc", "ends", 0),
 )
 """What can be done while entries of the conversation are marked."""
+ROW_HINTS: tuple[Hint, ...] = (
+    Hint("enter", "open", 1, "focused.open"),
+    Hint("p", "pin", 3, "focused.ask('pin')"),
+    Hint("v", "mark", 2, "focused.mark"),
+    Hint("u", "undo", 4, "focused.undo"),
+    Hint("<", "compact up to", 6, "focused.compact_part(True)"),
+    Hint(">", "from here", 7, "focused.compact_part(False)"),
+    Hint("ctrl+o", "details", 5, "focused.details"),
+    Hint("tab", "prompt", 0),
+)
+"""What can be done with a row while the conversation has the focus."""
+TIMELINE_HINTS: tuple[Hint, ...] = (
+    Hint("enter", "show it", 1, "focused.select"),
+    Hint("f", "rows of one kind", 2, "focused.filter"),
+    Hint("home", "first", 4, "focused.first"),
+    Hint("end", "last", 5, "focused.last"),
+    Hint("esc", "back", 0, "screen.cancel"),
+)
+"""What can be done while the timeline has the focus."""
 _LABELS = {
     "escape": "esc",
     "pageup": "pgup",
@@ -185,14 +206,52 @@ def _label(keys: str) -> str:
 
 
 def as_bindings(scope: Scope) -> list[BindingType]:
-    """Textual bindings of one scope, each with the id that a key map refers to."""
+    """Textual bindings of one scope, each with the id that a key map refers to.
+
+    Outside of the prompt each stands twice: the second time for keys that a person has chosen, which act
+    before the editor sees them. It has none until then.
+    """
+    keys = [key for key in KEYS if key.scope == scope]
+    chosen = [
+        replace(key, id=_chosen(key.id), key=_no_key(_chosen(key.id)), priority=True)
+        for key in keys
+        if scope != "prompt" and not key.priority
+    ]
     return [
         Binding(
             key.key, key.action, key.description, show=False, key_display=key.label, priority=key.priority,
             tooltip=key.tooltip, id=key.id,
         )
-        for key in KEYS if key.scope == scope
+        for key in (*keys, *chosen)
     ]  # fmt: skip
+
+
+def textual_keymap(keymap: Mapping[str, str]) -> dict[str, str]:
+    """The key map of the settings, with what it brings anew under the bindings that win over the editor.
+
+    Built-in keys keep their place behind the editor: some of them mean something else there first.
+    """
+    told: dict[str, str] = {}
+    for key in KEYS:
+        if key.id not in keymap:
+            continue
+        if key.scope == "prompt" or key.priority:
+            told[key.id] = keymap[key.id]
+            continue
+        built_in, new = own_keys(key.id, keymap[key.id])
+        told[key.id] = ",".join(built_in) or _no_key(key.id)
+        if new:
+            told[_chosen(key.id)] = ",".join(new)
+    return told
+
+
+def _chosen(id: str) -> str:
+    return f"{id}.chosen"
+
+
+def _no_key(id: str) -> str:
+    """A name that no key has, and no other binding: Textual takes a binding away with its key."""
+    return f"no-key-{id}"
 
 
 def fixed_key(id: str, key: str, action: str, description: str, tooltip: str) -> Binding:

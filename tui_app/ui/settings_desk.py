@@ -7,9 +7,9 @@ from tui_app.settings import Settings, SettingsError
 from tui_app.settings.catalogue import Entry, entries, key_entries, table_lines
 from tui_app.settings.editing import SettingsFile
 from tui_app.settings.schema import RULES
-from tui_app.ui.keys import footer_hints
+from tui_app.ui.keys import textual_keymap
 from tui_app.ui.themes import own_themes
-from tui_app.ui.widgets.hints import HintRow
+from tui_app.ui.widgets.chat_hints import ChatHints
 
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
@@ -86,5 +86,5 @@ class SettingsDesk:
         if settings.timeline != before.timeline:
             pane.set_class(settings.timeline, "-timeline")
         if settings.keymap != before.keymap:
-            app.set_keymap(dict(settings.keymap))
-            pane.query_one("#hints", HintRow).hints = footer_hints(settings.keymap)
+            app.set_keymap(textual_keymap(settings.keymap))
+            pane.query_one(ChatHints).keymap = settings.keymap

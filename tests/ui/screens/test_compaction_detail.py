@@ -258,6 +258,11 @@ def test_numbers_are_complete() -> None:
         assert wanted in text
 
 
+def test_a_tool_has_the_number_of_its_result_as_everywhere_else() -> None:
+    entry = Entry(seq=4, kind="tool", time=0, title="Read root.go", tokens=120, result_seq=13)
+    assert entry_lines([entry], {}, UTC).split()[0] == "#13"
+
+
 def test_what_left_has_the_size_that_the_model_had() -> None:
     """Results may be stubs by then: what they were once stands beside it."""
     rows = entry_lines(LEFT[:2], {1: 24, 2: 120}, UTC).splitlines()

@@ -232,6 +232,18 @@ async def test_a_key_says_how_it_can_be_changed_and_is_not_run() -> None:
         assert app.results == []
 
 
+async def test_enter_is_offered_only_where_it_runs_something() -> None:
+    app = Host(lambda: HelpScreen(help_rows({})))
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = app.screen
+        assert isinstance(screen, HelpScreen)
+        search = screen.query_one(Input)
+        for wanted, offered in (("chat.compact", False), ("/theme", True), ("nothing like it", False)):
+            search.value = wanted
+            await pilot.pause()
+            assert ("enter run the command" in [str(hint) for hint in screen.key_row.hints]) == offered
+
+
 async def test_details_are_raw_text_without_control_characters() -> None:
     text = "[/x] **not bold** \x1b[31mred\x1b[0m\x07\nnext"
     app = Host(lambda: DetailsScreen("run [/x]", text))

@@ -117,7 +117,7 @@ def entry_lines(entries: Iterable[Entry], sizes: Mapping[int, int], tz: tzinfo |
         size = sizes.get(entry.message, entry.tokens)
         full = f"  ({tokens(entry.tokens)} in full)" if size != entry.tokens else ""
         rows.append(
-            f"{'#' + str(entry.seq):>7}  {clock(entry.time, tz):<5}  {entry.kind:<10} "
+            f"{'#' + str(entry.message):>7}  {clock(entry.time, tz):<5}  {entry.kind:<10} "
             f"{tokens(size) if size else '':>7}  {one_line(entry.title, 300)}{full}"
         )
     return "\n".join(rows)

@@ -93,6 +93,7 @@ class HelpScreen(FilterDialog[CommandId]):
             self.options.highlighted = 0
         else:
             self.note("No key or command has that in its name or purpose.")
+            self.key_row.hints = self.HINTS[1:]
 
     def explain(self, index: int) -> None:
         """One sentence more, and whether the key can be changed."""
@@ -104,6 +105,7 @@ class HelpScreen(FilterDialog[CommandId]):
         else:
             how = f"In the settings: keymap.{row.id}" if row.id else "This key is fixed."
         self.note(f"{row.more} {how}")
+        self.key_row.hints = self.HINTS if row.command is not None else self.HINTS[1:]
 
     def use(self, index: int) -> None:
         """Run a command; a key is there to be pressed."""

@@ -14,12 +14,12 @@ from textual.widgets import Static
 from tui_app.settings import Settings
 from tui_app.ui.gauge_marks import marks
 from tui_app.ui.glyphs import PLAIN, UNICODE
-from tui_app.ui.keys import MARK_HINTS, Hint, as_bindings, footer_hints
+from tui_app.ui.keys import as_bindings
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.widgets.approval_box import ApprovalBox
+from tui_app.ui.widgets.chat_hints import ChatHints
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.header import ChatHeader
-from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.output_tail import OutputTail
 from tui_app.ui.widgets.prompt import PromptEditor
 from tui_app.ui.widgets.prompt_row import PromptRow
@@ -99,22 +99,16 @@ class ChatPane(Vertical):
         yield StatusRow(id="status")
         yield self.prompt
         yield ContextGauge(id="gauge")
-        yield HintRow(footer_hints(self._settings.keymap), id="hints")
+        yield ChatHints(self._settings.keymap, id="hints")
         yield Static(MORE_ROOM, id="more-room", markup=False)
         self.prompt.glyphs = self.glyphs
 
     def on_mount(self) -> None:
         """Set what never changes, and focus the prompt."""
         self.app.set_class(self._settings.plain, "-plain")
-        gauge = self.query_one(ContextGauge)
-        for widget in (
-            gauge,
-            *self.query(ChatHeader),
-            *self.query(StatusRow),
-            *self.query(HintRow),
-            *self.query(ApprovalBox),
-        ):
-            widget.glyphs = self.glyphs
+        gauge, hints = self.query_one(ContextGauge), self.query_one(ChatHints)
+        gauge.glyphs = hints.glyphs = self.query_one(ApprovalBox).glyphs = self.glyphs
+        self.query_one(ChatHeader).glyphs = self.query_one(StatusRow).glyphs = self.glyphs
         self.watch(self.prompt, "count", self._show_pending, init=False)
         self.prompt.editor.focus()
 
@@ -132,7 +126,7 @@ class ChatPane(Vertical):
         queue.fill(state.queue, state.sending, paused=state.paused, steerable=state.turn)
         self.query_one(StatusRow).status = state.status
         self._explain_escape()
-        self.query_one("#hints", HintRow).notices = len(state.notices)
+        self.query_one(ChatHints).notices = len(state.notices)
         self.query_one(OutputTail).output = state.output
         self._show_question(state)
         self._name_timeline()
@@ -163,7 +157,7 @@ class ChatPane(Vertical):
 
     def _name_timeline(self) -> None:
         folded = self.size.width < WIDE and self.timeline.count
-        self.query_one("#hints", HintRow).folded = f"timeline {self.timeline.count}" if folded else ""
+        self.query_one(ChatHints).folded = f"timeline {self.timeline.count}" if folded else ""
 
     def _explain_escape(self) -> None:
         """Say what the next Esc does when it is not to stop what runs."""
@@ -199,9 +193,9 @@ class ChatPane(Vertical):
 
     @on(Timeline.Jump)
     def jump(self, event: Timeline.Jump) -> None:
-        """Go to an entry of the timeline."""
-        self.transcript.jump_to(event.entry.seq)
-        self.transcript.focus()
+        """Go to an entry of the timeline; where that lies over the chat, it would cover it."""
+        self.remove_class("-over")
+        self.transcript.visit(event.entry)
 
     async def find(self, words: str = "") -> None:
         """Open the row in which one says what to look for in the conversation."""
@@ -232,20 +226,26 @@ class ChatPane(Vertical):
         (self.transcript if event.arrived else self.prompt.editor).focus()
 
     def step_back(self) -> bool:
-        """End the looking for words, or take all marks away; whether there was anything of that."""
+        """Stop looking for words, unmark all, or close what covers the chat; whether there was any of it."""
         row = self.find_row
         if row is not None and row.is_open:
             row.close()
             return True
-        return self.transcript.unmark()
+        return self.transcript.unmark() or self._close_timeline()
+
+    def _close_timeline(self) -> bool:
+        """Close a timeline over the chat; while something runs, esc in the prompt is to stop that."""
+        stops = self.query_one(StatusRow).status.busy and not self.timeline.has_focus
+        if stops or not (self.has_class("-over") and self.screen.has_class("-narrow")):
+            return False
+        self.remove_class("-over")
+        self.prompt.editor.focus()
+        return True
 
     @on(Transcript.MarksChanged)
     def explain_marks(self, event: Transcript.MarksChanged) -> None:
         """Say in the bottom row what can be done with marked entries."""
-        event.stop()
-        keys = footer_hints(self._settings.keymap)
-        marked = Hint(f"{event.count:,}", "marked")
-        self.query_one("#hints", HintRow).hints = (marked, *MARK_HINTS) if event.count else keys
+        self.query_one(ChatHints).marked = event.count
 
     @on(ApprovalBox.Stray)
     def take_letter(self, event: ApprovalBox.Stray) -> None:
@@ -254,8 +254,7 @@ class ChatPane(Vertical):
 
     def action_answer(self) -> None:
         """Go to what a tool asks."""
-        box = self.query_one(ApprovalBox)
-        if box.question is not None:
+        if (box := self.query_one(ApprovalBox)).question is not None:
             box.action_answer()
 
     def on_key(self, event: events.Key) -> None:

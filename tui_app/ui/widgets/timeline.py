@@ -6,12 +6,13 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.reactive import reactive
 
 from tui_app.session.entries import Entry
 from tui_app.ui.glyphs import PLAIN, Glyphs
+from tui_app.ui.keys import fixed_key
 from tui_app.ui.widgets.row_list import Row, RowList
 from tui_app.ui.widgets.timeline_rows import TimelineFilter, Wording, rows_of, timeline_row
 
@@ -19,16 +20,10 @@ from tui_app.ui.widgets.timeline_rows import TimelineFilter, Wording, rows_of, t
 class Timeline(RowList):
     """Lists what happened; enter on a row asks to jump there."""
 
-    HELP = "What happened so far. Enter shows a row in the conversation, f shows rows of one kind only."
+    HELP = "What happened so far. Enter shows a row in the conversation, f rows of one kind only."
     BINDINGS: ClassVar[list[BindingType]] = [
-        *RowList.BINDINGS,
-        Binding(
-            "f",
-            "filter",
-            "rows of one kind",
-            show=False,
-            id="timeline.filter",
-            tooltip="Show all rows, or those of one kind.",
+        fixed_key(
+            "timeline.filter", "f", "filter", "Rows of one kind", "Show all rows, or those of one kind."
         ),
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {

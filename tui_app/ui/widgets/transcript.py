@@ -224,6 +224,14 @@ class Transcript(TranscriptParts):
 
     # Opening
 
+    def visit(self, entry: Entry) -> None:
+        """Go to an entry that was chosen elsewhere; what a compaction did is shown at once."""
+        self.jump_to(entry.seq)
+        self.focus()
+        if entry.kind == "compaction":
+            # Of its own accord: what is posted while the pane acts does not get past the pane.
+            self.call_later(self.action_details)
+
     def action_details(self) -> None:
         """Ask for all that is known about the entry under the cursor, or the newest that says more."""
         if (entry := self.cursor_entry) is not None:

@@ -1,0 +1,105 @@
+"""The timeline in the whole app: enter opens a compaction, and one over the chat goes out of the way."""
+
+import pytest
+
+from tests.servers.behaviours import HangMidStream
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.app.story import Story
+from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
+from tui_app.context.events import CompactionComplete
+from tui_app.ui.flows.leaving import GO_BACK
+from tui_app.ui.screens.compaction_detail import CompactionDetail
+
+DONE = CompactionComplete(
+    job="j",
+    outcome="success",
+    trigger="manual",
+    title="tide",
+    summary="# Intent\nThe tide.",
+    removed=((2, 3),),
+)
+
+
+def story() -> Story:
+    return Story().turns(1).compacted(DONE).turns(2)
+
+
+async def in_timeline(deck: Deck) -> None:
+    timeline = deck.app.chat.pane.timeline
+    if not timeline.display:
+        await deck.press("ctrl+t")
+    timeline.focus()
+    await deck.settle()
+
+
+@pytest.mark.parametrize("size", [WIDE, USUAL])
+async def test_enter_on_a_compaction_opens_it_and_leads_to_its_place(
+    served: Desk, size: tuple[int, int]
+) -> None:
+    async with shown(served.app(served.store(story())), size) as deck:
+        await deck.ready()
+        await in_timeline(deck)
+        await deck.press("f", "f", "f", "home", "enter")
+        await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the compaction")
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat)
+        assert deck.app.focused is deck.transcript
+        assert deck.transcript.cursor_entry is not None
+        assert deck.transcript.cursor_entry.kind == "compaction"
+
+
+async def test_enter_on_another_row_only_shows_it_and_uncovers_the_chat(served: Desk) -> None:
+    async with shown(served.app(served.store(story())), USUAL) as deck:
+        await deck.ready()
+        await in_timeline(deck)
+        await deck.press("home", "enter")
+        await deck.settle()
+        assert deck.app.screen is deck.app.chat
+        assert not deck.app.chat.pane.timeline.region
+        assert "question 0" in deck.text
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["in the timeline", "in the prompt"])
+async def test_esc_closes_a_timeline_that_lies_over_the_chat(served: Desk, *, inside: bool) -> None:
+    async with shown(served.app(served.store(story())), USUAL) as deck:
+        await deck.ready()
+        await in_timeline(deck)
+        if not inside:
+            deck.editor.focus()
+        await deck.press("escape")
+        await deck.until(lambda: not deck.app.chat.pane.timeline.region, "the chat alone")
+        assert deck.app.focused is deck.editor
+        assert GO_BACK not in deck.text
+
+
+async def test_esc_in_the_prompt_stops_what_runs_before_it_closes_the_timeline(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(HangMidStream())
+    async with shown(served.app(), USUAL) as deck:
+        await deck.ready()
+        await deck.send("talk")
+        await deck.says("These words arrive")
+        await deck.press("ctrl+t", "escape")
+        await deck.idle()
+        assert deck.app.chat.pane.timeline.region
+        await deck.press("escape")
+        await deck.until(lambda: not deck.app.chat.pane.timeline.region, "the chat alone")
+
+
+async def test_the_bottom_row_says_what_the_keys_do_where_the_focus_is(served: Desk) -> None:
+    async with shown(served.app(served.store(story())), WIDE) as deck:
+        await deck.ready()
+        assert "ctrl+g compact" in deck.hints
+        await in_timeline(deck)
+        await deck.until(lambda: "f rows of one kind" in deck.hints)
+        assert "ctrl+g" not in deck.hints
+        deck.transcript.focus()
+        for hint in ("enter open", "p pin", "v mark", "u undo", "< compact up to", "> from here", "? keys"):
+            await deck.until(lambda hint=hint: hint in deck.hints, hint)  # type: ignore[misc]
+        await deck.press("up", "v")
+        await deck.until(lambda: "1 marked" in deck.hints and "a archive" in deck.hints)
+        await deck.press("escape")
+        await deck.until(lambda: "v mark" in deck.hints)
+        deck.editor.focus()
+        await deck.until(lambda: "ctrl+g compact" in deck.hints)

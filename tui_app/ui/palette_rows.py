@@ -1,0 +1,76 @@
+"""What the command palette offers: slash commands, and the keys of the chat and of what has the focus."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+
+from textual.actions import parse as parse_action
+from textual.app import SystemCommand
+from textual.dom import DOMNode
+
+from tui_app.ui.commands import COMMANDS, CommandId
+from tui_app.ui.key_index import command_of, own_bindings
+from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels
+from tui_app.ui.screens.chat import ChatScreen
+
+
+def palette_rows(screen: ChatScreen) -> Iterator[SystemCommand]:
+    """Every command and action that is possible now, each once, with its keys."""
+    keys = in_force(screen.app.launch.settings.keymap)
+    yield from _commands(screen, keys)
+    owners = _owners(screen)
+    told: set[str] = set()
+    for key in keys:
+        # The palette is open already; what a command does is offered as that.
+        known = key.id == "app.palette" or command_of(key) is not None
+        owner = owners.get(key.scope)
+        if not known and owner is not None and _is_possible(owner, key.action):
+            told.add(key.description)
+            yield _row(screen, owner, key.description, key.key, key.tooltip, key.action)
+    for owner in _lists(screen):
+        for binding in own_bindings(type(owner)):
+            if binding.description not in told and _is_possible(owner, binding.action):
+                told.add(binding.description)
+                yield _row(screen, owner, binding.description, binding.key, binding.tooltip, binding.action)
+
+
+def _commands(screen: ChatScreen, keys: Iterable[KeyBinding]) -> Iterator[SystemCommand]:
+    keys_of: dict[CommandId, list[str]] = {}
+    for key in keys:
+        if (command := command_of(key)) is not None:
+            keys_of.setdefault(command, []).append(key_labels(key.key))
+    for each in COMMANDS:
+        said = " ".join(keys_of.get(each.id, ()))
+        text = _behind(screen, said, each.summary) if said else each.summary
+        yield SystemCommand(f"/{each.name}", text, partial(screen.run, each.id))
+
+
+def _owners(screen: ChatScreen) -> Mapping[Scope, DOMNode]:
+    """Who acts on the keys of a scope; the prompt only where somebody writes."""
+    editor = screen.pane.prompt.editor
+    owners: dict[Scope, DOMNode] = {"chat": screen, "pane": screen.pane, "app": screen.app}
+    return {**owners, "prompt": editor} if screen.focused is editor else owners
+
+
+def _lists(screen: ChatScreen) -> list[DOMNode]:
+    """What has the focus with its surroundings, and the conversation while something in it is marked."""
+    known = (screen, screen.pane, screen.app, screen.pane.prompt.editor)
+    focused = screen.focused.ancestors_with_self if screen.focused is not None else []
+    nodes = [node for node in focused if node not in known]
+    transcript = screen.pane.transcript
+    if transcript not in nodes and transcript.marked:
+        nodes.append(transcript)
+    return nodes
+
+
+def _is_possible(owner: DOMNode, action: str) -> bool:
+    _, name, parameters = parse_action(action)
+    return owner.check_action(name, parameters) is not False
+
+
+def _row(screen: ChatScreen, owner: DOMNode, title: str, keys: str, more: str, action: str) -> SystemCommand:
+    text = _behind(screen, key_labels(keys), more)
+    return SystemCommand(title, text, partial(screen.app.run_action, action, owner))
+
+
+def _behind(screen: ChatScreen, keys: str, text: str) -> str:
+    return f"{keys} {screen.pane.glyphs.separator} {text}"

@@ -1,0 +1,57 @@
+"""The bottom row of the chat: what the keys do where the focus is."""
+
+from collections.abc import Mapping
+
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from tui_app.ui.keys import MARK_HINTS, ROW_HINTS, TIMELINE_HINTS, Hint, footer_hints
+from tui_app.ui.widgets.hints import HintRow
+from tui_app.ui.widgets.timeline import Timeline
+from tui_app.ui.widgets.transcript import Transcript
+
+
+class ChatHints(HintRow):
+    """Shows the chat's own hints, those of the focused list, or those of marked entries."""
+
+    keymap: reactive[Mapping[str, str]] = reactive(dict, init=False)
+    """Keys of the actions that have others than the built-in ones."""
+    marked: reactive[int] = reactive(0, init=False)
+    """Entries of the conversation that are marked."""
+
+    def __init__(self, keymap: Mapping[str, str], *, id: str | None = None) -> None:
+        super().__init__(footer_hints(keymap), id=id)
+        self.set_reactive(ChatHints.keymap, keymap)
+
+    def on_mount(self) -> None:
+        """Follow the focus."""
+        self.watch(self.screen, "focused", self._tell)
+
+    def watch_keymap(self) -> None:
+        """Name the keys as they are now."""
+        self._tell()
+
+    def watch_marked(self) -> None:
+        """Say what can be done with marked entries."""
+        self._tell()
+
+    def _tell(self) -> None:
+        self.hints = hints_for(self.screen.focused, self.marked, self.keymap)
+
+
+def hints_for(focused: Widget | None, marked: int, keymap: Mapping[str, str]) -> tuple[Hint, ...]:
+    """What the row offers.
+
+    Args:
+        focused: What has the focus.
+        marked: Entries of the conversation that are marked; as long as there are any, they come first.
+        keymap: Keys of the actions that have others than the built-in ones.
+    """
+    if marked:
+        return (Hint(f"{marked:,}", "marked"), *MARK_HINTS)
+    own = footer_hints(keymap)
+    if isinstance(focused, Transcript):
+        return (*ROW_HINTS, own[-1])
+    if isinstance(focused, Timeline):
+        return (*TIMELINE_HINTS, own[-1])
+    return own
