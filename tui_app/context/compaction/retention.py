@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from tui_app.context.compaction.deed_words import families_of
@@ -52,7 +51,7 @@ def judge(
             state = "kept"
         elif (recoverable and fact.source) or (beside is not None and _named_in(fact, beside, names)):
             state = "recoverable"
-        judged.append(fact if fact.state == state else replace(fact, state=state))
+        judged.append(fact if fact.state == state else _in_state(fact, state))
     total = sum(fact.weight for fact in judged)
     kept = sum(fact.weight for fact in judged if fact.state == "kept")
     return tuple(judged), round(kept / total, 4) if total > 0 else 1.0
@@ -73,8 +72,8 @@ def missing_facts(
         Markdown lines with handles, grouped by kind under bold labels; empty when nothing is missing or
         nothing fits. ``extractive_summary`` can read it back as part of an earlier summary.
     """
-    judged, _ = judge(facts, replacement_text=replacement_text)
-    missing = [fact for fact in judged if fact.state != "kept"]
+    told, names = Told(replacement_text), _shared_names(facts)
+    missing = [fact for fact in facts if not _stands_in(fact, told, names)]
     chosen: dict[str, list[str]] = {}
     left = budget_tokens
     root = root_in(replacement_text)
@@ -132,6 +131,11 @@ def _label(kind: str) -> str:
     return f"**{KIND_LABELS[kind]}**"
 
 
+def _in_state(fact: Fact, state: FactState) -> Fact:
+    """The fact in another state; hundreds of rules are judged at once, and ``replace`` takes its time."""
+    return Fact(kind=fact.kind, text=fact.text, source=fact.source, state=state, weight=fact.weight)
+
+
 def _stands_in(fact: Fact, told: Told, shared_names: frozenset[str]) -> bool:
     match fact.kind:
         case "file":
@@ -163,7 +167,8 @@ def _run_stands_in(fact: Fact, told: Told) -> bool:
 
 
 def _has(key: str, told: Told) -> bool:
-    return all(piece in told.flat for piece in _pieces(key))
+    pieces = _pieces(key)
+    return pieces[0] in told.flat and (len(pieces) == 1 or all(piece in told.flat for piece in pieces))
 
 
 @lru_cache(maxsize=1_024)  # a compaction asks twice about each fact

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from tui_app.context.compaction.deed_words import command_does, says_deed, says_outcome, tool_does
-from tui_app.context.fact_extractors.paths import whole_paths
+from tui_app.context.fact_extractors.paths import SHORT, whole_paths
 
 _MARKS = str.maketrans("", "", "`*\"'“”‘’")
 _BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
@@ -38,7 +38,7 @@ class Told:
     """
 
     def __init__(self, text: str) -> None:
-        whole = whole_paths(text)
+        whole = whole_paths(text) if SHORT in text or "/\n" in text else "\n".join(text.splitlines())
         self._raw = whole.split("\n")
         self._text = _BLANKS.sub(" ", whole.translate(_MARKS).casefold())
         self.flat = " ".join(self._text.split())
