@@ -385,3 +385,23 @@ def test_marks_of_emphasis_are_left_out_of_what_the_assistant_said() -> None:
     assert "Never use **kwargs." in text, "the user's words stay as they are"
     assert unmarked("pass **options on") == "pass **options on"
     assert unmarked("2 ** 3 is **eight**") == "2 ** 3 is eight"
+
+
+def test_rules_leave_room_for_the_files_and_pasted_lines_come_last() -> None:
+    rules = [
+        f"Never let part {number} of the importer run before part {number + 1} has." for number in range(30)
+    ]
+    pasted = [
+        f"+ {number} - **Part {number}**: now uses the new header instead of the old one."
+        for number in range(20)
+    ]
+    items = session(*(user(rule) for rule in rules), user("\n".join(pasted)), says("Fine."), user("Go on."))
+    for budget in (350, 600, 1_200):
+        text = summarise(items, budget)
+        assert "importer.py · created" in text
+        shown = text.partition("## Constraints")[2].partition("\n## ")[0]
+        assert "**Part" not in shown or all(rule in shown for rule in rules)
+    shown = summarise(items, 3_000).partition("## Constraints")[2].partition("\n## ")[0].splitlines()
+    places = [place for place, line in enumerate(shown) if "**Part" in line or " - Part" in line]
+    assert places, "with room for everything they are there"
+    assert min(places) > max(place for place, line in enumerate(shown) if "Never let part" in line)

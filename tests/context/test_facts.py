@@ -193,6 +193,49 @@ def test_what_is_wrong_weighs_less_than_what_was_decided() -> None:
     assert decided > found
 
 
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "Module not found: Can't resolve '@/components/ui/smooth-input'",
+        "Error: Variable reference not found: dimGray",
+        "Failed to compile: the loader must not be used twice",
+        "https://nextjs.org/docs/messages/module-not-found",
+        "+ 9 - **Titles**: Boxes now use separate colours instead of one, and they must not be mixed.",
+        " 16 - **Themes**: Invalid ones no longer crash the application.",
+        "- 12 + never reached, use the other branch",
+        "<issue_description>\nThe parser should not stop here, use the other one.\n</issue_description>",
+        "<error_log>\nYou must not see this, never.\n</error_log>",
+    ],
+)
+def test_what_was_pasted_is_no_rule_or_the_lightest_of_all(pasted: str) -> None:
+    said = f"It broke:\n\n{pasted}\n\nNever touch the loader. See https://a.example/x and use tabs."
+    facts = extract_facts(history(user(said), call("Edit", {"file_path": "/w/a.py"}), user("Go on.")))
+    rules = {fact.text: fact.weight for fact in facts if fact.kind == "rule"}
+    own = {"Never touch the loader.", "See https://a.example/x and use tabs."}
+    assert own <= rules.keys()
+    light = [weight for text, weight in rules.items() if text not in own]
+    files = [fact.weight for fact in facts if fact.kind == "file"]
+    assert all(weight < min(files) for weight in light)
+    assert len(light) <= 1
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "Error handling must never swallow exceptions.",
+        "Warning: never push to main.",
+        "2. Never use tabs.",
+        "If a file is not found: always create it.",
+        "Fix https://a.example/x, but do not touch the docs.",
+        "<rules>\nAlways use tabs.\n</rules>",
+    ],
+)
+def test_rules_that_only_look_pasted_count_in_full(own: str) -> None:
+    facts = extract_facts(history(user(f"Go.\n{own}"), call("Edit", {"file_path": "/w/a.py"}), user("On.")))
+    weights = {fact.kind: fact.weight for fact in facts}
+    assert weights["rule"] > weights["file"]
+
+
 def test_rules_about_different_things_do_not_replace_each_other() -> None:
     first, second = "Use port 8080 for the web server.", "Use at most 4 workers for the import job."
     facts = extract_facts(history(user(first), says("Done."), user(second)))

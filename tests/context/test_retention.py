@@ -1,5 +1,6 @@
 """Retention: what a replacement kept of the facts, and the block that brings back the rest."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,3 +102,75 @@ def test_the_block_keeps_its_budget(facts: list[Fact], text: str, budget: int, c
     judged, score = judge(facts, replacement_text=text)
     assert len(judged) == len(facts)
     assert 0.0 <= score <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "of_file", "of_command"),
+    [
+        ("You may look at page2.py. `make docs` went well.", False, False),
+        ("page2.py was deleted; `make docs` failed.", True, True),
+        ("- /w/page2.py · created, deleted (#3)\n- `make docs` · failed (#4)", True, True),
+        ("## Deleted files\n- a.py\n- `w/page2.py`\n\n**Failing**\n- `make docs`", True, True),
+        ("Deleted:\na.py\npage2.py\nNot looked into: `make docs`.", True, False),
+        ("## Files\n- Deleted:\n  - a.py\n- page2.py\n- `make docs`: exit code 2", False, True),
+        ("- page2.py\n- Latest request: delete nothing that was removed; `make docs` fails", False, True),
+        ("page2.py was not deleted. `make docs` reported no errors.", False, False),
+        ("page2.py is to be deleted. `make docs` did not work.", False, True),
+        ("Removed the hack from page2.py. Ran make docs.", False, False),
+        ("Renamed page2.py to page3.py. make docs timed out.", True, True),
+        ("- removed_pages/page2.py\n- `make docs`: ok", False, False),
+        ('Tool call delete_file: {"path": "/w/page2.py"}', True, False),
+        ('Tool call run_command: {"command": "rm /w/page2.py && make docs"}', True, False),
+        (
+            'Tool call write_file: {"path": "a.md", "content": "page2.py was deleted, make docs failed"}',
+            *[False] * 2,
+        ),
+        ("page2.py wurde gelöscht, `make docs` ist fehlgeschlagen.", True, True),
+        ("page2.py a été supprimé, `make docs` a échoué.", True, True),
+        ("删除了 page2.py，make docs 失败", True, True),
+    ],
+)
+def test_what_was_done_and_how_it_ended_must_be_said(text: str, of_file: bool, of_command: bool) -> None:
+    facts = (fact("file", "/w/page2.py · created, deleted"), fact("command", "`make docs` · failed"))
+    judged, _ = judge(facts, replacement_text=text)
+    assert [fact.state == "kept" for fact in judged] == [of_file, of_command]
+    block = missing_facts(facts, text, 200, characters)
+    assert ("page2.py · created, deleted" in block) is not of_file
+    assert ("`make docs` · failed" in block) is not of_command
+    assert judge(facts, replacement_text=f"{text}\n{block}")[1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("deeds", "text", "kept"),
+    [
+        ("created", "Added `page2.py`.", True),
+        ("created", "page2.py (new) draws the page", True),
+        ("created", "### New files\n1. page2.py", True),
+        ("created", "Look at page2.py for new ideas.", False),
+        ("created", "Added tests to page2.py.", False),
+        ("created", "page2.py was deleted.", False),
+        ("edited 3×", "Added tests to page2.py.", True),
+        ("edited 3×", "page2.py holds the page. The parser was changed.", False),
+        ("edited 3×", 'Tool call str_replace: {"path": "/w/page2.py", "old": "a"}', True),
+        ("edited 3×", 'Tool call edit_file: {"path": "/w/b.py", "new": "see page2.py"}', False),
+        ("edited 3×", 'Tool call read_file: {"path": "/w/page2.py"}', False),
+        ("written", "Wrote page2.py", True),
+        ("read", "You may look at page2.py.", True),
+    ],
+)
+def test_each_deed_has_its_words(deeds: str, text: str, kept: bool) -> None:
+    judged, _ = judge((fact("file", f"/w/page2.py · {deeds}"),), replacement_text=text)
+    assert (judged[0].state == "kept") is kept
+
+
+def test_a_command_that_worked_is_not_kept_where_it_is_said_to_have_failed() -> None:
+    worked = (fact("command", "`pytest tests/a.py` · ok"),)
+    assert judge(worked, replacement_text="All of these failed: `pytest tests/a.py`")[1] == 0.0
+    assert judge(worked, replacement_text="You may run `pytest tests/a.py` again")[1] == 0.0
+    assert judge(worked, replacement_text="**Passing now**\n- `pytest tests/a.py`")[1] == 1.0
+
+
+def test_a_failure_without_output_must_be_said_to_have_failed() -> None:
+    quiet = (fact("error", "`make docs` · failed: no output"),)
+    assert judge(quiet, replacement_text="`make docs` went well.")[1] == 0.0
+    assert judge(quiet, replacement_text="make docs fails without a word")[1] == 1.0

@@ -23,6 +23,8 @@ COLUMNS = {
     "solved_listed": "solved listed",
     "invented": "invented",
 }
+_FINE = frozenset(("size", "written"))
+"""Columns whose aims are so small that two digits would hide a miss."""
 _CHAIN = ("size", "written", "touched", "verbs", "false_claims", "rules", "first", "latest", "open_errors")
 
 
@@ -62,13 +64,17 @@ def _table(head: str, rows: Iterable[tuple[str, Sequence[Scores]]], columns: Seq
     ]
     for name, scores in rows:
         means = average(scores)
-        lines.append(f"| {name} | " + " | ".join(number(means[column]) for column in columns) + " |")
+        lines.append(f"| {name} | " + " | ".join(_cell(column, means[column]) for column in columns) + " |")
     return "\n".join(lines)
 
 
-def number(value: float | None) -> str:
-    """Two digits behind the point; a dash where there is no object."""
-    return "-" if value is None else f"{value:.2f}"
+def _cell(column: str, value: float | None) -> str:
+    return number(value, 3 if column in _FINE else 2)
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Some digits behind the point; a dash where there is no object."""
+    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def _speed(measured: Measured) -> str:
@@ -85,7 +91,7 @@ def _cases(measured: Measured) -> str:
         "|---" * (len(columns) + 4) + "|",
     ]
     for place, (case, stays, scores) in enumerate(measured.cases, 1):
-        cells = " | ".join(number(getattr(scores, name)) for name in columns)
+        cells = " | ".join(_cell(name, getattr(scores, name)) for name in columns)
         cut = "real" if case.real else "made"
         lines.append(f"| {place}, {case.format} | {case.tokens:,} | {cut} | {number(stays)} | {cells} |")
     return "\n".join(lines)

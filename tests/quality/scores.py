@@ -8,20 +8,8 @@ from statistics import mean
 from tests.quality.contexts import Context, Count, name_list, raw_tail
 from tests.quality.text import files_in, flat, identifiers_in, names_in
 from tests.quality.truth import Truth
+from tests.quality.verbs import places_of, right_verb
 
-_VERBS = {
-    "created": re.compile(r"(?i)\b(?:creat|wr[io]t|new file|add|cp\b|touch\b|mv\b|tee\b)|>"),
-    "edited": re.compile(
-        r"(?i)\b(?:edit|multiedit|modif|updat|chang|fix|replac|renam|patch|wr[io]t|rewr|sed\b)|>>"
-    ),
-    "deleted": re.compile(r"(?i)\b(?:delet|remov|rm\b|mv\b)"),
-}
-_ACCEPTED = {
-    "created": ("created",),
-    "edited": ("edited",),
-    "written": ("created", "edited"),
-    "deleted": ("deleted",),
-}
 _CLAIM = re.compile(
     r"^- (?P<path>[^`\n]+?) · (?P<deeds>(?:created|written|edited|read|deleted)[^()\n]*)", re.MULTILINE
 )
@@ -30,7 +18,6 @@ _URL = re.compile(r"https?://[^\s<>\"'`)\]]+")
 _NUMBER = re.compile(r"(?<![\w.#])\d[\d.,]*\d(?![\w×])")
 _OWN_NUMBERS = re.compile(r"#-?\d+|\d+ (?:characters omitted|characters left out|more|×)|\d+×")
 _ERRORS = re.compile(r"(?ms)^(?:## Errors|\*\*Open errors\*\*)\n(.*?)(?=^## |^\*\*[A-Z]|\Z)")
-_HEADING = re.compile(r"^(?:#|\*\*).*|.*:\s*(?:\*\*)?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +58,8 @@ def score(context: Context, truth: Truth, source_tokens: int, count: Count) -> S
     text = flat(context.text)
     names = names_in(context.text)
     changed = truth.touched
-    found = {path: _lines_about(path, context.text, changed) for path in changed}
-    right = sum(_right_verb(found[path], verbs) for path, verbs in changed.items())
+    found = {path: places_of(path, context.text, changed) for path in changed}
+    right = sum(right_verb(found[path], verbs) for path, verbs in changed.items())
     still_open = [failure.line[:200] for failure in truth.failures if not failure.solved]
     return Scores(
         size=context.tokens / source_tokens,
@@ -144,31 +131,6 @@ def _density(context: Context, names: set[str], truth: Truth, count: Count) -> f
     lists = [set(name_list(truth.frequency, context.tokens // part, count).split()) for part in (4, 2)]
     usual = mean(len(needed & listed) / max(1, len(listed)) for listed in lists)
     return len(needed & names) / len(names) / usual if usual else None
-
-
-def _lines_about(path: str, text: str, others: Iterable[str]) -> list[str]:
-    """Lines that name a file, each with the line before it that heads it and the line after it."""
-    parts = path.rsplit("/", 2)
-    endings = [path, "/".join(parts[-2:])]
-    if sum(other.rsplit("/", 1)[-1] == parts[-1] for other in others) < 2:
-        endings.append(parts[-1])
-    pattern = re.compile(r"(?<![\w-])(?:" + "|".join(map(re.escape, endings)) + r")(?![\w-])")
-    lines = text.splitlines()
-    found: list[str] = []
-    heading = ""
-    for place, line in enumerate(lines):
-        if pattern.search(line):
-            after = [line for line in lines[place + 1 : place + 2] if " " in line]
-            found.append("\n".join([heading, line[:1_000], *after]))
-        elif _HEADING.match(line):
-            heading = line[:200]
-    return found
-
-
-def _right_verb(lines: Sequence[str], verbs: Sequence[str]) -> bool:
-    """Whether any line says one of the things that were done; the deletion, when that was the last."""
-    wanted = ["deleted"] if verbs[-1] == "deleted" else [kind for verb in verbs for kind in _ACCEPTED[verb]]
-    return any(_VERBS[kind].search(line) for line in lines for kind in set(wanted))
 
 
 def false_claims(written: str, truth: Truth) -> float | None:

@@ -51,4 +51,4 @@ def test_nothing_long_enough_is_said_so(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_every_score_has_a_column() -> None:
     assert list(COLUMNS) == list(Scores.__dataclass_fields__)
-    assert (number(None), number(1 / 3)) == ("-", "0.33")
+    assert (number(None), number(1 / 3), number(0.1534, 3)) == ("-", "0.33", "0.153")

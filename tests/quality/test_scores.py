@@ -46,6 +46,30 @@ def test_a_name_without_what_was_done_is_only_half_a_file() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kept", "right"),
+    [
+        ("look at model.py\n- Latest request: minor, this is a big change", 0),
+        ("- model.py\n- Updated the docs", 0),
+        ("> see importer.py", 0),
+        ("AddressBook -> importer.py", 0),
+        ("old.py is to be deleted, importer.py was never created", 0),
+        ("Write content: # see model.py", 0),
+        ("echo 2> importer.py", 0),
+        ("Read file_path: /w/src/model.py", 0),
+        ("## What must be done\nEdit model.py, delete old.py", 0),
+        ("## Modified files\n- model.py", 1),
+        ("**Deleted:**\n- old.py", 1),
+        ("echo x > importer.py", 1),
+        ("bash command: rm -f /w/src/old.py", 1),
+        ("Edit file_path: /w/src/model.py", 1),
+        ("- src/model.py · edited 2× (#8)", 1),
+    ],
+)
+def test_what_was_done_must_be_said_in_the_line_or_the_heading_above(kept: str, right: int) -> None:
+    assert scored(kept, ours=False).verbs == right / 3
+
+
+@pytest.mark.parametrize(
     ("claim", "true"),
     [
         ("- /w/src/importer.py · created (#6)", True),

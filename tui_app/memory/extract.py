@@ -105,7 +105,12 @@ def _may_stand(text: str) -> bool:
 def _rules(reading: Reading) -> Iterator[_Found]:
     for rule in find_rules(reading):
         stands = _STANDING.search(rule.text) or (rule.times > 1 and rule.strength > 1)
-        if stands and not rule.replaced and not _ITEM.match(rule.text) and not asks(rule.text):
+        if (
+            stands
+            and not (rule.replaced or rule.pasted)
+            and not _ITEM.match(rule.text)
+            and not asks(rule.text)
+        ):
             yield rule.text, rule.said.key, 0.7 + 0.15 * rule.strength + 0.05 * min(rule.times, 4)
 
 

@@ -2,19 +2,18 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
+from tui_app.context.compaction.deed_words import families_of
+from tui_app.context.compaction.told import Told, plain
 from tui_app.context.events import Fact, FactState
 from tui_app.context.fact_extractors.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
 from tui_app.context.fact_extractors.details import grouped
 from tui_app.context.fact_extractors.labels import KIND_LABELS
-from tui_app.context.fact_extractors.paths import root_in, shortened, whole_paths
+from tui_app.context.fact_extractors.paths import root_in, shortened
 from tui_app.context.fact_extractors.rules import REPLACED, clip_middle
 from tui_app.context.masking import MASK
 
-_SPACE = re.compile(r"\s+")
-_MARKS = str.maketrans("", "", "`*\"'“”‘’")
 _MASK = re.compile(rf"{re.escape(MASK)}|…\[\d{{1,12}} characters omitted\]…")
 _SEPARATOR = " · "
 
@@ -30,6 +29,7 @@ def judge(
 
     A fact is kept when its key string (the rule, the path, the command, the error's first line) stands in the
     replacement; white space, quotes and code marks make no difference. A file counts by the end of its path.
+    What was done to a file must be said near its name as well, and of a command how it ended.
 
     Args:
         facts: What the dropped history held.
@@ -41,17 +41,17 @@ def judge(
         The facts with their state, in the same order, and the share of their weight that is kept (0 to 1; 1
         when there are no facts).
     """
-    text = _normal(whole_paths(replacement_text))
-    beside = None if recoverable_text is None else _normal(recoverable_text)
+    text = Told(replacement_text)
+    beside = None if recoverable_text is None else Told(recoverable_text)
     names = _shared_names(facts)
     judged: list[Fact] = []
     for fact in facts:
         state: FactState = "lost"
         if _stands_in(fact, text, names):
             state = "kept"
-        elif (recoverable and fact.source) or (beside is not None and _stands_in(fact, beside, names)):
+        elif (recoverable and fact.source) or (beside is not None and _named_in(fact, beside, names)):
             state = "recoverable"
-        judged.append(fact if fact.state == state else replace(fact, state=state))
+        judged.append(fact if fact.state == state else _in_state(fact, state))
     total = sum(fact.weight for fact in judged)
     kept = sum(fact.weight for fact in judged if fact.state == "kept")
     return tuple(judged), round(kept / total, 4) if total > 0 else 1.0
@@ -72,8 +72,8 @@ def missing_facts(
         Markdown lines with handles, grouped by kind under bold labels; empty when nothing is missing or
         nothing fits. ``extractive_summary`` can read it back as part of an earlier summary.
     """
-    judged, _ = judge(facts, replacement_text=replacement_text)
-    missing = [fact for fact in judged if fact.state != "kept"]
+    told, names = Told(replacement_text), _shared_names(facts)
+    missing = [fact for fact in facts if not _stands_in(fact, told, names)]
     chosen: dict[str, list[str]] = {}
     left = budget_tokens
     root = root_in(replacement_text)
@@ -131,36 +131,63 @@ def _label(kind: str) -> str:
     return f"**{KIND_LABELS[kind]}**"
 
 
-def _stands_in(fact: Fact, text: str, shared_names: frozenset[str]) -> bool:
+def _in_state(fact: Fact, state: FactState) -> Fact:
+    """The fact in another state; hundreds of rules are judged at once, and ``replace`` takes its time."""
+    return Fact(kind=fact.kind, text=fact.text, source=fact.source, state=state, weight=fact.weight)
+
+
+def _stands_in(fact: Fact, told: Told, shared_names: frozenset[str]) -> bool:
+    match fact.kind:
+        case "file":
+            path, families = _file(fact.text)
+            name = _shortest(path, shared_names)
+            return told.says_done(name, families) if families else told.names(name)
+        case "command" | "error":
+            return _run_stands_in(fact, told)
+        case _:
+            return _has(_key(fact), told)
+
+
+def _named_in(fact: Fact, told: Told, shared_names: frozenset[str]) -> bool:
+    """Whether whoever searches a text for the fact comes upon it; what is said there can be read then."""
     if fact.kind == "file":
-        return _file_stands_in(_key(fact), text, shared_names)
-    return all(piece in text for piece in _pieces(_key(fact)))
+        return told.names(_shortest(_key(fact), shared_names))
+    return _has(_key(fact), told)
+
+
+def _run_stands_in(fact: Fact, told: Told) -> bool:
+    """A command with how it ended; an error by its line, which says by itself that something failed."""
+    key = _key(fact)
+    if fact.kind == "error" and not fact.text.endswith(FAILED + NO_OUTPUT):
+        return _has(key, told)
+    failed = fact.kind == "error" or fact.text.rpartition(_SEPARATOR)[2].startswith("failed")
+    return _has(key, told) and (
+        key == fact.text or told.says_ended(max(_pieces(key), key=len), failed=failed)
+    )
+
+
+def _has(key: str, told: Told) -> bool:
+    pieces = _pieces(key)
+    return pieces[0] in told.flat and (len(pieces) == 1 or all(piece in told.flat for piece in pieces))
 
 
 @lru_cache(maxsize=1_024)  # a compaction asks twice about each fact
 def _pieces(key: str) -> tuple[str, ...]:
-    return tuple(_normal(piece) for piece in _MASK.split(key))
+    return tuple(plain(piece) for piece in _MASK.split(key))
 
 
-def _file_stands_in(path: str, text: str, shared_names: frozenset[str]) -> bool:
-    """The path, its last two parts, or its bare name when no other file has that name."""
+@lru_cache(maxsize=1_024)
+def _file(text: str) -> tuple[str, tuple[str, ...]]:
+    """The path of a file's fact, and the families of words that say what was done to it."""
+    path, _, deeds = text.rpartition(_SEPARATOR)
+    return (path, families_of(deeds)) if path else (text, ())
+
+
+def _shortest(path: str, shared_names: frozenset[str]) -> str:
+    """The name of a file, or the last two parts of its path where another file has that name."""
     parts = path.rsplit("/", 2)
-    endings = [path, "/".join(parts[-2:])] if len(parts) > 1 else [path]
-    if parts[-1] not in shared_names:
-        endings.append(parts[-1])
-    return any(_as_word(_normal(ending), text) for ending in endings)
-
-
-def _as_word(needle: str, text: str) -> bool:
-    """Whether a name stands in a text by itself and not as a part of a longer name."""
-    place = text.find(needle)
-    while place >= 0:
-        before = text[place - 1 : place]
-        after = text[place + len(needle) : place + len(needle) + 1]
-        if not (before.isalnum() or before == "-" or after.isalnum() or after == "-"):
-            return True
-        place = text.find(needle, place + 1)
-    return False
+    own = bool(parts[-1]) and parts[-1] not in shared_names
+    return plain(parts[-1] if own else "/".join(parts[-2:]))
 
 
 def _key(fact: Fact) -> str:
@@ -186,7 +213,3 @@ def _shared_names(facts: Sequence[Fact]) -> frozenset[str]:
         name = path.rsplit("/", 1)[-1]
         (shared if name in seen else seen).add(name)
     return frozenset(shared)
-
-
-def _normal(text: str) -> str:
-    return _SPACE.sub(" ", text.translate(_MARKS)).strip().casefold()

@@ -13,7 +13,7 @@ from tui_app.context.fact_extractors.narrative import Told, last_words, mileston
 from tui_app.context.fact_extractors.outcomes import command_of
 from tui_app.context.fact_extractors.paths import common_root, shortened
 from tui_app.context.fact_extractors.reading import Reading, Said
-from tui_app.context.fact_extractors.rules import REQUEST_LIMIT, clip_middle, find_rules, first_request
+from tui_app.context.fact_extractors.rules import REQUEST_LIMIT, Rule, clip_middle, find_rules, first_request
 from tui_app.context.fact_extractors.talk import AWAITS_ANSWER, AWAITS_RESULT, decision_facts, question_facts
 from tui_app.context.fact_extractors.todos import current_todos, todo_facts
 from tui_app.context.fact_extractors.work_lines import (
@@ -78,14 +78,19 @@ def _request(label: str, said: Said) -> Candidate:
 
 
 def _rules(reading: Reading, carried: Carried) -> Iterator[Candidate]:
-    """Rules word for word."""
+    """Rules word for word; what only reads like one comes behind them."""
     latest = carried.request(LATEST_REQUEST)
     # What was the latest request then may leave the summary now; its rules must not leave with it.
     before = find_rules(Reading(typed=[latest])) if latest else []
-    for rule in find_rules(reading, [*carried.rules(), *before]):
-        if not rule.replaced:
-            weight = rule.strength + 0.5 * reading.recency(rule.said.index)
-            yield Candidate(sections.CONSTRAINTS, Tier.RULE, rule.text, rule.said.key or None, weight)
+    rules = [rule for rule in find_rules(reading, [*carried.rules(), *before]) if not rule.replaced]
+    for rule in sorted(rules, key=_is_pasted):
+        weight = rule.strength + 0.5 * reading.recency(rule.said.index)
+        tier = Tier.PASTED if rule.pasted else Tier.RULE
+        yield Candidate(sections.CONSTRAINTS, tier, rule.text, rule.said.key or None, weight)
+
+
+def _is_pasted(rule: Rule) -> bool:
+    return rule.pasted
 
 
 def _done(reading: Reading, carried: Carried) -> Iterator[Candidate]:

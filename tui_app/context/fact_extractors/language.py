@@ -17,6 +17,11 @@ _CODE = re.compile(
     r"[;{}]$|^\w*(?:Error|Exception)\b:|^(?:throw|return|const|let|var|def|func|class) \S|:\d{1,6}:\d"
     r"|^/?[\w./-]+:\d{1,6}\b"
 )
+_REPORTED = re.compile(
+    r"(?i:(?:module|package|command|file|variable)\b[\w ,-]{0,40} not found: |failed to \w+[^.:]{0,60}: )"
+    r"|(?:\w+ )?(?:[Ee]rror|[Ee]xception|ERROR|FATAL|fatal|panic): |\d{1,6} {1,4}[-+*#] "
+)
+"""``Warning:`` is no mark of one: people warn as well."""
 _MARKED = re.compile(r"`[^`]{1,200}`")
 _SPACE = re.compile(r"\s+")
 _EMPHASIS = re.compile(r"(`[^`\n]{0,300}`)|\*\*(?=\S)|(?<=\S)\*\*")
@@ -77,6 +82,11 @@ def looks_pasted(line: str) -> bool:
         return True
     letters = sum(char.isalpha() or char in " _-,." for char in sample)
     return letters < 0.6 * len(sample)
+
+
+def reads_reported(line: str) -> bool:
+    """Whether a line is a program's report, or the line of a diff with its number, though worded as prose."""
+    return _REPORTED.match(line) is not None
 
 
 def unmarked(text: str) -> str:

@@ -26,6 +26,7 @@ class Tier(Enum):
     SEEN = "seen file"
     DONE = "done"
     NEXT = "next"
+    PASTED = "pasted rule"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.cues import asks, rule_strength
-from tui_app.context.fact_extractors.language import looks_pasted, sentences
+from tui_app.context.fact_extractors.language import looks_pasted, reads_reported, sentences
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Reading, Said
 from tui_app.context.fact_extractors.replacing import replaces
 from tui_app.context.fact_extractors.retracting import retraction, shared_words
 from tui_app.context.fact_extractors.subjects import subject_of
+from tui_app.context.fact_extractors.typed import without_quotes
 
 REQUEST_LIMIT = 12_000
 """Characters of a request that are kept; only pasted documents are longer."""
@@ -20,9 +21,13 @@ CLIPPED = " characters omitted]…"
 REPLACED = "replaced later: "
 _BEHIND = 0.999
 """Weight of what takes a rule back, against that rule's: it comes right behind."""
+_PASTED = 0.05
+"""Weight of what only reads like a rule of the user's, against one that is: less than any file's."""
 _LOOK_BACK = 60
 """Rules a correction is compared with: bounds the work, and people correct what they said lately."""
 
+_ADDRESS = re.compile(r"https?://\S+")
+"""The words in one are nobody's."""
 _BARE_COMMAND = re.compile(r"/[\w:-]{0,60}")
 _ASKED_FOR = re.compile(
     r"(?i)(?:and |also |so |ok,? |please )*(?:can|could|would|will|shall|should|kannst|könntest|peux"
@@ -40,6 +45,8 @@ class Rule:
     strength: int
     times: int
     replaced: bool = False
+    pasted: bool = False
+    """Whether it reads like what a program said; then it stands behind all that is the user's own."""
     behind: int | None = None
     """Place of the message whose rule this one may take back: it must stand as long as that one does."""
 
@@ -54,10 +61,11 @@ def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
     Returns:
         Rules verbatim but for white space, with those marked that a later one replaced.
     """
-    found: dict[str, Rule] = {rule.text.casefold(): rule for rule in earlier}
+    found = {rule.text.casefold(): replace(rule, pasted=reads_reported(rule.text)) for rule in earlier}
     for said in reading.typed:
-        for sentence in sentences(said.text):
-            strength = max(rule_strength(sentence), retraction(sentence))
+        for sentence in sentences(without_quotes(said.text)):
+            worded = _ADDRESS.sub("", sentence)
+            strength = max(rule_strength(worded), retraction(worded))
             if not strength or looks_pasted(sentence) or len(sentence) < 6 or CLIPPED in sentence:
                 continue
             if asks(sentence):
@@ -66,7 +74,9 @@ def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
                 strength = 1
             known = found.pop(sentence.casefold(), None)
             times = known.times + 1 if known else 1
-            found[sentence.casefold()] = Rule(said, sentence, strength, times)
+            found[sentence.casefold()] = Rule(
+                said, sentence, strength, times, pasted=reads_reported(sentence)
+            )
     return _behind_theirs(_mark_replaced(list(found.values())))
 
 
@@ -78,7 +88,7 @@ def rule_facts(reading: Reading) -> list[Fact]:
         if rule.replaced:
             facts.append(make_fact(reading, "detail", REPLACED + rule.text, factor=0.5, **place))
         else:
-            factor = 1.2 if rule.strength == 2 else 0.8
+            factor = _PASTED if rule.pasted else 1.2 if rule.strength == 2 else 0.8
             if rule.behind is not None:
                 factor, place["index"] = factor * _BEHIND, rule.behind
             facts.append(make_fact(reading, "rule", rule.text, factor=factor, times=rule.times, **place))

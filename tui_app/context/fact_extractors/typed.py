@@ -22,6 +22,11 @@ _REMINDERS = words(
     "local-command-stderr turn_aborted ide_opened_file ide_selection"
 )
 """Those that stand in messages nobody wrote; in others a program may hand over what a person asked for."""
+_QUOTED = words(
+    "issue issue_description issue_body bug_report pr_description error errors error_log error_message log "
+    "logs output stack_trace stacktrace traceback diff patch quote transcript ticket document"
+)
+"""Blocks in which a person hands over what others wrote."""
 _TAG = re.compile(r"<([A-Za-z][A-Za-z_-]{1,40})(?:[ \t][^<>\n]{0,200})?>")
 _COMMAND_NAME = re.compile(r"<command-name>([^<]{1,200})</command-name>")
 _COMMAND_ARGS = "command-args"
@@ -61,6 +66,15 @@ def typed_text(text: str) -> str:
     if _block(text, _COMMAND_ARGS) and (command := command_typed(text)):
         return command
     return _without_blocks(text, _WRAPPERS).strip()
+
+
+def without_quotes(text: str) -> str:
+    """What a person typed without the blocks in which they hand over what others wrote, such as an issue.
+
+    Args:
+        text: From ``typed_text``.
+    """
+    return _without_blocks(text, _QUOTED) if "</" in text else text
 
 
 def command_typed(text: str) -> str:

@@ -10,6 +10,7 @@ from tui_app.context.fact_extractors.lines import Candidate, Tier
 
 FLOORS: dict[Tier, float] = {
     Tier.BEFORE: 0.12,
+    Tier.CHANGED: 0.10,
     Tier.STATE: 0.08,
     Tier.OPEN: 0.06,
     Tier.DONE: 0.08,
@@ -34,6 +35,7 @@ SHARES: dict[Tier, float] = {
     Tier.COMMAND: 0.10,
     Tier.DONE: 0.15,
     Tier.NEXT: 0.08,
+    Tier.PASTED: 0.0,
 }
 """Share of the budget each tier may take at first, in order of priority; what is left over is then given out
 in the same order."""
@@ -71,7 +73,8 @@ class _Selection:
         """Rules that stand whole in a chosen request are not said twice."""
         requests = (one for _, one in self.chosen if one.tier is Tier.REQUEST)
         said = "\n".join(one_line(request.text) for request in requests)
-        self.waiting[Tier.RULE] = [rule for rule in self.waiting[Tier.RULE] if rule[2].text not in said]
+        for tier in (Tier.RULE, Tier.PASTED):
+            self.waiting[tier] = [rule for rule in self.waiting[tier] if rule[2].text not in said]
 
 
 def request_budget(budget: int) -> int:
