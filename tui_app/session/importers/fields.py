@@ -53,7 +53,7 @@ def one_line(text: str, limit: int = MAX_TITLE) -> str:
 
 
 def _beginning(line: str, limit: int) -> str:
-    """A line without what drives a terminal and runs of blanks, at least until it is longer than the limit."""
+    """A line without what drives a terminal and runs of blanks; it ends once it is longer than the limit."""
     clean = ""
     for at in range(0, len(line), _PIECE):
         piece = "".join(c if c.isprintable() else " " for c in without_sequences(line[at : at + _PIECE]))
