@@ -165,6 +165,7 @@ def markdown_lines(source: str, painter: Painter) -> list[Line]:
     Returns:
         Its lines, without blank ones at the end.
     """
+    source = painter.spelled(source)
     console = painter.console
     options = console.options.update(width=painter.width, height=None)
     try:
