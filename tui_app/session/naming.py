@@ -1,6 +1,7 @@
 """What a session is called: a label on it, and no part of what was said."""
 
 from tui_app.context.events import UserMessage
+from tui_app.session.exports.plain_text import plain_text
 from tui_app.session.ports import SessionStore
 
 LONGEST_TITLE = 200
@@ -21,7 +22,7 @@ def rename_session(store: SessionStore, session: str, title: str) -> str:
     Raises:
         sqlite3.Error: if it cannot be written.
     """
-    named = " ".join(title.split())[:LONGEST_TITLE] or _first_prompt(store, session)
+    named = " ".join(plain_text(title).split())[:LONGEST_TITLE] or _first_prompt(store, session)
     store.set_title(session, named)
     return named
 

@@ -47,3 +47,10 @@ def test_of_a_line_that_is_a_file_only_the_beginning_is_read() -> None:
 
     assert one_line(Counted("low water " * 100_000)) == f"{'low water ' * 5}low water…"
     assert looked_at < 10_000
+
+
+def test_a_title_holds_nothing_of_a_terminal_sequence() -> None:
+    assert (
+        one_line("\x1b[31mred \x1b[0mand \x1b]8;;https://example.org\x07a link\x1b]8;;\x07")
+        == "red and a link"
+    )

@@ -14,7 +14,7 @@ from tui_app.ui.widgets.blocks import Wording, distance, estimate, pieces
 from tui_app.ui.widgets.clip import clip, readable_args
 from tui_app.ui.widgets.lines import Painter
 from tui_app.ui.widgets.palette import PLAIN_PALETTE, Tone
-from tui_app.ui.widgets.pieces import PIECE_CHARS, text_pieces
+from tui_app.ui.widgets.pieces import PIECE_CHARS, MarkdownPiece, RowPiece, text_pieces
 
 WORDING = Wording(glyphs=UNICODE)
 
@@ -180,3 +180,16 @@ def test_plain_signs_are_ascii() -> None:
     signs = [getattr(PLAIN, name) for name in Glyphs.__dataclass_fields__]
     assert all(sign.isascii() for sign in signs)
     assert all(getattr(UNICODE, name) for name in Glyphs.__dataclass_fields__)
+
+
+@given(st.text(alphabet="ab …", min_size=1, max_size=60), st.integers(8, 60))
+def test_a_plain_row_says_with_three_dots_that_it_was_cut(title: str, width: int) -> None:
+    (line,) = RowPiece("", title, Tone.TEXT).lines(Painter(PLAIN_PALETTE, PLAIN, width, plain=True))
+    spelled = title.replace("…", "...").rstrip()
+    assert line.text == spelled or (line.text.endswith("...") and len(line.text) <= width)
+
+
+def test_plain_answers_spell_the_dots_out() -> None:
+    painter = Painter(PLAIN_PALETTE, PLAIN, 20, plain=True)
+    lines = MarkdownPiece("wait… " * 6).lines(painter)
+    assert " ".join(line.text for line in lines).split() == ["wait..."] * 6

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tui_app.context.events import UserMessage
+from tui_app.session.exports.plain_text import without_sequences
 from tui_app.session.importers.result import ImportedEvent
 from tui_app.session.importers.source import Json
 
@@ -44,7 +45,7 @@ def seconds(value: Any, fallback: float) -> float:
 
 
 def one_line(text: str, limit: int = MAX_TITLE) -> str:
-    """The first line of a text without control characters, shortened."""
+    """The first line of a text without terminal sequences and control characters, shortened."""
     # Line by line, and of each no more than is shown: one may hold all of a file.
     cleaned = (_beginning(line, limit) for line in text.splitlines())
     line = next(filter(None, cleaned), "")
@@ -52,10 +53,10 @@ def one_line(text: str, limit: int = MAX_TITLE) -> str:
 
 
 def _beginning(line: str, limit: int) -> str:
-    """A line without control characters and runs of blanks, at least until it is longer than the limit."""
+    """A line without what drives a terminal and runs of blanks; it ends once it is longer than the limit."""
     clean = ""
     for at in range(0, len(line), _PIECE):
-        piece = "".join(c if c.isprintable() else " " for c in line[at : at + _PIECE])
+        piece = "".join(c if c.isprintable() else " " for c in without_sequences(line[at : at + _PIECE]))
         joined = clean + piece
         clean = " ".join(joined.split())
         if len(clean) > limit:

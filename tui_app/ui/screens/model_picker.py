@@ -18,7 +18,7 @@ SOURCES: dict[str, str] = {
     "setting": "from your settings",
     "learnt": "learnt from an error",
     "server": "from the server",
-    "model": "from the price list",
+    "model": "the model's own",
     "default": "assumed",
 }
 """Where a window size comes from, in words."""

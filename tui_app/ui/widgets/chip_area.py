@@ -1,13 +1,13 @@
 """A text area in which large pastes stand as chips: looked into, deleted and sent as one."""
 
 from textual import events
-from textual.widgets import TextArea
 
 from tui_app.ui.safe_text import clean
 from tui_app.ui.widgets.paste import Chips, Side, normalise
+from tui_app.ui.widgets.written import WrittenArea
 
 
-class ChipArea(TextArea):
+class ChipArea(WrittenArea):
     """Knows what each ``[pasted 63 lines]`` in its text stands for."""
 
     def __init__(self, *, id: str | None = None) -> None:

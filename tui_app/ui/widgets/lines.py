@@ -9,7 +9,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from tui_app.ui.glyphs import Glyphs
-from tui_app.ui.safe_text import without_drawing
+from tui_app.ui.safe_text import cut_cells, without_drawing
 from tui_app.ui.widgets.palette import Palette, Tone
 
 GUTTER = 2
@@ -66,6 +66,17 @@ class Painter:
         strip = Strip(parts).adjust_cell_length(GUTTER + self.width, base)
         stop = len(text) if end is None else min(end, len(text))
         return Line(strip, text, min(lead, stop), stop, join)
+
+    def spelled(self, text: str) -> str:
+        """A text as it is laid out: in plain ASCII its dots take three cells, which must be counted."""
+        return text.replace("…", "...") if self.plain else text
+
+    def fitted(self, text: str, width: int) -> str:
+        """Cut one line to a width; dots say that something is missing."""
+        text = self.spelled(text)
+        if not self.plain or cell_len(text) <= width:
+            return cut_cells(text, width)
+        return self.spelled(cut_cells(text, width - 2))
 
     def gap(self) -> Line:
         """Make a line that only keeps distance."""

@@ -24,6 +24,8 @@ _JOINS = ("\n", " ", "")
 _MARKS = tuple(Style(meta={"join": number}) for number in range(len(_JOINS)))
 """Put on the first content segment of a line: how it continues the line before, and where content begins."""
 CODE_INDENT = 4
+COLUMN_CELLS = 8
+"""Room that each column of a table needs, distance included, to be read as one."""
 
 
 class _Wrapped:
@@ -74,11 +76,6 @@ class _Code(markdown.CodeBlock):
         yield _Wrapped(text, CODE_INDENT)
 
 
-class _Image(markdown.ImageItem):
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text.assemble("[image: ", self.text, f"] ({self.destination}) ", end="")
-
-
 class _Item(markdown.ListItem):
     """A list item whose sign is Markdown again when it is copied."""
 
@@ -102,11 +99,23 @@ class _Item(markdown.ListItem):
 
 
 class _Table(markdown.TableElement):
+    """A table whose cells fold long words; where its columns have no room, its rows as text."""
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
             if isinstance(table, Table):
+                if options.max_width < len(table.columns) * COLUMN_CELLS:
+                    yield _Wrapped(self._as_rows())
+                    continue
                 table.show_edge = False
+                for column in table.columns:
+                    column.overflow = "fold"
             yield table
+
+    def _as_rows(self) -> Text:
+        head = [self.header.row] if self.header and self.header.row else []
+        rows = [*head, *(self.body.rows if self.body else ())]
+        return Text("\n").join(Text(" | ").join(cell.content for cell in row.cells) for row in rows)
 
 
 class _Markdown(markdown.Markdown):
@@ -116,7 +125,6 @@ class _Markdown(markdown.Markdown):
         "heading_open": _Heading,
         "fence": _Code,
         "code_block": _Code,
-        "image": _Image,
         "list_item_open": _Item,
         "table_open": _Table,
     }
@@ -129,9 +137,14 @@ class _Markdown(markdown.Markdown):
 
 
 def _make_safe(tokens: Iterable[Token]) -> None:
-    """Clean what entities decoded to, and drop the link of an address that is its own text."""
+    """Clean what entities decoded to, and make words of images and of the link that is its own text."""
     for token in tokens:
         token.content = clean(token.content)
+        if token.type == "image":
+            # As words of the sentence; rich would paint an image apart from it, and before it.
+            label = f"[image: {token.content}]" if token.content else "[image]"
+            token.content = f"{label} ({clean(str(token.attrs.get('src', '')))})"
+            token.type, token.tag, token.children = "text", "", None
         children = token.children
         if children:
             _make_safe(children)
@@ -152,6 +165,7 @@ def markdown_lines(source: str, painter: Painter) -> list[Line]:
     Returns:
         Its lines, without blank ones at the end.
     """
+    source = painter.spelled(source)
     console = painter.console
     options = console.options.update(width=painter.width, height=None)
     try:

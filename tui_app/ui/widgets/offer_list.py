@@ -82,7 +82,7 @@ class OfferList(Widget):
     def _row(self, index: int, offer: Offer) -> Content:
         pointer = self.glyphs.prompt if index == self.marked else " "
         style = "bold $text-accent" if index == self.marked else ""
-        text = f"{pointer} {offer.label:<24}{offer.summary}" if offer.summary else f"{pointer} {offer.label}"
+        text = f"{pointer} {offer.label:<23} {offer.summary}" if offer.summary else f"{pointer} {offer.label}"
         longer = f"{text}  {offer.aside}"
         if offer.aside and len(longer) <= self.size.width:
             text = longer

@@ -7,7 +7,6 @@ from typing import Protocol
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from tui_app.ui.safe_text import cut_cells
 from tui_app.ui.widgets.lines import Line, Painter, wrap_spans
 from tui_app.ui.widgets.palette import Tone
 
@@ -67,7 +66,7 @@ class RowPiece:
         room = painter.width - cell_len(lead) - (cell_len(right) + 2 if right else 0)
         if right and room < 12:
             right, room = "", painter.width - cell_len(lead)
-        title = cut_cells(self.title, room)
+        title = painter.fitted(self.title, room)
         segments = [painter.styled(lead + title, self.tone)]
         if right:
             space = painter.width - cell_len(lead + title) - cell_len(right)

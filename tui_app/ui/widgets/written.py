@@ -1,6 +1,7 @@
 """Fields in which a person writes: what is pasted is cleaned like every text that comes from outside."""
 
 from textual import events
+from textual.geometry import Offset
 from textual.widgets import Input, TextArea
 
 from tui_app.ui.safe_text import clean
@@ -15,6 +16,16 @@ class WrittenArea(TextArea):
         event.stop()
         if not self.read_only:
             self.replace(clean(event.text), *self.selection, maintain_selection_offset=False)
+
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
+        """Scroll to the cursor, unless it stands behind the end of the text.
+
+        Undoing takes the text back first and the cursor after it. Between the two the scroll bar may go, and
+        the text area then looks for the cursor in a line that is no longer there.
+        """
+        if self.cursor_location[0] >= self.document.line_count:
+            return Offset(0, 0)
+        return super().scroll_cursor_visible(center, animate)
 
 
 class WrittenLine(Input):

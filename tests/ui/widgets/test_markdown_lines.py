@@ -1,0 +1,76 @@
+"""Nothing that an answer says is lost in its layout."""
+
+import re
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tui_app.ui.glyphs import UNICODE
+from tui_app.ui.widgets.lines import Painter
+from tui_app.ui.widgets.markdown_lines import markdown_lines
+from tui_app.ui.widgets.palette import PLAIN_PALETTE
+
+PART = st.sampled_from(
+    [
+        *("{}", "**{} {}**", "*{}*", "`{}`", "~~{}~~", "[{}](https://example.org/{})", "[{}](javascript:{})"),
+        *("![{} {}](https://example.org/{}.png)", "[![{}](u/{}.png)](https://example.org/{})"),
+    ]
+)
+FRAME = st.sampled_from(["{}", "- {}", "> {}", "# {}", "1. first\n2. {}", "- a\n  - {}"])
+
+
+def shown(source: str, width: int) -> list[str]:
+    return [line.text for line in markdown_lines(source, Painter(PLAIN_PALETTE, UNICODE, width))]
+
+
+def numbered(parts: list[str]) -> str:
+    numbers = count(100)
+    return re.sub(r"\{\}", lambda _: f"w{next(numbers)}", " ".join(parts))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(PART, min_size=1, max_size=25), FRAME, st.integers(20, 200))
+def test_every_word_of_a_paragraph_is_shown(parts: list[str], frame: str, width: int) -> None:
+    words = numbered(parts)
+    seen = re.sub(r"[\s▌•]", "", "".join(shown(frame.format(words), width)))
+    for word in re.findall(r"w\d+", words):
+        assert word in seen
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(PART, min_size=1, max_size=12), st.integers(1, 12), st.integers(20, 200))
+def test_no_cell_of_a_table_is_cut(parts: list[str], columns: int, width: int) -> None:
+    numbers = count(100)
+    row = "| " + " | ".join(f"c{next(numbers)}" for _ in range(columns - 1)) + " | " + numbered(parts) + " |"
+    row = row.replace("|  |", "|")
+    source = f"| {' | '.join('h' * columns)} |\n|{'---|' * columns}\n{row}\n"
+    lines = shown(source, width)
+    seen = re.sub(r"\s", "", "".join(lines))
+    assert "…" not in seen
+    signs = [sign for sign in seen if sign.isdigit()]
+    assert len(signs) >= sum(map(str.isdigit, row))
+
+
+def test_an_image_stands_in_its_sentence() -> None:
+    before, after = "First look at the chart on the left", "and never delete the second file."
+    lines = shown(f"{before} ![load chart](https://example.org/load.png) {after}", 80)
+    assert " ".join(lines) == f"{before} [image: load chart] (https://example.org/load.png) {after}"
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_an_image_stays_in_its_item_and_its_cell(width: int) -> None:
+    item = "\n".join(shown("- item ![a](u.png)", width)).strip("\n")
+    assert item.startswith(" • item [image:") or (item.startswith(" • item") and width == 20)
+    table = shown("| a | b |\n|---|---|\n| in ![i](u.png) | there |\n", width)
+    in_cell = next(number for number, line in enumerate(table) if line.startswith("in"))
+    assert "[image" in "".join(line.replace(" ", "") for line in table[in_cell:])
+    assert "[image" not in "".join(table[:in_cell])
+
+
+def test_a_long_path_folds_in_its_cell() -> None:
+    path = "/usr/local/share/some/long/path/that/is/long.txt"
+    lines = shown(f"| path | what |\n|---|---|\n| {path} | a word and another word and one more |\n", 40)
+    cells = "".join(line.split("  ")[0].strip() for line in lines[3:])
+    assert path in cells.replace(" ", "")
