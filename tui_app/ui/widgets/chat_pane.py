@@ -1,14 +1,14 @@
 """The body of the chat screen: transcript and timeline over prompt, gauge and hints."""
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.message import Message
 from textual.widgets import Static
 
 from tui_app.settings import Settings
@@ -30,8 +30,8 @@ from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
-    from tui_app.context.events import CompactionProgress, CompactionProposed, CompactionStart
     from tui_app.ui.chat_state import ChatState
+    from tui_app.ui.early_keys import EarlyKeys
     from tui_app.ui.widgets.find_row import FindRow
 
 WIDE = 110
@@ -49,20 +49,6 @@ class ChatPane(Vertical):
     """Lays the widgets out and hands each its part of the state. Scrolling works from the prompt."""
 
     BINDINGS = as_bindings("pane")
-
-    class ReviewWanted(Message):
-        """A summary that a person decides on is begun, goes on, or waits for the decision."""
-
-        def __init__(self, event: "CompactionStart | CompactionProgress | CompactionProposed") -> None:
-            super().__init__()
-            self.event = event
-
-    class ReviewOver(Message):
-        """A compaction has ended: there is nothing to decide about it any more."""
-
-        def __init__(self, job: str) -> None:
-            super().__init__()
-            self.job = job
 
     def __init__(
         self, settings: Settings, bodies: LateBodies, folder: Path, *, id: str | None = None
@@ -83,6 +69,8 @@ class ChatPane(Vertical):
         self.transcript = Transcript(bodies, self.glyphs, id="transcript")
         self.timeline = Timeline(self.glyphs, id="timeline")
         self.prompt = PromptRow(folder, id="prompt-row")
+        self.early: EarlyKeys | None = None
+        """Takes what is typed behind something that opens."""
         self.set_class(settings.timeline, "-timeline")
 
     def compose(self) -> ComposeResult:
@@ -224,7 +212,10 @@ class ChatPane(Vertical):
 
     def action_find(self) -> None:
         """Look for words in the conversation."""
-        self.run_worker(self.find(), group="find", exclusive=True, exit_on_error=False)
+        flow: Coroutine[Any, Any, None] = self.find()
+        if self.early is not None:
+            flow = self.early.during(flow)
+        self.run_worker(flow, group="find", exclusive=True, exit_on_error=False)
 
     def on_find_row_closed(self, event: "FindRow.Closed") -> None:
         """Read on at the place that was found, or go back to the prompt."""
@@ -258,13 +249,17 @@ class ChatPane(Vertical):
         if box.question is not None:
             box.action_answer()
 
-    def on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         """Let a person type whatever has the focus: letters no widget wants go to the prompt."""
-        # Bindings act only after this; a letter that means something where the focus is must reach them.
-        bound = event.key in self.screen.active_bindings
-        if event.is_printable and not bound:
+        # Bindings would act only when the key has gone further out, behind letters that are typed after it.
+        bound = self.screen.active_bindings.get(event.key)
+        if self.early is not None and self.early.hold(event):
+            event.stop()
+        elif event.is_printable and bound is None:
             event.stop()
             self._type(event.key, event.character)
+        elif bound is not None and await self.app.run_action(bound.binding.action, bound.node):
+            event.stop()
 
     def _type(self, key: str, character: str | None) -> None:
         """Type a letter that went elsewhere; those typed behind it mean the prompt too, from now on."""
