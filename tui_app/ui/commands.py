@@ -102,7 +102,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         id=CommandId.RESUME, name="resume", aliases=("sessions", "threads"), summary="Open another session"
     ),
-    SlashCommand(id=CommandId.NEW, name="new", summary="Start a new session", busy="queue"),
+    SlashCommand(id=CommandId.NEW, name="new", summary="Start a new session"),
     SlashCommand(id=CommandId.STATUS, name="status", summary="Model, policy, context and session in words"),
     SlashCommand(id=CommandId.STATS, name="stats", summary="What was done, spent and saved"),
     SlashCommand(

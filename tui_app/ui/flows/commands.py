@@ -31,12 +31,18 @@ from tui_app.ui.screens.help import HelpScreen
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
 
+ONE_RUNS = "A compaction is running already. Esc cancels it; then another can begin."
+
 
 async def run_command(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
     """Do what a command asks for; runs in a worker, so dialogs may be awaited."""
     match command:
         case CommandId.CLEAR | CommandId.MODEL | CommandId.REWIND | CommandId.RETRY if session.read_only:
             session.say(session.read_only)
+        case CommandId.COMPACT if session.state.compacting and session.state.status.trigger == "manual":
+            session.say(ONE_RUNS)
+            if argument:
+                session.presenter.give_back(f"/compact {argument}")
         case CommandId.COMPACT:
             session.compact(argument)
         case CommandId.UNDO | CommandId.REDO:

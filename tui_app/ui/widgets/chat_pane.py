@@ -94,9 +94,8 @@ class ChatPane(Vertical):
     def on_mount(self) -> None:
         """Set what never changes, and focus the prompt."""
         self.app.set_class(self._settings.plain, "-plain")
-        gauge = self.query_one(ContextGauge)
         for widget in (
-            gauge,
+            self.query_one(ContextGauge),
             *self.query(ChatHeader),
             *self.query(StatusRow),
             *self.query(HintRow),
@@ -213,8 +212,7 @@ class ChatPane(Vertical):
     def action_find(self) -> None:
         """Look for words in the conversation."""
         flow: Coroutine[Any, Any, None] = self.find()
-        if self.early is not None:
-            flow = self.early.during(flow)
+        flow = self.early.during(flow) if self.early is not None else flow
         self.run_worker(flow, group="find", exclusive=True, exit_on_error=False)
 
     def on_find_row_closed(self, event: "FindRow.Closed") -> None:
@@ -251,14 +249,19 @@ class ChatPane(Vertical):
 
     async def on_key(self, event: events.Key) -> None:
         """Let a person type whatever has the focus: letters no widget wants go to the prompt."""
-        # Bindings would act only when the key has gone further out, behind letters that are typed after it.
+        # Bindings further out would act behind letters that are typed after their key.
         bound = self.screen.active_bindings.get(event.key)
         if self.early is not None and self.early.hold(event):
             event.stop()
         elif event.is_printable and bound is None:
             event.stop()
             self._type(event.key, event.character)
-        elif bound is not None and await self.app.run_action(bound.binding.action, bound.node):
+        # Not for the widgets within: what they post would end here, as if this had posted it.
+        elif (
+            bound is not None
+            and bound.node in self.ancestors
+            and await self.app.run_action(bound.binding.action, bound.node)
+        ):
             event.stop()
 
     def _type(self, key: str, character: str | None) -> None:
@@ -288,8 +291,10 @@ class ChatPane(Vertical):
         self.toggle_class("-over" if self.screen.has_class("-narrow") else "-timeline")
 
     def action_details(self) -> None:
-        """Open the focused row; without one the newest row that has details."""
+        """Open the marked row where the keys are; from elsewhere the newest row that has details."""
         if self.timeline.has_focus and self.timeline.cursor is not None:
             self.timeline.action_select()
-        else:
+        elif self.transcript.has_focus:
             self.transcript.action_details()
+        else:
+            self.transcript.open_newest()
