@@ -142,3 +142,13 @@ def test_how_often_it_was_tried_does_not_stay_under_the_error() -> None:
     retry = TurnRetry(attempt=5, attempts=5, wait_s=1.0, reason="It is overloaded.")
     state = after(TurnStart(text="Go."), retry, TurnEnd(outcome="failed"))
     assert state.status.text == ""
+
+
+def test_a_background_compaction_in_one_part_has_no_share_done() -> None:
+    def heard(part: int, parts: int) -> float | None:
+        said = CompactionProgress(job="j", part=part, parts=parts, tokens_written=0, model="m")
+        return after(begun("background"), said).background
+
+    assert after(begun("background")).background == -1.0
+    assert heard(1, 1) == -1.0
+    assert heard(2, 4) == 0.25

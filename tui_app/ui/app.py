@@ -15,6 +15,7 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
 
+from tui_app.ui.early_keys import EarlyKeys
 from tui_app.ui.held_keys import is_text, written
 from tui_app.ui.keys import as_bindings, textual_keymap
 from tui_app.ui.launch import Launch
@@ -50,6 +51,8 @@ class PlimsollApp(App[int]):
             bell_after_s=settings.bell_after_s,
             ring=self.bell,
         )
+        self.early = EarlyKeys(self)
+        """What is typed for something that is being opened."""
         self.chat = ChatScreen(launch, launch.session)
         """The chat screen, whatever stands above it."""
         self.quit_asked = float("-inf")
@@ -76,12 +79,15 @@ class PlimsollApp(App[int]):
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, end_by_signal, self, number)
+        self.screen_change_signal.subscribe(self, self.early.follow, immediate=True)
         self.set_keymap(textual_keymap(self.launch.settings.keymap))
         if self.launch.pick_session:
             self.run_worker(self._pick(), exit_on_error=False)
 
     async def on_event(self, event: events.Event) -> None:
-        """Hold back what is typed before there is a session; a person does not wait for a frame."""
+        """Hold back what is typed before there is a session or a dialog: nobody waits for a frame."""
+        if not event.is_forwarded and self.early.hold(event):
+            return
         if self._held is not None and isinstance(event, events.Key | events.Paste):
             if self._held or not self._is_written(event):
                 self._held.append(event)
@@ -137,11 +143,11 @@ class PlimsollApp(App[int]):
 
     async def leave(self, *, ask: bool) -> None:
         """Quit; asks first when an answer is being written or a prompt waits."""
+        from tui_app.ui.flows.asking import confirmed
         from tui_app.ui.flows.leaving import what_quitting_costs
-        from tui_app.ui.screens.confirm import ConfirmDialog
 
         text = what_quitting_costs(self.chat.session) if ask and self.chat.is_ready else ""
-        if text and not await self.push_screen_wait(ConfirmDialog(text, verb="Quit", keep="Stay")):
+        if text and not await confirmed(self, text, verb="Quit", keep="Stay"):
             return
         self.exit()
 
@@ -165,7 +171,7 @@ class PlimsollApp(App[int]):
         """Close the session behind the last frame, and keep what nobody has sent."""
         from tui_app.ui.unsent import Unsent, kept_text
 
-        first, *others = written(self._held or ())
+        first, *others = written((*self.early.take(), *(self._held or ())))
         drafts = (f"{self.chat.pane.prompt.editor.draft}{first}", *others)
         if not self.chat.is_ready:
             left = Unsent(self.launch.paths.unsent_file, self.launch.cwd)

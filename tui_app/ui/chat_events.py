@@ -153,7 +153,7 @@ def _unless_compacting(state: ChatState, status: Status) -> Status:
 def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | None:
     match payload:
         case CompactionStart(trigger="background"):
-            return replace(state, background=0.0)
+            return replace(state, background=-1.0)
         case CompactionStart():
             status = Status(
                 kind="compacting",
@@ -171,7 +171,7 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
             status = replace(state.status, part=part, parts=parts, tokens=written, model=model)
             return replace(state, status=status)
         case CompactionProgress(part=part, parts=parts):
-            return replace(state, background=(part - 1) / max(1, parts))
+            return replace(state, background=(part - 1) / parts if parts > 1 else -1.0)
         case CompactionProposed():
             status = _waiting(state) if state.turn else Status(kind="message", text=PROPOSED)
             return replace(state, compacting=False, reviewing=True, status=status)

@@ -39,7 +39,7 @@ class ChatState:
     unlogged: int = 0
     """Of these, the characters that the measured context does not hold yet."""
     background: float | None = None
-    """Progress of a background compaction, 0 to 1; None when none runs."""
+    """Progress of a background compaction, 0 to 1; negative for one part; None when none runs."""
     compacting: bool = False
     """Whether a compaction runs that the person waits for."""
     reviewing: bool = False

@@ -102,7 +102,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         id=CommandId.RESUME, name="resume", aliases=("sessions", "threads"), summary="Open another session"
     ),
-    SlashCommand(id=CommandId.NEW, name="new", summary="Start a new session", busy="queue"),
+    SlashCommand(id=CommandId.NEW, name="new", summary="Start a new session"),
     SlashCommand(id=CommandId.STATUS, name="status", summary="Model, policy, context and session in words"),
     SlashCommand(id=CommandId.STATS, name="stats", summary="What was done, spent and saved"),
     SlashCommand(
@@ -149,6 +149,20 @@ COMMANDS: tuple[SlashCommand, ...] = (
 )  # fmt: skip
 
 
+_OPENING = frozenset({
+    CommandId.APPROVALS, CommandId.CHECKPOINTS, CommandId.CLEAR, CommandId.CONTEXT, CommandId.FIND,
+    CommandId.HELP, CommandId.HISTORY, CommandId.IMPORT, CommandId.MEMORY, CommandId.PROMPTS,
+    CommandId.QUEUE, CommandId.RESUME, CommandId.REWIND, CommandId.SETTINGS, CommandId.SKILLS,
+    CommandId.STATS, CommandId.STATUS,
+})  # fmt: skip
+"""Commands that show something."""
+_OPENING_ALONE = frozenset({
+    CommandId.FORK, CommandId.MCP, CommandId.MODEL, CommandId.PIN, CommandId.POLICY, CommandId.THEME,
+    CommandId.UNPIN,
+})  # fmt: skip
+"""Commands that show a choice when they are not told what to choose."""
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedCommand:
     """A command by its exact name, with what was typed behind it."""
@@ -193,6 +207,17 @@ def parse(text: str) -> ParsedCommand | UnknownCommand:
             return ParsedCommand(command, parts[words] if len(parts) > words else "")
     name = body.split(maxsplit=1)[0] if body else ""
     return UnknownCommand(name, _closest(name))
+
+
+def opens(command: CommandId, argument: str) -> bool:
+    """Whether a command shows a screen or a row, for which what is typed behind it is meant."""
+    return command in _OPENING or (command in _OPENING_ALONE and not argument)
+
+
+def text_opens(text: str) -> bool:
+    """Whether a prompt is a command that shows something."""
+    parsed = parse(text) if is_command(text) else None
+    return isinstance(parsed, ParsedCommand) and opens(parsed.id, parsed.argument)
 
 
 def complete(prefix: str) -> list[SlashCommand]:

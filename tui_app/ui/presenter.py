@@ -30,6 +30,7 @@ from tui_app.ui.chat_events import advance
 from tui_app.ui.chat_state import ChatState, saying
 from tui_app.ui.outside import Outside
 from tui_app.ui.widgets.chat_pane import ChatPane
+from tui_app.ui.widgets.review_messages import ReviewOver, ReviewWanted
 
 
 class Presenter:
@@ -137,7 +138,7 @@ class Presenter:
             case CompactionStart() | CompactionProgress() | CompactionProposed() as event:
                 self._review(event)
             case CompactionComplete(job=job):
-                self._pane.post_message(ChatPane.ReviewOver(job))
+                self._pane.post_message(ReviewOver(job))
             case AssistantMessage() | TurnRetry():
                 self._transcript.live_end()
             case MemoryPressure():
@@ -151,7 +152,7 @@ class Presenter:
 
     def _review(self, event: CompactionStart | CompactionProgress | CompactionProposed) -> None:
         if _is_reviewed(event):
-            self._pane.post_message(ChatPane.ReviewWanted(event))
+            self._pane.post_message(ReviewWanted(event))
 
     def _fold(self, head: Head) -> None:
         if head.seq <= self.last:

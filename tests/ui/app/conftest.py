@@ -11,6 +11,7 @@ from textual.widgets import Input, TextArea
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import LIMIT_S, Desk, write_files
 from tui_app.conversation import opening
+from tui_app.ui.widgets import stray_keys
 
 FILES = {
     "README.md": "# Ferry timetable\n\nThis project prints the ferry timetable of the harbour.\n",
@@ -23,6 +24,12 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing blinks, so that a screen is the same at any moment."""
     monkeypatch.setattr(TextArea, "cursor_blink", False)
     monkeypatch.setattr(Input, "cursor_blink", False)
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys for a question count at once; tests of its own tell them apart by time."""
+    monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
 
 
 @pytest.fixture

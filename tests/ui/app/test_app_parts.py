@@ -148,3 +148,17 @@ async def test_a_changed_setting_counts_at_once(served: Desk, session: str) -> N
         await deck.until(lambda: reviewing(deck), "the review")
         await deck.press("escape")
         await deck.says("Compaction discarded")
+
+
+async def test_a_mark_in_the_conversation_says_nothing_to_the_prompt(served: Desk, session: str) -> None:
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/compact")
+        await compacted(deck)
+        deck.transcript.focus()
+        await deck.settle()
+        await deck.press("up", "up", "up")
+        deck.editor.focus()
+        await deck.settle()
+        await deck.press("ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the details")

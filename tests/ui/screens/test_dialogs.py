@@ -63,10 +63,46 @@ class Host(App[None]):
     ],
 )
 async def test_confirm_keeps_unless_told_otherwise(keys: list[str], result: bool) -> None:
-    app = Host(lambda: ConfirmDialog(QUESTION))
+    clock = Clock()
+    app = Host(lambda: ConfirmDialog(QUESTION, clock=clock))
     async with app.run_test(size=(80, 24)) as pilot:
+        clock.now += QUIET_S
         await pilot.press(*keys)
         assert app.results == [result]
+
+
+async def test_confirm_takes_no_letter_of_a_person_who_is_still_writing() -> None:
+    clock = Clock()
+    shown = ConfirmDialog(QUESTION, clock=clock)
+    app = Host(lambda: shown)
+    async with app.run_test(size=(80, 24)) as pilot:
+        clock.now += QUIET_S / 2
+        for key in ("y", "e", "n", "o", "backspace", "enter", "y"):
+            await pilot.press(key)
+        assert app.results == []
+        assert shown.typed == "yen\ny"
+        clock.now += 60
+        await pilot.press("y")
+        assert app.results == [], "a letter behind others is written, however late it comes"
+        shown.post_message(events.Paste(" pasted"))
+        await pilot.press("enter")
+        clock.now += QUIET_S
+        await pilot.press("enter")
+        assert app.results == [False]
+        assert shown.typed == "yen\nyy pasted"
+
+
+async def test_confirm_hears_a_letter_that_stands_alone_once_nobody_types() -> None:
+    clock = Clock()
+    app = Host(lambda: ConfirmDialog(QUESTION, clock=clock))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter")
+        assert app.results == [], "the enter of the command that led here"
+        clock.now += QUIET_S
+        await pilot.press("backspace")
+        clock.now += QUIET_S
+        await pilot.press("y")
+        assert app.results == [True]
 
 
 async def test_confirm_shows_the_text_as_it_is_and_the_verbs() -> None:

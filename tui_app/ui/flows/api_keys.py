@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from tui_app.api_keys import KeyringTrouble
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.flows.asking import confirmed
 from tui_app.ui.flows.lookup import LookupCancelled, look_up
 from tui_app.ui.safe_text import one_line
-from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.key_dialog import KeyDialog
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ async def _keep(app: "PlimsollApp", session: ChatSession, name: str, key: str, c
     keys.use_for_now(name, key)
     tried = "The key works." if check.verdict == "accepted" else f"The key was not tried: {check.reason}."
     question = f"{tried} Keep {one_line(name, 40)} in the system keyring? Otherwise it is used until "
-    dialog = ConfirmDialog(f"{question}Plimsoll is closed.", verb="Keep it", keep="This run only")
-    if not await app.push_screen_wait(dialog):
+    asked = f"{question}Plimsoll is closed."
+    if not await confirmed(app, asked, verb="Keep it", keep="This run only"):
         return
 
     async def store(_opened: "OpenSession") -> None:

@@ -6,6 +6,7 @@ from tui_app.conversation.work import Clear
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.approvals import show_approvals
+from tui_app.ui.flows.asking import confirmed
 from tui_app.ui.flows.context import show_checkpoints, show_context, show_history, show_status
 from tui_app.ui.flows.editor import edit_outside
 from tui_app.ui.flows.extras import show_mcp, show_skills
@@ -25,11 +26,12 @@ from tui_app.ui.flows.sessions import Chosen, choose_session
 from tui_app.ui.flows.settings import choose_theme, show_settings
 from tui_app.ui.flows.stats import show_stats
 from tui_app.ui.key_index import help_rows
-from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.help import HelpScreen
 
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
+
+ONE_RUNS = "A compaction is running already. Esc cancels it; then another can begin."
 
 
 async def run_command(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
@@ -37,6 +39,10 @@ async def run_command(app: "PlimsollApp", session: ChatSession, command: Command
     match command:
         case CommandId.CLEAR | CommandId.MODEL | CommandId.REWIND | CommandId.RETRY if session.read_only:
             session.say(session.read_only)
+        case CommandId.COMPACT if session.state.compacting and session.state.status.trigger == "manual":
+            session.say(ONE_RUNS)
+            if argument:
+                session.presenter.give_back(f"/compact {argument}")
         case CommandId.COMPACT:
             session.compact(argument)
         case CommandId.UNDO | CommandId.REDO:
@@ -149,7 +155,7 @@ async def _go_back(app: "PlimsollApp", session: ChatSession, command: CommandId,
 async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
     count = len(session.presenter.agent_view.visible())
     text = f"Clear the context? {count} messages leave the model's view; the log keeps them."
-    if await app.push_screen_wait(ConfirmDialog(text, verb="Clear", keep="Keep")):
+    if await confirmed(app, text, verb="Clear", keep="Keep"):
         session.submit(Clear())
 
 
@@ -176,9 +182,7 @@ async def _change_session(
 ) -> None:
     chosen = await _chosen_session(app, session, command, argument)
     text = what_leaving_costs(session)
-    if chosen is None or (
-        text and not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay"))
-    ):
+    if chosen is None or (text and not await confirmed(app, text, verb="Leave", keep="Stay")):
         session.leaving = False
     else:
         app.open_session(chosen.session, at=chosen.seq)

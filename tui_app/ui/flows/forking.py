@@ -11,9 +11,9 @@ from tui_app.session.places import open_store
 from tui_app.session.rewinding import RewindPoint, fork_points
 from tui_app.session.store import SessionNotFound
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.flows.asking import confirmed
 from tui_app.ui.flows.leaving import what_leaving_costs
 from tui_app.ui.launch import Launch
-from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.rewind import PromptPicker
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ async def fork(app: "PlimsollApp", session: ChatSession, argument: str) -> bool:
     if at is None:
         return False
     question = what_leaving_costs(session)
-    if question and not await app.push_screen_wait(ConfirmDialog(question, verb="Leave", keep="Stay")):
+    if question and not await confirmed(app, question, verb="Leave", keep="Stay"):
         return False
     try:
         forked = await asyncio.to_thread(_fork, session.launch, session.id, at)

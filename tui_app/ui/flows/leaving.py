@@ -10,7 +10,7 @@ from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.lookup import cancel_lookup
 from tui_app.ui.safe_text import one_line
-from tui_app.ui.screens.chat import DRAFT_CLEARED
+from tui_app.ui.screens.chat import DRAFT_CLEARED, FLOW
 
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
@@ -29,7 +29,7 @@ async def step_back(screen: "ChatScreen") -> None:
     A draft is never cleared, the screen never left.
     """
     session, editor = screen.session, screen.pane.prompt.editor
-    if cancel_lookup(editor.screen) or screen.pane.step_back():
+    if cancel_lookup(editor.screen) or _stop_opening(screen) or screen.pane.step_back():
         return
     if session.state.queue and editor.is_empty:
         editor.give_back(await session.take_back())
@@ -39,6 +39,15 @@ async def step_back(screen: "ChatScreen") -> None:
         _go_back(screen)
     else:
         editor.focus()
+
+
+def _stop_opening(screen: "ChatScreen") -> bool:
+    """Give up what a key or command is about to show; whether there was anything."""
+    opening = screen.app.early.holding
+    if opening:
+        screen.workers.cancel_group(screen, FLOW)
+        screen.app.early.end()
+    return opening
 
 
 def _go_back(screen: "ChatScreen") -> None:

@@ -14,9 +14,9 @@ from tui_app.memory.guard import LONGEST, NotRemembered
 from tui_app.session.places import has_begun, open_store
 from tui_app.settings.memory import memory_settings
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.flows.asking import confirmed
 from tui_app.ui.flows.leaving import what_leaving_costs
 from tui_app.ui.launch import Launch
-from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.memory import MemoryChoice, MemoryScreen
 
@@ -145,7 +145,7 @@ async def _go_to_source(app: "PlimsollApp", session: ChatSession, entry: Entry) 
         session.say(f"Session {entry.session}, which this entry comes from, was deleted.")
         return
     text = what_leaving_costs(session)
-    if text and not await app.push_screen_wait(ConfirmDialog(text, verb="Leave", keep="Stay")):
+    if text and not await confirmed(app, text, verb="Leave", keep="Stay"):
         return
     app.open_session(entry.session, at=entry.seq)
 

@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.screen import Screen
 
-from tui_app.ui.commands import CommandId, ParsedCommand, is_command, parse
+from tui_app.ui.commands import CommandId, ParsedCommand, is_command, opens, parse
 from tui_app.ui.custom_commands import named
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.late_bodies import LateBodies
@@ -24,6 +24,7 @@ from tui_app.ui.widgets.chat_pane import HIGH, LEAST, WIDE, ChatPane
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.prompt import PromptEditor
 from tui_app.ui.widgets.queue_view import QueueView
+from tui_app.ui.widgets.review_messages import ReviewOver, ReviewWanted
 from tui_app.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ BEHIND = (
     "tui_app.ui.flows.review",
 )
 """Modules that bring in everything the screen needs once it is painted."""
+FLOW = "flow"
+"""Group of what a command or key has begun."""
 DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
 
@@ -77,6 +80,7 @@ class ChatScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Everything is in the pane."""
+        self.pane.early = self.pane.prompt.editor.early = self.app.early
         yield self.pane
 
     def on_mount(self) -> None:
@@ -105,7 +109,7 @@ class ChatScreen(Screen[None]):
         self.post_message(self.Ready())
         await self._session.run()
 
-    def work(self, flow: Coroutine[Any, Any, Any], *, group: str = "flow", exclusive: bool = True) -> None:
+    def work(self, flow: Coroutine[Any, Any, Any], *, group: str = FLOW, exclusive: bool = True) -> None:
         """Run a flow in a worker that ends with this screen; one of each exclusive group at a time."""
         self.run_worker(flow, group=group, exclusive=exclusive, exit_on_error=False)
 
@@ -120,6 +124,7 @@ class ChatScreen(Screen[None]):
         if self.session.leaving:
             # Typed behind the command that leads to another session: it goes along as a draft.
             self.pane.prompt.editor.give_back(event.text)
+            self.app.early.end()
         elif is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
             self.run(parsed.id, parsed.argument)
         elif is_command(event.text) and (found := named(self.pane.prompt.editor.custom, event.text)):
@@ -140,7 +145,10 @@ class ChatScreen(Screen[None]):
         self.app.quit_asked = float("-inf")
         if self.is_ready:
             self.session.leaving = command in (CommandId.NEW, CommandId.RESUME, CommandId.FORK)
-            self.work(run_command(self.app, self.session, command, argument))
+            flow = run_command(self.app, self.session, command, argument)
+            self.work(self.app.early.during(flow) if opens(command, argument) else flow)
+        else:
+            self.app.early.end()
 
     @on(PromptEditor.NextWanted)
     @on(PromptEditor.QuitWanted)
@@ -148,8 +156,8 @@ class ChatScreen(Screen[None]):
     @on(PromptEditor.Cleared)
     @on(ContextGauge.Clicked)
     @on(QueueView.Opened)
-    @on(ChatPane.ReviewWanted)
-    @on(ChatPane.ReviewOver)
+    @on(ReviewWanted)
+    @on(ReviewOver)
     @on(ApprovalBox.Answered)
     def obey(self, event: Message) -> None:
         """Do what a key or a click in a widget asks for, or what has to be asked."""
@@ -168,11 +176,11 @@ class ChatScreen(Screen[None]):
                 self.session.link.resume_queue()
             case PromptEditor.QuitWanted():
                 self.run(CommandId.QUIT)
-            case ChatPane.ReviewWanted(event=about):
+            case ReviewWanted(event=about):
                 review(self.app, self.session, about)
             case ApprovalBox.Answered(id=id, decision=decision):
                 self.session.link.answer(id, decision)
-            case ChatPane.ReviewOver(job=job):
+            case ReviewOver(job=job):
                 close_review(self.app, job)
 
     @on(Transcript.NothingToOpen)
@@ -187,7 +195,7 @@ class ChatScreen(Screen[None]):
 
         match event:
             case Transcript.Opened(entry=entry):
-                self.work(open_entry(self.app, self.session, entry))
+                self.work(self.app.early.during(open_entry(self.app, self.session, entry)))
             case Transcript.NothingToOpen(reason=reason):
                 self.session.say(reason)
             case Transcript.UndoRequested(entry=entry):

@@ -1,8 +1,14 @@
-"""A question before something is lost: verb, object and consequence, and the safe answer first."""
+"""A question before something is lost: verb, object and consequence, and the safe answer first.
 
+Somebody may still be writing when it comes up. So a letter answers only after a moment without keys and with
+nothing written, and what is written goes on in the prompt.
+"""
+
+from collections.abc import Callable
+from time import monotonic
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -13,6 +19,7 @@ from textual.widgets import Button, Static
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import clean
 from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.widgets.stray_keys import StrayKeys
 
 
 class ConfirmDialog(Dialog[bool]):
@@ -32,16 +39,30 @@ class ConfirmDialog(Dialog[bool]):
         ),
     ]
 
-    def __init__(self, text: str, *, verb: str = "Delete", keep: str = "Keep") -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        verb: str = "Delete",
+        keep: str = "Keep",
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         """Ask.
 
         Args:
             text: ``Delete session "Tide notes"? 14 messages, cannot be undone.``
             verb: What the dangerous button says.
             keep: What the safe one says.
+            clock: Seconds that only go forward; keys are told apart by the time between them.
         """
         super().__init__()
         self._text, self._verb, self._keep = text, verb, keep
+        self._stray = StrayKeys(clock)
+
+    @property
+    def typed(self) -> str:
+        """What the person went on writing while the question was there; it belongs to the prompt."""
+        return self._stray.text.rstrip("\n")
 
     def compose(self) -> ComposeResult:
         """The sentence, two buttons, the keys."""
@@ -60,6 +81,23 @@ class ConfirmDialog(Dialog[bool]):
             Hint("esc", self._keep.lower(), 1, "screen.close"),
         )
         self.query_one("#confirm-keep").focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Let only those keys through to the answers that are meant for them."""
+        # Bindings act only after this; a focused button takes enter as one.
+        if self._stray.catch(event, self._answers):
+            event.stop()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Keep a paste for the prompt as well."""
+        event.stop()
+        self._stray.text += event.text
+
+    @property
+    def _answers(self) -> list[str]:
+        """The keys that answer, as the settings have them."""
+        active = self.active_bindings.items()
+        return [key for key, each in active if each.binding.id in ("confirm.yes", "confirm.no")]
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:

@@ -1,14 +1,14 @@
 """The body of the chat screen: transcript and timeline over prompt, gauge and hints."""
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.message import Message
 from textual.widgets import Static
 
 from tui_app.settings import Settings
@@ -30,8 +30,8 @@ from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
-    from tui_app.context.events import CompactionProgress, CompactionProposed, CompactionStart
     from tui_app.ui.chat_state import ChatState
+    from tui_app.ui.early_keys import EarlyKeys
     from tui_app.ui.widgets.find_row import FindRow
 
 WIDE = 110
@@ -49,20 +49,6 @@ class ChatPane(Vertical):
     """Lays the widgets out and hands each its part of the state. Scrolling works from the prompt."""
 
     BINDINGS = as_bindings("pane")
-
-    class ReviewWanted(Message):
-        """A summary that a person decides on is begun, goes on, or waits for the decision."""
-
-        def __init__(self, event: "CompactionStart | CompactionProgress | CompactionProposed") -> None:
-            super().__init__()
-            self.event = event
-
-    class ReviewOver(Message):
-        """A compaction has ended: there is nothing to decide about it any more."""
-
-        def __init__(self, job: str) -> None:
-            super().__init__()
-            self.job = job
 
     def __init__(
         self, settings: Settings, bodies: LateBodies, folder: Path, *, id: str | None = None
@@ -83,6 +69,8 @@ class ChatPane(Vertical):
         self.transcript = Transcript(bodies, self.glyphs, id="transcript")
         self.timeline = Timeline(self.glyphs, id="timeline")
         self.prompt = PromptRow(folder, id="prompt-row")
+        self.early: EarlyKeys | None = None
+        """Takes what is typed behind something that opens."""
         self.set_class(settings.timeline, "-timeline")
 
     def compose(self) -> ComposeResult:
@@ -218,7 +206,9 @@ class ChatPane(Vertical):
 
     def action_find(self) -> None:
         """Look for words in the conversation."""
-        self.run_worker(self.find(), group="find", exclusive=True, exit_on_error=False)
+        flow: Coroutine[Any, Any, None] = self.find()
+        flow = self.early.during(flow) if self.early is not None else flow
+        self.run_worker(flow, group="find", exclusive=True, exit_on_error=False)
 
     def on_find_row_closed(self, event: "FindRow.Closed") -> None:
         """Read on at the place that was found, or go back to the prompt."""
@@ -257,13 +247,22 @@ class ChatPane(Vertical):
         if (box := self.query_one(ApprovalBox)).question is not None:
             box.action_answer()
 
-    def on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         """Let a person type whatever has the focus: letters no widget wants go to the prompt."""
-        # Bindings act only after this; a letter that means something where the focus is must reach them.
-        bound = event.key in self.screen.active_bindings
-        if event.is_printable and not bound:
+        # Bindings further out would act behind letters that are typed after their key.
+        bound = self.screen.active_bindings.get(event.key)
+        if self.early is not None and self.early.hold(event):
+            event.stop()
+        elif event.is_printable and bound is None:
             event.stop()
             self._type(event.key, event.character)
+        # Not for the widgets within: what they post would end here, as if this had posted it.
+        elif (
+            bound is not None
+            and bound.node in self.ancestors
+            and await self.app.run_action(bound.binding.action, bound.node)
+        ):
+            event.stop()
 
     def _type(self, key: str, character: str | None) -> None:
         """Type a letter that went elsewhere; those typed behind it mean the prompt too, from now on."""
@@ -292,8 +291,10 @@ class ChatPane(Vertical):
         self.toggle_class("-over" if self.screen.has_class("-narrow") else "-timeline")
 
     def action_details(self) -> None:
-        """Open the focused row; without one the newest row that has details."""
+        """Open the marked row where the keys are; from elsewhere the newest row that has details."""
         if self.timeline.has_focus and self.timeline.cursor is not None:
             self.timeline.action_select()
-        else:
+        elif self.transcript.has_focus:
             self.transcript.action_details()
+        else:
+            self.transcript.open_newest()

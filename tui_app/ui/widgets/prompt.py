@@ -1,12 +1,14 @@
 """The prompt editor: many lines, history, large pastes as chips, commands by exact name, files by path."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.actions import SkipAction
 from textual.message import Message
 from textual.widgets import TextArea
 
+from tui_app.ui.commands import text_opens
 from tui_app.ui.custom_commands import CustomCommand
 from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.keys import as_bindings
@@ -17,6 +19,9 @@ from tui_app.ui.widgets.completer import AtCursor, Completer, Fill, Send
 from tui_app.ui.widgets.history import PromptHistory
 from tui_app.ui.widgets.offer_list import OfferList
 from tui_app.ui.widgets.paste import normalise
+
+if TYPE_CHECKING:
+    from tui_app.ui.early_keys import EarlyKeys
 
 
 class PromptEditor(ChipArea):
@@ -80,6 +85,8 @@ class PromptEditor(ChipArea):
         self._completer = Completer(offers, finder)
         self._walk = PromptHistory(prompts)
         self._recalled: str | None = None
+        self.early: EarlyKeys | None = None
+        """Takes what is typed behind something that opens."""
 
     @property
     def custom(self) -> tuple[CustomCommand, ...]:
@@ -156,16 +163,27 @@ class PromptEditor(ChipArea):
         A binding runs outside the editor's queue: with a whole line in one write, Enter as a binding
         would overtake the letters before it, or let the ones behind it slip into the message.
         """
-        active = self.screen.active_bindings.get(event.key)
-        if active is None:
-            return
-        if active.node is self:
-            done = await self.app.run_action(active.binding.action, self)
-        else:
-            done = active.binding.id == "chat.interrupt" and self._interrupt()
-        if done:
+        if self._waits(event) or await self._acted(event):
             event.prevent_default()
             event.stop()
+
+    async def _acted(self, event: events.Key) -> bool:
+        """Do what a key is bound to, here or further out; whether it is."""
+        active = self.screen.active_bindings.get(event.key)
+        if active is None or (event.is_printable and active.node is not self):
+            return False
+        if active.binding.id == "chat.interrupt" and self._interrupt():
+            return True
+        return await self.app.run_action(active.binding.action, active.node)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Keep a paste for what is being opened."""
+        if self._waits(event):
+            event.prevent_default()
+            event.stop()
+
+    def _waits(self, event: events.Key | events.Paste) -> bool:
+        return self.early is not None and self.early.hold(event)
 
     def _interrupt(self) -> bool:
         """Clear the draft before what is typed behind the key; whether there was nothing else to do."""
@@ -191,6 +209,8 @@ class PromptEditor(ChipArea):
         self._walk.add(text)
         self.text = ""
         self._completer.close()
+        if self.early is not None and text_opens(text):
+            self.early.begin()
         self.post_message(self.Submitted(self, text, files))
 
     def _choose(self, fill: Fill) -> None:
@@ -215,6 +235,8 @@ class PromptEditor(ChipArea):
 
     def action_help(self) -> None:
         """Ask for help."""
+        if self.early is not None:
+            self.early.begin()
         self.post_message(self.HelpWanted())
 
     def action_quit_empty(self) -> None:
