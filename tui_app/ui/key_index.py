@@ -8,7 +8,7 @@ from textual.dom import DOMNode
 
 from tui_app.ui.commands import COMMANDS, CommandId, ParsedCommand, SlashCommand, parse
 from tui_app.ui.custom_commands import CustomCommand
-from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels
+from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels, waits_for_key
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.approvals import ApprovalsScreen
 from tui_app.ui.screens.compaction_detail import CompactionDetail
@@ -143,7 +143,7 @@ def own_bindings(owner: type[DOMNode]) -> list[Binding]:
     shared = [cls for cls in made_from[1:] if cls in (Dialog, FilterDialog)]
     classes = [cls for cls in made_from if not any(issubclass(base, cls) for base in shared)]
     found = [each for cls in classes for each in cls.__dict__.get("BINDINGS", ())]
-    return [each for each in found if isinstance(each, Binding)]
+    return [each for each in found if isinstance(each, Binding) and not waits_for_key(each)]
 
 
 def _custom(command: CustomCommand) -> HelpRow:

@@ -174,6 +174,7 @@ TIMELINE_HINTS: tuple[Hint, ...] = (
     Hint("esc", "back", 0, "screen.cancel"),
 )
 """What can be done while the timeline has the focus."""
+_NO_KEY = "no-key-"
 _LABELS = {
     "escape": "esc",
     "pageup": "pgup",
@@ -251,7 +252,12 @@ def _chosen(id: str) -> str:
 
 def _no_key(id: str) -> str:
     """A name that no key has, and no other binding: Textual takes a binding away with its key."""
-    return f"no-key-{id}"
+    return f"{_NO_KEY}{id}"
+
+
+def waits_for_key(binding: Binding) -> bool:
+    """Whether a binding has no key until a person chooses one."""
+    return binding.key.startswith(_NO_KEY)
 
 
 def fixed_key(id: str, key: str, action: str, description: str, tooltip: str) -> Binding:

@@ -113,9 +113,13 @@ async def test_the_timeline_opens_over_the_chat_where_it_has_no_room(served: Des
         await deck.settle()
         assert deck.app.focused is deck.transcript
         assert "question 0" in deck.text
+        assert not timeline.region, "what was jumped to is not covered"
         await deck.press("ctrl+t")
         await deck.settle()
-        assert not deck.app.chat.query_one(Timeline).region
+        assert timeline.region.right == 80
+        await deck.press("ctrl+t")
+        await deck.settle()
+        assert not timeline.region
 
 
 def first_word(deck: Deck) -> int:
