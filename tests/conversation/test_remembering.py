@@ -161,7 +161,7 @@ async def test_resuming_and_forking_give_it_no_second_time(desk: Desk, server: F
     async with desk.session(session=session) as opened:
         await turn(opened.conversation, "Again")
         assert inboxes(opened) == 1
-    for at in (0, first):
+    for at in (None, first):
         store = Store(paths.database)
         fork = fork_session(store, paths.sessions_dir, session, at=at, now=2.0e9)
         store.close()

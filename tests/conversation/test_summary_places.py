@@ -1,6 +1,7 @@
 """Where a summary stands and what acknowledges it, in a real log: replayed, undone, compacted again, sent."""
 
 import asyncio
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -60,6 +61,11 @@ async def compact(history: SessionHistory | ListHistory, trigger: Trigger) -> Co
 
 def kinds(history: SessionHistory | ListHistory) -> list[str]:
     return [item.message.parts[0].part_kind for item in history.items()]
+
+
+def without_handles(history: SessionHistory | ListHistory) -> list[str]:
+    """What the messages hold; each history has its own numbers for them."""
+    return [re.sub(r"#\d+", "#", str(item.message.parts)) for item in history.items()]
 
 
 def keys(history: SessionHistory) -> list[int]:
@@ -163,7 +169,7 @@ async def test_a_list_of_messages_has_the_same_view(history: SessionHistory, tri
     assert await compact(history, trigger)
     assert await compact(other, trigger)
     assert kinds(other) == kinds(history)
-    assert [item.message.parts for item in other.items()] == [item.message.parts for item in history.items()]
+    assert without_handles(other) == without_handles(history)
 
 
 @settings(max_examples=40, deadline=None)

@@ -64,6 +64,12 @@ class Terminal(Child):
         assert 2004 in self.on, "bracketed paste is off"
         self.write(f"\x1b[200~{text}\x1b[201~")
 
+    def watch(self, seconds: float) -> None:
+        """Keep looking, with the hands off the keys."""
+        until = monotonic() + seconds
+        while (left := until - monotonic()) > 0:
+            self.read(left)
+
     def wait_for(self, *texts: str, limit_s: float = PATIENCE_S) -> float:
         """Wait until the screen shows all of the texts, wrapped or not; returns the seconds it took."""
         return self.wait_until(

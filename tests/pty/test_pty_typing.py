@@ -6,6 +6,7 @@ from tests.pty.conftest import Machine
 from tests.pty.terminal import Terminal
 from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.ui.widgets.stray_keys import QUIET_S
 
 pytestmark = pytest.mark.pty
 
@@ -156,10 +157,12 @@ def test_quitting_during_an_answer_asks(machine: Machine, fake_openai: FakeOpenA
     terminal.wait_for("These words arrive")
     terminal.write(CTRL_Q)
     terminal.wait_for("Quit while the model answers?")
+    terminal.watch(2 * QUIET_S)
     terminal.write("n")
     terminal.wait_gone("Quit while the model answers?")
     terminal.write(CTRL_Q)
     terminal.wait_for("Quit while the model answers?")
+    terminal.watch(2 * QUIET_S)
     terminal.write("y")
     assert terminal.wait_exit() == 0
     fake_openai.request_in_thread(1).closed.wait_in_thread()

@@ -37,12 +37,6 @@ class Emulated(Terminal):
         """Wait until the words on the screen match an expression."""
         return self.wait_until(lambda: re.search(pattern, self.words), f"on screen: {pattern}", limit_s)
 
-    def watch(self, seconds: float) -> None:
-        """Keep looking, with the hands off the keys."""
-        until = monotonic() + seconds
-        while (left := until - monotonic()) > 0:
-            self.read(left)
-
     @property
     def after(self) -> str:
         """What stands in the terminal once the program has gone."""

@@ -30,9 +30,9 @@ class EarlyKeys:
         """What is awaited; None while keys are acted on at once."""
 
     @property
-    def holding(self) -> bool:
-        """Whether something is being opened."""
-        return self._opening is not None
+    def opening(self) -> object | None:
+        """What is being opened; None when nothing is."""
+        return self._opening
 
     def begin(self) -> object:
         """Hold keys from now on; returns what :meth:`end` takes to end just this hold."""

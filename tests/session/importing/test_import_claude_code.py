@@ -299,7 +299,7 @@ def test_titles(tmp_path: Path) -> None:
     script.records.append({"type": "summary", "summary": "Another conversation", "leafUuid": "elsewhere"})
     assert import_file(script.write(tmp_path)).title == "/review the shop"
     script.records.append({"type": "summary", "summary": "Shop \x1b[31mreview", "leafUuid": "u0"})
-    assert import_file(script.write(tmp_path)).title == "Shop [31mreview"
+    assert import_file(script.write(tmp_path)).title == "Shop review"
     script.records[0]["message"]["content"] = "long " * 50
     del script.records[1:]
     assert len(import_file(script.write(tmp_path)).title) <= 60

@@ -16,6 +16,7 @@ from tui_app.agent import discovery, shelf
 from tui_app.ui.flows import models
 from tui_app.ui.screens.model_picker import ModelPicker
 from tui_app.ui.screens.switch_dialog import SwitchDialog
+from tui_app.ui.widgets import stray_keys
 
 SMALL_MODEL = "dinghy:scripted"
 COMPACT = ("up", "up", "enter")
@@ -218,8 +219,9 @@ async def test_a_failed_compaction_falls_back_or_leaves_the_old_model(
 
 
 async def test_what_is_written_while_the_dialog_comes_up_chooses_nothing_and_goes_to_the_prompt(
-    both: Desk, session: str, fake_openai: FakeOpenAI, clock: Clock
+    both: Desk, session: str, fake_openai: FakeOpenAI, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(stray_keys, "QUIET_S", 0.5)
     clock.step = 0.0
     view = both.agent_view(session)
     async with shown(both.app(session)) as deck:

@@ -18,6 +18,7 @@ from tui_app.ui.screens.compaction_text import diff_lines, entry_lines, fact_lin
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.summary_editor import SummaryEditor
+from tui_app.ui.widgets import stray_keys
 
 FACTS = (
     Fact(kind="rule", text='"never touch [/x] the importer"', source="you, 12:04"),
@@ -105,7 +106,10 @@ async def test_only_what_the_model_sees_is_edited() -> None:
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])
-async def test_an_editor_throws_nothing_away_by_one_key(size: tuple[int, int]) -> None:
+async def test_an_editor_throws_nothing_away_by_one_key(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
     app = Host(replace(EDITABLE, original="As written."))
     async with app.run_test(size=size) as pilot:
         await pilot.press("e")

@@ -14,6 +14,7 @@ from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.review import Reviewed, ReviewScreen
 from tui_app.ui.screens.review_text import facts_line, numbers_line
+from tui_app.ui.widgets import stray_keys
 from tui_app.ui.widgets.stray_keys import QUIET_S
 
 PROPOSED = CompactionProposed(
@@ -106,7 +107,8 @@ async def test_discarded_at_once_when_nothing_was_edited(keys: tuple[str, ...]) 
         assert app.results == [Reviewed(None)]
 
 
-async def test_what_was_edited_is_not_thrown_away_by_one_key() -> None:
+async def test_what_was_edited_is_not_thrown_away_by_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
     app = Host()
     async with app.run_test() as pilot:
         await pilot.press("tab", "x", "escape", "escape")

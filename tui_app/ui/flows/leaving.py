@@ -22,14 +22,18 @@ AGAIN_S = 2.0
 """Seconds within which a second ctrl+c quits, and a second esc offers the earlier prompts."""
 
 
-async def step_back(screen: "ChatScreen") -> None:
+async def step_back(screen: "ChatScreen", opening: object | None) -> None:
     """What Esc does on the chat screen: give a lookup up, else take a prompt back, else stop what runs.
 
     With nothing to stop it leads back to the prompt, and pressed twice in an empty one to earlier prompts.
     A draft is never cleared, the screen never left.
+
+    Args:
+        screen: The chat.
+        opening: What was being opened when the key was pressed; what was asked for behind it is not meant.
     """
     session, editor = screen.session, screen.pane.prompt.editor
-    if cancel_lookup(editor.screen) or _stop_opening(screen) or screen.pane.step_back():
+    if cancel_lookup(editor.screen) or _stop_opening(screen, opening) or screen.pane.step_back():
         return
     if session.state.queue and editor.is_empty:
         editor.give_back(await session.take_back())
@@ -41,13 +45,13 @@ async def step_back(screen: "ChatScreen") -> None:
         editor.focus()
 
 
-def _stop_opening(screen: "ChatScreen") -> bool:
+def _stop_opening(screen: "ChatScreen", opening: object | None) -> bool:
     """Give up what a key or command is about to show; whether there was anything."""
-    opening = screen.app.early.holding
-    if opening:
-        screen.workers.cancel_group(screen, FLOW)
-        screen.app.early.end()
-    return opening
+    if opening is None or screen.app.early.opening is not opening:
+        return False
+    screen.workers.cancel_group(screen, FLOW)
+    screen.app.early.end()
+    return True
 
 
 def _go_back(screen: "ChatScreen") -> None:

@@ -222,7 +222,7 @@ class ChatScreen(Screen[None]):
         from tui_app.ui.flows.leaving import step_back
 
         # Not exclusive: a second press must not lose the prompt the first is about to give back.
-        self.work(step_back(self), group="cancel", exclusive=False)
+        self.work(step_back(self, self.app.early.opening), group="cancel", exclusive=False)
 
     def action_interrupt(self) -> None:
         """Copy, clear, stop, or quit when pressed twice."""

@@ -30,7 +30,9 @@ class StrayKeys:
         keys that choose are from the moment on when no key came for a while.
         """
         now = self._clock()
-        if event.key in shortcuts and not self.text and now - self._quiet_since >= QUIET_S:
+        if event.key in shortcuts and now - self._quiet_since >= QUIET_S and set(self.text) <= {*shortcuts}:
+            # Pressed too early before, it was no writing.
+            self.text = ""
             return False
         if event.is_printable and event.character:
             self.text += event.character
