@@ -11,7 +11,7 @@ from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events import GaugeChanged, Record, SessionStart, UsageInfo, UserMessage
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.work import Compact, Restate
-from tui_app.session.preview import load_preview
+from tui_app.session.preview import Preview, load_preview
 from tui_app.session.store import Store
 
 NOTES = "Title: Sea\nThe sea is salty."
@@ -26,9 +26,14 @@ def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
     return fake_openai
 
 
+def gauge_of(preview: Preview, setting: int | None = None) -> ContextUsage:
+    """The gauge of a session before its model has been asked for."""
+    return preview.known.usage(preview.agent_view, preview.info.model, setting)
+
+
 def seen(desk: Desk, session: str) -> ContextUsage:
     """The gauge of a window that only reads."""
-    return load_preview(desk.opening().paths.database, session).usage()
+    return gauge_of(load_preview(desk.opening().paths.database, session))
 
 
 async def talk(opened: OpenSession, server: FakeOpenAI, scale: float) -> None:
@@ -81,7 +86,7 @@ async def test_the_window_of_a_session_that_was_never_measured_is_not_made_up(
     store.append(session, UserMessage(text="hi", tokens={"user": 40}), None, time=2.0)
     store.close()
     assert seen(desk, session).window.limit == 0
-    assert load_preview(paths.database, session).usage(9_000).window.limit == 9_000
+    assert gauge_of(load_preview(paths.database, session), 9_000).window.limit == 9_000
     opened = open_session(desk.opening(session=session))
     told: list[Record] = []
     opened.bus.listen(told.append)

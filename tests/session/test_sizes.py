@@ -101,7 +101,8 @@ def test_system_prompt_of_the_history_is_not_counted_twice(store: Store, path: P
     ]
     store.append_many(session, [(event, None, 2.0) for event in events])
     assert store.info(session).tokens == 40
-    assert load_preview(path, session).usage().total == 40
+    preview = load_preview(path, session)
+    assert preview.known.usage(preview.agent_view, "").total == 40
 
 
 def test_sizes_of_older_sessions_are_counted_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from tui_app.context.policy import Policy
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.session.known import chosen_policy
 from tui_app.session.ports import SessionStore
 from tui_app.settings import Settings
 
@@ -56,7 +57,6 @@ def policy_of(store: SessionStore, session: str, settings: Settings, wanted: str
     """
     if wanted:
         return choose_policy(settings, wanted)
-    change = store.last_of(session, PolicyChange.TYPE)
-    chosen = change.data.new if change is not None and isinstance(change.data, PolicyChange) else ""
+    chosen = chosen_policy(store, session)
     # One of their own may have left the settings meanwhile.
     return choose_policy(settings, chosen if chosen in policy_names(settings) else "")

@@ -1,4 +1,4 @@
-"""What the log knows of a session's model: the size of a view before, or without, the agent side."""
+"""What the log knows of a session's model and policy: the gauge before, or without, the agent side."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,7 @@ from typing import Any
 
 from tui_app.context.counting.measure import Tally
 from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
-from tui_app.context.events import ModelChange, UsageInfo
+from tui_app.context.events import ModelChange, PolicyChange, UsageInfo
 from tui_app.context.windows.window import resolve_window
 from tui_app.session.agent_view import AgentView
 from tui_app.session.ports import SessionStore
@@ -48,6 +48,8 @@ class Known:
     window: ContextWindow = UNKNOWN
     factor: float = 1.0
     """Real tokens of the model per counted token."""
+    policy: str = ""
+    """Name of the policy that was chosen for this session; empty where nobody chose one."""
 
     def basis(self, view: AgentView) -> Basis:
         """The same for the view as it is."""
@@ -86,7 +88,21 @@ def known_of(store: SessionStore, session: str) -> Known:
         # What was measured was another model's.
         factor, limit = 1.0, change.data.limit
         window = resolve_window(model=limit) if limit > 0 else UNKNOWN
-    return Known(measured, window, factor)
+    return Known(measured, window, factor, chosen_policy(store, session))
+
+
+def chosen_policy(store: SessionStore, session: str) -> str:
+    """Name of the policy that was chosen for a session last; empty where nobody chose one.
+
+    Args:
+        store: Where the log is.
+        session: Whole id of the session.
+
+    Raises:
+        sqlite3.Error: if it cannot be read.
+    """
+    change = store.last_of(session, PolicyChange.TYPE)
+    return change.data.new if change is not None and isinstance(change.data, PolicyChange) else ""
 
 
 def fixed_part(view: AgentView, last: UsageInfo | None) -> Breakdown:

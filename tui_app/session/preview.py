@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events import (
     AgentOutput,
     AssistantMessage,
@@ -43,15 +42,11 @@ class Preview:
     view: UserView
     agent_view: AgentView
     known: Known
-    """What the log knows of its model."""
+    """What the log knows of its model and policy."""
     last: int
     """Log number of the newest event in it."""
     prompts: tuple[str, ...]
     """What the person said last, oldest first; the editor brings it back."""
-
-    def usage(self, setting: int | None = None) -> ContextUsage:
-        """The gauge; ``setting`` is the window the person has set, in tokens."""
-        return self.known.usage(self.agent_view, self.info.model, setting)
 
 
 def load_preview(database: Database, session: str) -> Preview:

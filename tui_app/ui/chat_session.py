@@ -45,7 +45,7 @@ class ChatSession:
         self.launch = launch
         self.id = wanted
         self.presenter = presenter
-        presenter.setting = launch.settings.window
+        presenter.setting, presenter.policy = launch.settings.window, launch.settings.policy
         self.bodies = bodies
         bodies.announce(presenter.redraw)
         self.link = Link(launch.opening(wanted))

@@ -35,7 +35,7 @@ class News:
     info: SessionInfo | None = None
     """None where nothing but the writer has changed."""
     known: Known = field(default_factory=Known)
-    """What the log knows of its model."""
+    """What the log knows of its model and policy."""
     trouble: str = ""
     """Why no more can be shown for now."""
 

@@ -49,6 +49,8 @@ class Presenter:
         """Log number of the newest event shown."""
         self.setting: int | None = None
         """Window the person has set, in tokens."""
+        self.policy = ""
+        """Name of the policy the person has set; in force where none was chosen for the session."""
         self._pane, self._outside = pane, outside
         self._transcript = pane.transcript
         self._timeline = pane.timeline
@@ -58,11 +60,8 @@ class Presenter:
         self.view, self.agent_view, self.last = preview.view, preview.agent_view, preview.last
         self._transcript.set_entries([entry for entry in self.view.entries if _is_said(entry)])
         self._timeline.set_entries(self.view.entries)
-        info = preview.info
         self._pane.prompt.editor.prompts.extend(preview.prompts)
-        self.update(
-            replace(self.state, title=info.title, model=info.model, usage=preview.usage(self.setting))
-        )
+        self.remeasure(preview.info, preview.known)
 
     def catch_up(self, heads: Iterable[Head]) -> None:
         """Show what the log holds beyond what was shown: it may have grown before anybody listened."""
@@ -85,14 +84,15 @@ class Presenter:
             self._transcript.replace(shown)
 
     def remeasure(self, info: SessionInfo, known: Known) -> None:
-        """Take title and gauge from the log once more, where another window has written it meanwhile.
+        """Take header and gauge from the log: at first, and where another window has written it meanwhile.
 
         Args:
             info: The session's line in the list.
-            known: What the log knows of its model.
+            known: What the log knows of its model and policy.
         """
         usage = known.usage(self.agent_view, info.model, self.setting)
-        self.update(replace(self.state, title=info.title, model=info.model, usage=usage))
+        policy = known.policy or self.policy
+        self.update(replace(self.state, title=info.title, model=info.model, policy=policy, usage=usage))
 
     def account(self, stats: SessionStats) -> None:
         """Go on from what the session has cost by its log; call it before anything is presented."""

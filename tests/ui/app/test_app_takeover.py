@@ -12,7 +12,7 @@ from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import LIMIT_S, Deck, Desk, shown
-from tui_app.context.events import TurnEnd
+from tui_app.context.events import PolicyChange, TurnEnd
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Prompt
@@ -21,6 +21,7 @@ from tui_app.session.workspace import SessionFolder
 from tui_app.ui import following
 from tui_app.ui.chat_session import FREE, TAKEN_OVER
 from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.widgets.header import ChatHeader
 
 WRITER = """
 import sys
@@ -253,3 +254,14 @@ async def test_further_prompts_wait_while_the_session_is_taken_over(
         await deck.until(lambda: len(deck.queue) == 2, "two waiting prompts")
         assert deck.editor.is_empty
         assert MODEL in deck.status
+
+
+async def test_the_header_names_the_policy_in_a_window_that_only_reads(served: Desk, session: str) -> None:
+    lock = WriterLock(folder_of(served, session).lock_file)
+    async with second(served, session) as deck:
+        header = deck.app.screen.query_one(ChatHeader)
+        assert "policy plimsoll" in str(header.render())
+        with served.log() as store:
+            store.append(session, PolicyChange(old="plimsoll", new="reserve"), None, time=2.0)
+        await deck.until(lambda: "policy reserve" in str(header.render()), "what the other window has chosen")
+    lock.release()
