@@ -106,6 +106,7 @@ def test_events_come_back_as_they_went_in(store: SessionStore) -> None:
     assert store.last_of(session, "session.clear") is None
     assert [head.seq for head in store.heads(session, after=3)] == [4, 5, 6]
     assert list(store.heads(session)) == [head_of(r.seq, r.time, r.data) for r in records]
+    assert store.info(session).tokens == 812
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -178,6 +179,7 @@ def test_a_reader_sees_what_is_committed_and_changes_nothing(opened: OPEN) -> No
 def test_ids(store: SessionStore) -> None:
     sessions = [store.create(START, time=1.0) for _ in range(40)]
     assert len(set(sessions)) == 40
+    assert all(len(session) == 8 for session in sessions)
     assert store.info(sessions[3]).id == sessions[3]
     assert store.info(sessions[3][:7]).id == sessions[3]
     for wrong in ("", "zz", "%", "_", "\0", "'; DROP TABLE events; --"):
