@@ -25,7 +25,7 @@ from tui_app.context.events import (
 )
 from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.forking import fork_session
-from tui_app.session.heads import head_of
+from tui_app.session.head_fields import head_of
 from tui_app.session.lock import SessionLocked
 from tui_app.session.past_prompts import past_prompts, whole_prompt
 from tui_app.session.places import Database, Server, follow, has_begun, open_store

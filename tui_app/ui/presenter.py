@@ -20,7 +20,8 @@ from tui_app.context.events import (
 )
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
-from tui_app.session.heads import Head, head_of
+from tui_app.session.head_fields import head_of
+from tui_app.session.heads import Head
 from tui_app.session.known import Known
 from tui_app.session.preview import Preview
 from tui_app.session.stats import SessionStats
