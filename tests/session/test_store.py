@@ -19,7 +19,8 @@ from tui_app.context.events import (
 )
 from tui_app.context.storage_errors import StorageError
 from tui_app.session import migrations
-from tui_app.session.store import SessionDeleted, Store
+from tui_app.session.info import SessionDeleted
+from tui_app.session.store import Store
 
 START = SessionStart(cwd="/tmp", model="a:b")
 WRITER = """

@@ -26,6 +26,7 @@ from tui_app.context.events import (
 from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.forking import fork_session
 from tui_app.session.head_fields import head_of
+from tui_app.session.info import SessionDeleted, SessionNotFound
 from tui_app.session.lock import SessionLocked
 from tui_app.session.past_prompts import past_prompts, whole_prompt
 from tui_app.session.places import Database, Server, follow, has_begun, open_store
@@ -34,7 +35,6 @@ from tui_app.session.preview import load_preview
 from tui_app.session.removal import delete_session
 from tui_app.session.search import search_sessions
 from tui_app.session.stats_reader import StatsReader
-from tui_app.session.store import SessionDeleted, SessionNotFound
 from tui_app.session.user_view import fold_user_view
 
 if TYPE_CHECKING:
