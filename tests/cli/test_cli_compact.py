@@ -204,7 +204,7 @@ def test_open_session_is_measured_but_not_compacted(plimsoll: Plimsoll, imported
         for flags in ((), ("--undo",)):
             result = plimsoll("compact", imported, *flags)
             assert (result.code, result.out) == (1, "")
-            assert result.err.startswith("The session is open in process ")
+            assert result.err.startswith("The session is open in another window ")
 
 
 def test_context_adds_up(plimsoll: Plimsoll, imported: str) -> None:

@@ -302,7 +302,7 @@ def test_repair_keeps_its_hands_off_an_open_session(
     with WriterLock(plimsoll_home / "data" / "sessions" / imported / "writer.lock"):
         result = plimsoll("doctor", "--repair")
     assert result.code == 1
-    assert f"Session {imported} is open in process" in result.err
+    assert f"Session {imported} is open in another window" in result.err
 
 
 def test_repair_where_there_is_nothing(plimsoll: Plimsoll, plimsoll_home: Path) -> None:

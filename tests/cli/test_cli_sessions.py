@@ -148,7 +148,7 @@ def test_delete_leaves_a_session_that_is_open(plimsoll: Plimsoll, paths: Paths) 
     with WriterLock(paths.sessions_dir / session / "writer.lock"):
         result = plimsoll("sessions", "delete", session, "--yes")
     assert result.code == 1
-    assert result.err.startswith("The session is open in process ")
+    assert result.err.startswith("The session is open in another window ")
     assert len(plimsoll("sessions", "--json").json["sessions"]) == 1
 
 

@@ -1,7 +1,6 @@
 """Commands on sessions that a server keeps; and what of its address nobody gets to see."""
 
 import json
-import os
 import signal
 import subprocess
 from collections.abc import Callable
@@ -95,7 +94,7 @@ def test_what_is_written_elsewhere_is_neither_compacted_nor_deleted(
     ):
         result = plimsoll(*command)
         assert result.code == 1
-        assert f"open in process {os.getpid()} on " in result.err
+        assert "open in another window, on " in result.err
     assert plimsoll("context", imported).code == 0
     lock.release()
     store.close()
@@ -201,7 +200,7 @@ def test_the_context_board_is_on_the_server(
     assert plimsoll("memory", "add", "Ada reviews every change.").code == 0
     store = PostgresStore(server)
     lock = store.lock(session, Path())
-    assert "open in process" in plimsoll("memory", "run", session).err
+    assert "open in another window, on " in plimsoll("memory", "run", session).err
     assert plimsoll("memory", "forget", "2", "--yes").code == 0
     store.append(session, Notice(text="still the writer"), None, time=1.0)
     lock.release()

@@ -1,6 +1,7 @@
 """One writer per session, and no lock outlives its process."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.lock import holder as who_holds
 
+SINCE = re.compile(r"another window \(since \d\d:\d\d\)")
 HOLDER = """
 import sys
 from pathlib import Path
@@ -35,8 +37,9 @@ def test_second_process_is_refused_and_told_who_writes(tmp_path: Path) -> None:
     path = tmp_path / "session" / "writer.lock"
     process = holding(path)
     try:
-        with pytest.raises(SessionLocked, match=f"^process {process.pid}$"):
+        with pytest.raises(SessionLocked, match=SINCE.pattern) as refused:
             WriterLock(path)
+        assert str(process.pid) not in str(refused.value)
     finally:
         process.communicate(timeout=30)
     WriterLock(path).release()
@@ -65,9 +68,16 @@ def test_foreign_content_is_not_quoted(tmp_path: Path) -> None:
     path = tmp_path / "writer.lock"
     lock = WriterLock(path)
     path.write_text("\x1b[31mwho?")
-    with pytest.raises(SessionLocked, match=r"^another process$"):
+    with pytest.raises(SessionLocked, match=SINCE.pattern):
         WriterLock(path)
     lock.release()
+
+
+def test_a_lock_of_another_day_is_told_with_its_day(tmp_path: Path) -> None:
+    path = tmp_path / "writer.lock"
+    with WriterLock(path):
+        os.utime(path, (86_400 * 400.5,) * 2)
+        assert who_holds(path).startswith("another window (since 1971-02-0")
 
 
 def test_looking_says_who_holds_it_and_leaves_no_trace(tmp_path: Path) -> None:
@@ -76,13 +86,13 @@ def test_looking_says_who_holds_it_and_leaves_no_trace(tmp_path: Path) -> None:
     assert not path.parent.exists()
     process = holding(path)
     try:
-        assert who_holds(path) == f"process {process.pid}"
+        assert SINCE.fullmatch(who_holds(path))
     finally:
         process.kill()
         process.communicate(timeout=30)
     assert who_holds(path) == ""
     with WriterLock(path):
-        assert who_holds(path) == f"process {os.getpid()}"
+        assert SINCE.fullmatch(who_holds(path))
 
 
 def test_only_the_owner_may_look(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_folders_that_belong_to_nobody_are_set_aside(file: Path) -> None:
     (sessions / "notes").mkdir()
     with WriterLock(held.lock_file):
         assert examine(file, sessions).orphans == (orphan.path,)
-        with pytest.raises(InUse, match="0badbeef is open in process"):
+        with pytest.raises(InUse, match="0badbeef is open in another window"):
             repaired(file)
     assert orphan.path.exists()
     assert len(repaired(file)) == 2

@@ -234,7 +234,11 @@ def _garbled(_error: BaseException, model: str) -> Error:
 
 def _no_model(error: BaseException, _model: str) -> Error:
     """The sentence was made for a person already."""
-    return Error(kind="auth" if isinstance(error, ModelNotReady) else "input", message=say.plain(str(error)))
+    return Error(
+        kind="auth" if isinstance(error, ModelNotReady) else "input",
+        message=say.plain(str(error)),
+        hint=f"{say.OTHER_MODEL.capitalize()}.",
+    )
 
 
 _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Wording], ...] = (

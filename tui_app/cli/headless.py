@@ -139,7 +139,7 @@ class Verdict:
     def has_told(self, error: Exception) -> bool:
         """Whether the trouble of the disk behind an error was told already, if that is what it is."""
         trouble = storage_error(error)
-        return trouble is not None and trouble.hint in self.advice
+        return trouble is not None and any(trouble.hint in hint for hint in self.advice)
 
     @property
     def code(self) -> int:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tui_app.context.events import Error, Notice, Payload, TurnRetry
+from tui_app.conversation.way_back import BACK, KEPT
 
 _PHRASES = MappingProxyType(
     {
@@ -17,6 +18,9 @@ _PHRASES = MappingProxyType(
         "/undo brings these back": "plimsoll compact --undo brings these back",
         # A shell has nothing to show of servers: the sentence in front says why one failed.
         " /mcp shows more.": "",
+        # Nor has it an editor in which the prompt could stand.
+        f" {BACK}": "",
+        f" {KEPT}": " What came so far is kept.",
     }
 )
 """What reads well, or is safe to take for ours, only as a whole."""

@@ -32,7 +32,7 @@ async def run(opening: Opening, store: SessionStore, wanted: SessionInfo | None,
             if not as_json:
                 _say(reading)
     except SessionLocked as locked:
-        raise CommandFailed(f"{RUNNING} Another program does it: {locked}.") from locked
+        raise CommandFailed(f"{RUNNING} It is done in {locked}.") from locked
     if as_json:
         print_json({"sessions": [_json(reading) for reading in readings]})
     elif not readings:

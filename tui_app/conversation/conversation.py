@@ -21,6 +21,7 @@ from tui_app.conversation.switching import ModelSwitch
 from tui_app.conversation.tooling import Tooling
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.waiting import Waiting
+from tui_app.conversation.way_back import with_way_back
 from tui_app.conversation.work import Prompt, Work
 
 
@@ -201,7 +202,10 @@ class Conversation:
 
     def _give_up(self, work: Work, error: Exception) -> None:
         """Show an error that may be the log's own, so it is not written there."""
-        self._bus.tell(self.session, describe_error(error, model=self.model))
+        told = describe_error(error, model=self.model)
+        if isinstance(work, Prompt):
+            told = with_way_back(told, handed_back=True)
+        self._bus.tell(self.session, told)
         self.waiting.show()
         if isinstance(work, Prompt):
             self._doing.end(work, TurnEnd(outcome="failed", prompt=work.text))

@@ -12,6 +12,7 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.switching import LoadingCancelled, ModelSwitch
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.waiting import Waiting
+from tui_app.conversation.way_back import with_way_back
 from tui_app.conversation.work import ChangePolicy, Compact, Prompt, RestoreFiles, Rewind, Switch, Work
 
 
@@ -97,7 +98,8 @@ class Doing:
         except LoadingCancelled:
             return TurnEnd(outcome="cancelled", prompt=prompt.text)
         except Exception as error:  # an SDK may raise anything; the prompt goes back to the editor
-            self.history.append(why_unavailable(error, model=self.history.model))
+            told = why_unavailable(error, model=self.history.model)
+            self.history.append(with_way_back(told, handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
         try:
             return await self.turns.run(prompt, model)

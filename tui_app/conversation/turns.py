@@ -30,6 +30,7 @@ from tui_app.conversation.attempts import Attempts
 from tui_app.conversation.budget import Budget
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.stopping import Stop, Stopped
+from tui_app.conversation.way_back import with_way_back
 from tui_app.conversation.work import Prompt
 
 _log = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ class Turns:
             return TurnEnd(outcome="failed", prompt=prompt.text)
         request = _request(prompt.text, files)
         if (error := self._too_large(request)) is not None:
-            history.append(error)
+            history.append(with_way_back(error, handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
         said = UserMessage(
             text=prompt.text,
@@ -104,10 +105,11 @@ class Turns:
         """What goes along with a prompt; None where it must not be sent, which is said."""
         if self.budget is not None:
             told = await self.budget.check(agreed=prompt.above_budget)
+            if isinstance(told, Error):
+                self.history.append(with_way_back(told, handed_back=True))
+                return None
             if told is not None:
                 self.history.append(told)
-            if isinstance(told, Error):
-                return None
         files = await self._files(prompt)
         await self.deliver()
         return files
@@ -149,8 +151,9 @@ class Turns:
         told = describe_error(error, model=self.history.model)
         if told.kind == "internal":
             _log.error("the turn failed", exc_info=error)
-        self.history.append(told)
-        if any(item.key > prompt and _says_something(item.message) for item in self.history.items()):
+        kept = any(item.key > prompt and _says_something(item.message) for item in self.history.items())
+        self.history.append(with_way_back(told, handed_back=not kept))
+        if kept:
             return ""
         self.history.append(SessionRewind(to=prompt, failed=True))
         return text

@@ -10,6 +10,7 @@ from tui_app.agent.own_agent import UnusableAgent
 from tui_app.context.events import Error
 from tui_app.context.masking import mask_secrets
 from tui_app.context.storage_errors import StorageError
+from tui_app.conversation.way_back import BACK, KEPT
 from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
 from tui_app.settings import SettingsError
@@ -38,6 +39,7 @@ def told(error: Error) -> str:
 
 def for_editor(hint: str) -> str:
     """Name what an editor has where a hint names keys of the screen."""
+    hint = hint.replace(f" {BACK}", "").replace(f" {KEPT}", " What came so far is kept.")
     return _SPOKEN.sub(lambda found: _WORDS[found[0]], hint)
 
 

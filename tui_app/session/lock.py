@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Self
 
@@ -31,7 +32,7 @@ class WriterLock:
     """Held while a session is open for writing.
 
     Args:
-        path: The lock file; its content, the holder's process number, is only there to be shown.
+        path: The lock file; its content, the holder's process number, is for who looks into it.
 
     Raises:
         SessionLocked: if another process holds it.
@@ -91,8 +92,11 @@ def holder(path: Path) -> str:
 
 
 def _name(file: int) -> str:
-    number = os.read(file, 32).decode("ascii", "replace").strip()
-    return f"process {number}" if number.isdigit() else "another process"
+    """Who holds a lock: a person knows a window by when it came up, and not by a process's number."""
+    # Written once, when it was taken.
+    since, now = datetime.fromtimestamp(os.fstat(file).st_mtime), datetime.now()
+    moment = f"{since:%H:%M}" if since.date() == now.date() else f"{since:%Y-%m-%d %H:%M}"
+    return f"another window (since {moment})"
 
 
 if sys.platform == "win32":

@@ -112,7 +112,7 @@ class Presenter:
             state = advance(state, record.data, time.monotonic())
             if isinstance(record.data, Error) and not record.seq:
                 # What the log did not take has no row of its own.
-                state = saying(state, record.data.message)
+                state = saying(state, f"{record.data.message} {record.data.hint}".strip())
             self._draw(record)
         self.update(state)
 

@@ -18,6 +18,9 @@ LIBRARY_NAMES = ("ModelHTTPError", "ModelAPIError", "openai.", "pydantic", "Trac
         pytest.param(error(401, RAW, code="invalid_api_key"), id="401"),
         pytest.param(error(400, RAW), id="400"),
         pytest.param(error(404, RAW, code="model_not_found"), id="404"),
+        pytest.param(error(413, RAW), id="413"),
+        pytest.param(error(429, RAW), id="429"),
+        pytest.param(error(500, RAW), id="500"),
     ],
 )
 async def test_one_sentence_the_prompt_back_and_details(
@@ -35,6 +38,7 @@ async def test_one_sentence_the_prompt_back_and_details(
         assert "{" not in sentence
         assert deck.editor.text == "why does the import fail?"
         assert deck.app.focused is deck.editor
+        assert "The prompt is back in the editor: enter sends it again." in deck.words
         assert not deck.app.screen.query("Toast")
         deck.transcript.focus()
         await deck.press("up", "enter")

@@ -144,12 +144,12 @@ async def test_deleting_asks_and_keeps_by_default(served: Desk) -> None:
 
 async def test_a_session_open_elsewhere_is_not_deleted(served: Desk) -> None:
     session = served.store(Story().turns(1))
-    with written_elsewhere(served, session) as process:
+    with written_elsewhere(served, session):
         async with shown(served.app()) as deck:
             await deck.ready()
             await listed(deck)
             await deck.press("f8", "y")
-            await deck.until(lambda: str(process) in deck.text, "who has it")
+            await deck.until(lambda: "open in another window (since" in deck.words, "who has it")
     with served.log() as store:
         assert store.info(session).id == session
 
@@ -159,7 +159,8 @@ async def test_what_another_process_writes_is_shown_read_only(served: Desk) -> N
     with written_elsewhere(served, session) as holder:
         async with shown(served.app(session)) as deck:
             await deck.says("shown read-only")
-            assert f"process {holder}" in deck.status
+            assert "being written by another window (since " in deck.status
+            assert str(holder) not in deck.text
             assert "At eleven." in deck.text
             await deck.send("hello?")
             assert deck.editor.text == "hello?"

@@ -117,7 +117,7 @@ async def test_a_prompt_takes_over_from_a_killed_window(
     fake_openai.add(Text("Still at eleven."))
     with another_process(served, session) as process:
         async with second(served, session) as deck:
-            assert f"process {process.pid}" in deck.status
+            assert "another window (since " in deck.status
             process.send_signal(signal.SIGKILL)
             process.wait(LIMIT_S)
             await deck.send("sure?")

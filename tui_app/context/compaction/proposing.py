@@ -16,6 +16,7 @@ from tui_app.context.compaction.replacement import (
     key_ranges,
     said_beside,
     summary_message,
+    tells_earlier,
 )
 from tui_app.context.compaction.retention import judge, missing_facts
 from tui_app.context.events import CompactionComplete, Fact
@@ -42,9 +43,7 @@ def summary_task(plan: Plan, whole: Unabridged) -> SummaryTask:
     """
     earlier = earlier_summary(plan.leaving)
     fresh = tuple(
-        item
-        for item in plan.leaving
-        if not is_acknowledgement(item.message) and not earlier_summary((item,)).summary
+        item for item in plan.leaving if not is_acknowledgement(item.message) and not tells_earlier(item)
     )
     return SummaryTask(
         items=fresh,

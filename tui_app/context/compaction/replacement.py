@@ -84,6 +84,17 @@ def earlier_summary(items: Sequence[Item]) -> Earlier:
     )
 
 
+def tells_earlier(item: Item) -> bool:
+    """Whether a message carries notes of what left before; cheaper than collecting them."""
+    return is_summary(item.message) and any(
+        isinstance(part, CompactionPart) and _notes(part) for part in item.message.parts
+    )
+
+
+def _notes(part: CompactionPart) -> str:
+    return str(_own(part.metadata).get("summary") or part.content or "")
+
+
 def _rule(stored: Sequence[Any]) -> Fact:
     text, source, weight = stored
     return Fact(kind="rule", text=str(text), source=str(source), weight=float(weight))
@@ -194,7 +205,7 @@ def earlier_part(part: CompactionPart) -> Earlier:
     """What one summary carries; text of another program's summary counts whole."""
     own = _own(part.metadata)
     return Earlier(
-        summary=str(own.get("summary") or part.content or ""),
+        summary=_notes(part),
         prompts=tuple((int(key), str(text)) for key, text in own.get("prompts", ())),
         omitted=int(own.get("omitted", 0)),
         facts=str(own.get("facts", "")),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tui_app.context.storage_errors import StorageError
 from tui_app.session.info import SessionDeleted
 from tui_app.session.lock import Overtaken, SessionLocked
-from tui_app.session.postgres.wire import Connection, this_process
+from tui_app.session.postgres.wire import Connection, this_window
 from tui_app.session.postgres.writing import tell
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def take(db: Connection, session: str) -> Hold:
         raise SessionLocked(holder_of(db, session) or "another window")
     row = db.execute(
         "UPDATE plimsoll.sessions SET epoch = epoch + 1, writer = %s WHERE id = %s RETURNING epoch, last",
-        (this_process(), session),
+        (this_window(), session),
     ).fetchone()
     if row is None:
         _free(db, session)

@@ -44,9 +44,9 @@ def this_machine() -> str:
     return socket.gethostname().encode("ascii", "replace").decode()[:40]
 
 
-def this_process() -> str:
-    """The name a process goes by on other machines."""
-    return f"process {os.getpid()} on {this_machine()}"
+def this_window() -> str:
+    """What other windows call this one."""
+    return f"another window, on {this_machine()}"
 
 
 class Wire:
@@ -133,7 +133,11 @@ class Wire:
 
     def _connect(self) -> Connection:
         given = conninfo_to_dict(self.server.url)
-        options = {**_DEFAULTS, "application_name": f"plimsoll {this_process()}", **given}
+        options = {
+            **_DEFAULTS,
+            "application_name": f"plimsoll process {os.getpid()} on {this_machine()}",
+            **given,
+        }
         db = psycopg.connect(autocommit=True, **options)  # type: ignore[arg-type]
         try:
             _check_encoding(db, self.server)
