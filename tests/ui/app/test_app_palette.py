@@ -89,13 +89,13 @@ async def test_actions_are_run_from_the_palette(served: Desk) -> None:
 async def test_marked_rows_are_archived_from_the_palette(served: Desk) -> None:
     async with shown(served.app(served.store(story()))) as deck:
         await deck.ready()
-        deck.transcript.jump_to(3)
         deck.transcript.focus()
         await deck.settle()
-        await deck.press("up", "down", "v")
-        await deck.says("1 marked")
+        await deck.press("up", "up", "v")
+        assert [entry.kind for entry in deck.transcript.marked] == ["tool"]
+        view = deck.app.chat.session.presenter.agent_view
         await choose(deck, "archive")
-        await deck.until(lambda: deck.status or deck.app.screen is not deck.app.chat, "an answer to it")
+        await deck.until(lambda: view.rewrites, "the archived result")
 
 
 ON_ROWS = [
