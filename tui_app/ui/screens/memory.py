@@ -155,12 +155,8 @@ class MemoryScreen(FilterDialog[MemoryChoice]):
             return
         said = one_line(entry.text, 120)
         question = f'Forget "{said}"? No later session is told; it does not come back by itself.'
-
-        def decided(yes: bool | None) -> None:
-            if yes:
-                self.dismiss(MemoryChoice("forget", entry))
-
-        self.app.push_screen(ConfirmDialog(question, verb="Forget", keep="Keep"), decided)
+        asked = ConfirmDialog(question, verb="Forget", keep="Keep")
+        self.ask(asked, lambda: self.dismiss(MemoryChoice("forget", entry)))
 
     @property
     def _at(self) -> Entry | None:
