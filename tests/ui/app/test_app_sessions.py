@@ -154,7 +154,7 @@ async def test_what_was_written_stays_in_the_list_around_a_question(served: Desk
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
         await deck.press(*"de", "escape")
         await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the list")
-        await deck.until(lambda: searched(deck) == "tide", "the search, with what was written into the question")
+        await deck.until(lambda: searched(deck) == "tide", "all that was written")
         assert "How late" not in deck.text
         await deck.press("f8")
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")

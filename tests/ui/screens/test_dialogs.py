@@ -51,12 +51,6 @@ class Host(App[None]):
         self.push_screen(self._make(), self.results.append)
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A letter counts at once, unless a test tells it from a word."""
-    monkeypatch.setattr(lone_letter, "ALONE_S", 0.0)
-
-
 @pytest.mark.parametrize(
     ("keys", "result"),
     [

@@ -10,7 +10,7 @@ from textual.widgets import Input, OptionList, Static
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.model_picker import ModelPicker, ModelRow
 from tui_app.ui.screens.sessions import SessionChoice, SessionRow, SessionsScreen, session_line
-from tui_app.ui.widgets import lone_letter, stray_keys
+from tui_app.ui.widgets import stray_keys
 
 MODELS = [
     ModelRow(name="google:gemini-3-pro", window=0, available=False, why_not="set GOOGLE_API_KEY"),
@@ -141,7 +141,6 @@ async def test_delete_asks_first_and_keeps_by_default(
     key: str, deleted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
-    monkeypatch.setattr(lone_letter, "ALONE_S", 0.0)
     app = Host(SessionsScreen(SESSIONS, tz=UTC))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "f8")

@@ -118,7 +118,8 @@ class MemoryScreen(FilterDialog[MemoryChoice]):
             numbers = [entry.id for entry in self._shown]
             self.options.highlighted = numbers.index(self._marked) if self._marked in numbers else 0
             return
-        self.note("No entry has that." if self._entries else OFF if self._off else EMPTY)
+        empty = "No entry has that." if self._entries else OFF if self._off else EMPTY
+        self.note("\n".join(filter(None, (empty, self._told))))
 
     def explain(self, index: int) -> None:
         """The marked entry in full: text, who made it and when, which branches it holds for, its source."""
