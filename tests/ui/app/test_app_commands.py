@@ -201,7 +201,7 @@ async def test_status_history_and_checkpoints_are_words(served: Desk) -> None:
         for command, words in (
             ("/history", "2 turns, 4 entries in the log."),
             ("/status", "harbour:scripted"),
-            ("/session checkpoints", "There is no checkpoint yet. One is written whenever the conversation is compacted."),
+            ("/session checkpoints", "There is no checkpoint yet. One is written"),
         ):
             await deck.send(command)
             await deck.says(words)
