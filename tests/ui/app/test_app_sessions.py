@@ -162,6 +162,8 @@ async def test_what_was_written_stays_in_the_list_around_a_question(served: Desk
         await deck.says("Sessions · 2")
         assert searched(deck) == "tide"
         assert "How late" not in deck.text
+        await deck.press("space", "x")
+        assert searched(deck) == "tide x", "one goes on writing behind it"
 
 
 def searched(deck: Deck) -> str:

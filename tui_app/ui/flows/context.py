@@ -30,12 +30,13 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
     """Model, policy, context and session in words."""
     state, launch = session.state, session.launch
     background, blocking = marks(launch.settings, state.usage, state.policy)
+    filled = gauge_text(state.usage, background=background, blocking=blocking)
     lines = [
         f"Session    {session.id or 'not started'}",
         f"Folder     {launch.cwd}",
         f"Model      {state.model}",
         f"Policy     {state.policy}",
-        f"Context    {gauge_text(state.usage, background=background, blocking=blocking)}",
+        f"Context    {filled.replace('·', session.glyphs.separator)}",
         f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
         f"Files      {session.folder}",
         *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, Server) else []),

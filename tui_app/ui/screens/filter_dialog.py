@@ -61,7 +61,13 @@ class FilterDialog(Dialog[Result]):
         """Title, search box, list, the marked row in words, keys."""
         with Vertical(classes=self.CLASSES_OF_BOX):
             yield self.heading(self.title_text)
-            yield WrittenLine(placeholder=self.PLACEHOLDER, id=f"{self.NAME}-search", compact=True)
+            yield WrittenLine(
+                placeholder=self.PLACEHOLDER,
+                id=f"{self.NAME}-search",
+                compact=True,
+                # A list that comes up once more is searched further, not anew.
+                select_on_focus=False,
+            )
             yield OptionList(id=f"{self.NAME}-list", compact=True, markup=False)
             yield Static(id=f"{self.NAME}-note", classes="dialog-note", markup=False)
             yield self.hints()
@@ -80,7 +86,10 @@ class FilterDialog(Dialog[Result]):
         self.options.can_focus = False
         # Its mark is moved from the search box, and looks as if the list had the focus.
         self.options.add_class("-led")
-        self.query_one(Input).value = self.written
+        box = self.query_one(Input)
+        if self.written:
+            box.value = self.written
+            box.cursor_position = len(self.written)
         self.fill(self.written)
 
     def on_resize(self, _: events.Resize) -> None:
@@ -112,7 +121,7 @@ class FilterDialog(Dialog[Result]):
         if event.option_index == self.options.highlighted:
             self.explain(event.option_index)
 
-    def ask(self, question: ConfirmDialog, do: Callable[[], None]) -> None:
+    def ask(self, question: ConfirmDialog, do: Callable[[], object]) -> None:
         """Do something if a person says yes; what is written into the question is a part of the search.
 
         Args:
@@ -122,8 +131,9 @@ class FilterDialog(Dialog[Result]):
 
         def decided(yes: bool | None) -> None:
             if question.typed:
-                self.written += clean(question.typed, keep_newlines=False)
-                self.query_one(Input).value = self.written
+                box = self.query_one(Input)
+                box.insert_text_at_cursor(clean(question.typed, keep_newlines=False))
+                self.written = box.value
             if yes:
                 do()
 

@@ -20,7 +20,7 @@ from textual.widgets import Input, Static
 from tui_app.ui.approval_text import question_detail, question_hints, question_title
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.safe_text import one_line
-from tui_app.ui.widgets.grown_scroll import GrownScroll
+from tui_app.ui.widgets.grown_scroll import ExactStatic, GrownScroll
 from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.lone_letter import LoneLetter
 from tui_app.ui.widgets.stray_keys import QUIET_S
@@ -118,7 +118,7 @@ class ApprovalBox(Vertical, can_focus=True):
         """
         from tui_app.ui.widgets.written import WrittenLine
 
-        detail = Static(id="approval-detail", markup=False)
+        detail = ExactStatic(id="approval-detail", markup=False)
         self.mount(
             Static(id="approval-title", markup=False),
             GrownScroll(detail, id="approval-scroll"),

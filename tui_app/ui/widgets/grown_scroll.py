@@ -1,7 +1,14 @@
-"""A scrolling part that is as high as what it shows."""
+"""A text that is shown as it is, in a part that is as high as it."""
 
 from textual.containers import VerticalScroll
 from textual.geometry import Size
+from textual.widgets import Static
+
+from tui_app.ui.plain_lines import Exact
+
+
+class ExactStatic(Exact, Static):
+    """What somebody wrote."""
 
 
 class GrownScroll(VerticalScroll, can_focus=False):
