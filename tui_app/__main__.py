@@ -1,7 +1,8 @@
 """The program's way in: ``plimsoll`` and ``python -m tui_app``."""
 
+import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 INTERRUPTED = 130
 """Exit code after ctrl+c, as shells have it: 128 and the number of the signal."""
@@ -18,12 +19,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         other signal.
     """
     try:
-        # Imported here, so that ctrl+c while the program loads ends it as quietly as later.
-        from tui_app.cli.program import run
-
-        return run(sys.argv[1:] if argv is None else argv)
+        # Loaded here, so that ctrl+c meanwhile ends the program as quietly as later.
+        return _loaded()(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _loaded() -> Callable[[Sequence[str]], int]:
+    """Load what runs a command; looking for garbage meanwhile, where there is none, takes milliseconds."""
+    gc.disable()
+    try:
+        from tui_app.cli.program import run
+    finally:
+        gc.enable()
+    return run
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
+from tests.process_ends import alive, gone
 from tests.servers import mcp_stdio
 from tests.servers.mcp_http import mcp_http
 from tui_app.agent.mcp import connection
@@ -192,14 +192,14 @@ async def test_no_process_is_left(tmp_path: Path, mode: str) -> None:
     pids = tmp_path / "pids"
     async with running(tmp_path, program("files", mode, str(pids))) as servers:
         assert status(servers).state == "ready"
-        started = [psutil.Process(int(pid)) for pid in pids.read_text().split()]
-        assert all(process.is_running() for process in started)
-    _, alive = psutil.wait_procs(started, timeout=5)
-    assert not alive
+        started = [int(pid) for pid in pids.read_text().split()]
+        assert all(map(alive, started))
+    assert all(map(gone, started))
 
 
 async def test_no_process_is_left_when_the_one_that_started_them_is_killed(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
+    os.mkfifo(pids)
     code = (
         "import subprocess, sys, time; p = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, "
         "start_new_session=True); time.sleep(3600)"
@@ -207,13 +207,12 @@ async def test_no_process_is_left_when_the_one_that_started_them_is_killed(tmp_p
     server = program("files", "stays", str(pids))
     words = [sys.executable, "-I", "-S", connection.warden.__file__, server.command, *server.args]
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, *words)
-    while not (pids.exists() and len(pids.read_text().split()) == 2):  # noqa: ASYNC110 - a file
-        await asyncio.sleep(0.02)
-    started = [psutil.Process(int(pid)) for pid in pids.read_text().split()]
+    # Reading a pipe waits for whoever writes it.
+    started = [int(pid) for pid in (await asyncio.to_thread(pids.read_text)).split()]
+    assert len(started) == 2
     parent.kill()
     await parent.wait()
-    _, alive = await asyncio.to_thread(psutil.wait_procs, started, timeout=10)
-    assert not alive
+    assert all(map(gone, started))
 
 
 async def test_without_the_extra_it_is_said_what_to_install(

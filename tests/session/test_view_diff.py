@@ -8,6 +8,8 @@ from tui_app.context.events import (
     CompactionComplete,
     CompactionUndone,
     Payload,
+    ToolCall,
+    ToolResult,
     UserMessage,
 )
 from tui_app.session.heads import Head, head_of
@@ -50,3 +52,27 @@ def test_an_undo_afterwards_changes_nothing_about_what_it_did() -> None:
 def test_a_second_compaction_replaces_the_summary_of_the_first() -> None:
     log = (ASKED, ANSWERED, done((1, 2)), ASKED, done((3, 4)))
     assert signs(log, 5) == ["-3", "-4", "+5"]
+
+
+def test_a_tool_is_named_with_what_it_was_called_on() -> None:
+    calls = AssistantMessage(text="Let me look.", tokens={"assistant": 5}, call_ids=("a", "b"))
+    only_calls = AssistantMessage(text="", tokens={"tool_calls": 5}, call_ids=("a",))
+    log = (
+        calls,
+        ToolCall(tool_call_id="a", name="read_file", args='{"path": "board.py"}'),
+        ToolCall(tool_call_id="b", name="grep", args='{"pattern": "sunday"}'),
+        ToolResult(tool_call_id="b", name="grep", text="", tokens={"tool_results": 1}),
+        ToolResult(tool_call_id="a", name="read_file", text="x\ny", tokens={"tool_results": 9}),
+        only_calls,
+        done((1, 5)),
+    )
+    found = {line.head.seq: line.title for line in compaction_diff(heads(*log), 7)}
+    assert found[1] == 'Let me look. (calls read_file board.py, grep "sunday")'
+    assert found[5].startswith("read_file board.py · ")
+    assert found[4].startswith('grep "sunday"')
+    assert found[6] == "calls read_file board.py"
+
+
+def test_what_stayed_is_what_the_model_saw_and_not_what_left_before() -> None:
+    log = (ASKED, ANSWERED, done((1, 2)), ASKED, ANSWERED, done((3, 4)))
+    assert signs(log, 6) == ["-3", "-4", "+6", " 5"]

@@ -33,12 +33,22 @@ def masked(text: str) -> str:
 
 
 def plain(text: str, limit: int = _SENTENCE) -> str:
-    """Foreign text as part of a sentence: one line, masked, without class names or control characters."""
+    """Foreign text as part of a sentence: one line, masked, without class names or control characters.
+
+    Args:
+        text: What somebody else has said.
+        limit: Characters it may have.
+    """
     return _one_line(_CLASS_NAME.sub("", " ".join(masked(text).split())), limit)
 
 
 def reason(error: BaseException, limit: int = _SENTENCE) -> str:
-    """What somebody else's code has raised, by name and in its own words: one line, masked."""
+    """What somebody else's code has raised, by name and in its own words: one line, masked.
+
+    Args:
+        error: What was raised; of a group with one member, that one.
+        limit: Characters it may have.
+    """
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     try:
@@ -74,7 +84,13 @@ def _limits(causes: Sequence[BaseException]) -> list[str]:
 
 
 def too_long(model: str, limit: int | None, requested: int | None) -> Error:
-    """The request does not fit the model's window; numbers are its reason only where they explain it."""
+    """The request does not fit the model's window; numbers are its reason only where they explain it.
+
+    Args:
+        model: Name of the model.
+        limit: Tokens it takes, as far as known.
+        requested: Tokens of the request, as far as known.
+    """
     sizes = f" ({requested:,} tokens)" if requested else ""
     window = f"the {limit:,} tokens {model} takes" if limit else f"what {model} takes"
     message = f"The conversation{sizes} is longer than {window}."

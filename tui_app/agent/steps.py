@@ -67,6 +67,7 @@ class StepWatch(AbstractCapability[Any]):
         """Run a tool, unless it has just answered the very same several times.
 
         Raises:
+            ModelRetry: if it has; the model reads that it has this result already.
             GoesInCircles: if the model goes on with it all the same.
         """
         try:

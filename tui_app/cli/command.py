@@ -117,7 +117,11 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that says what is wrong in one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        """End the program with the exit code for wrong usage."""
+        """End the program with the exit code for wrong usage.
+
+        Raises:
+            SystemExit: always.
+        """
         sentence = message[:1].upper() + message[1:].rstrip(".")
         tell(f"{sentence}. See: {self.prog} --help")
         raise SystemExit(USAGE)
@@ -133,6 +137,7 @@ class Command:
     summary: str
     configure: Callable[[argparse.ArgumentParser], None]
     execute: Callable[[Program, argparse.Namespace], int]
+    """Does it and returns the exit code; raises ``WrongUsage`` and ``CommandFailed``, see ``exits``."""
 
 
 def setting(key: str) -> Callable[[str], object]:

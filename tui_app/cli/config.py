@@ -58,6 +58,9 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> i
         key: A setting, or with dots one of its table.
         value: As the environment would say it; None takes the setting out of the file.
         as_json: Print where it stands now and what is in force.
+
+    Raises:
+        WrongUsage: if there is no such setting, or the value is not allowed.
     """
     file = SettingsFile(program.paths, program.env)
     try:

@@ -102,7 +102,7 @@ def _width(text: str) -> int:
 
 
 def moment(seconds: float) -> str:
-    """A time as date, hour and minute of this machine's zone; empty when it has none."""
+    """Seconds since the epoch as date, hour and minute of this machine's zone; empty where that fails."""
     try:
         return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
     except (OverflowError, OSError, ValueError):

@@ -168,6 +168,7 @@ def delete_session(program: Program, wanted: str, *, sure: bool, as_json: bool) 
     Raises:
         WrongUsage: if nobody can be asked.
         SessionLocked: if it is open somewhere.
+        CommandFailed: if its folder could not be deleted with it.
     """
     with program.sessions() as reading:
         info = reading.info(wanted)

@@ -72,7 +72,14 @@ class History(Protocol):
         ...
 
     def fix(self, window: ContextWindow, fixed: Breakdown, model: str, factor: float = 1.0) -> None:
-        """Set what every request to a model carries, its window, and its real tokens per counted token."""
+        """Set what every request to a model carries.
+
+        Args:
+            window: The model's window.
+            fixed: Counted tokens of instructions and tools.
+            model: Its name.
+            factor: Its real tokens per counted token.
+        """
         ...
 
     def distrust(self) -> None:

@@ -119,7 +119,11 @@ def _unreadable(what: str, reason: BaseException) -> StorageError:
 
 @contextmanager
 def as_disk_errors() -> Iterator[None]:
-    """A log that cannot be written is, for whoever wanted to, a file that cannot."""
+    """A log that cannot be written is, for whoever wanted to, a file that cannot.
+
+    Raises:
+        OSError: in place of an error of SQLite, with its words.
+    """
     try:
         yield
     except sqlite3.Error as error:

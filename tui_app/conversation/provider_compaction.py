@@ -57,7 +57,7 @@ def _is_a(model: object, module: str, name: str) -> bool:
 
 
 def asked_for(kind: Kind, threshold: int) -> ModelSettings:
-    """What a request says so that the provider compacts from a number of tokens on."""
+    """What a request says so that the provider compacts from ``threshold`` tokens on."""
     if kind == "openai":
         edit: dict[str, object] = {"type": "compaction", "compact_threshold": threshold}
         return cast("ModelSettings", {"openai_context_management": [edit]})

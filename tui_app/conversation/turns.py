@@ -189,7 +189,7 @@ def _pieces(file: Attached) -> Sequence[UserContent]:
 
 
 def too_large(window: ContextWindow, requested: int) -> Error:
-    """The error for a request that cannot fit, with both numbers."""
+    """The error for a request of so many tokens that cannot fit, with both numbers."""
     kept = f", {window.reserve:,} of them for the answer" if window.reserve else ""
     return Error(
         kind="context_overflow",

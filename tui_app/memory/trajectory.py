@@ -61,7 +61,13 @@ def parts_of(items: Sequence[Item], budget: int, count: Callable[[str], int]) ->
 
 
 def fitted_board(board: Sequence[Entry], budget: int, count: Callable[[str], int]) -> list[Entry]:
-    """The entries that have room, the weightiest first."""
+    """The entries that have room, the weightiest first.
+
+    Args:
+        board: All entries, the weightiest first.
+        budget: Tokens that they may take.
+        count: Counts the tokens of a text.
+    """
     chosen: list[Entry] = []
     for entry in board:
         budget -= count(_line(entry)) + 1

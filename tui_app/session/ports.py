@@ -68,13 +68,17 @@ class SessionStore(Protocol):
         """All sessions, the one used last first."""
 
     def info(self, session: str) -> "SessionInfo":
-        """One session, by its id or an unambiguous beginning of it."""
+        """One session, by its id or an unambiguous beginning of it.
+
+        Raises:
+            SessionNotFound: if there is none, or more than one fits.
+        """
 
     def delete(self, session: str) -> None:
         """Delete a session for good."""
 
     def heads(self, session: str, after: int = 0) -> "Iterator[Head]":
-        """Light rows of a session behind a log number, in order."""
+        """Light rows of a session behind a log number (0: all), in order."""
 
     def record(self, session: str, seq: int) -> Record | None:
         """One whole event."""
@@ -86,7 +90,13 @@ class SessionStore(Protocol):
         """The pydantic-ai message an event carries, as JSON text."""
 
     def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
-        """Messages and summaries that hold a word, or a longer one beginning with it; the best fits first."""
+        """Messages and summaries that hold a word, or a longer one beginning with it; the best fits first.
+
+        Args:
+            session: Which session.
+            words: Letters, digits and underscores; case does not matter.
+            limit: Events to return at most.
+        """
 
     def last_of(self, session: str, kind: str) -> Record | None:
         """The newest event of a type."""
@@ -98,7 +108,13 @@ class SessionStore(Protocol):
         """Bytes of each session's log, by id; reads the whole log."""
 
     def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
-        """Session, number, time and beginning of the prompts of a folder, newest first."""
+        """Session, number, time and beginning of the prompts of a folder, newest first.
+
+        Args:
+            cwd: The folder.
+            most: Prompts to return at most.
+            chars: Characters of each.
+        """
 
 
 class Follower(Protocol):

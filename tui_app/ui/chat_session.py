@@ -17,18 +17,15 @@ from tui_app.session.stats_reader import StatsReader
 from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
 from tui_app.ui.chat_state import ChatState, loading, noting, saying, still_loading
-from tui_app.ui.following import Following, News
+from tui_app.ui.following import Following
 from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch, started
 from tui_app.ui.link import Link
+from tui_app.ui.looking_on import TAKEN_OVER, WRITTEN_ELSEWHERE, LookingOn
 from tui_app.ui.presenter import Presenter
 from tui_app.ui.unsent import Unsent
 from tui_app.ui.widgets.chat_pane import ChatPane
-
-WRITTEN_ELSEWHERE = "This session is being written by {}: shown read-only."
-FREE = "This session is free again: what you send next is written here."
-TAKEN_OVER = "The other window has let go of this session: it goes on here."
 
 
 class ChatSession:
@@ -58,7 +55,7 @@ class ChatSession:
         """When Esc was pressed with nothing to stop, in monotonic seconds."""
         self.at = 0
         """Log number of the message to begin at; 0 begins at the newest."""
-        self._following: Following | None = None
+        self._looking_on: LookingOn | None = None
         """Shows what another window writes, while this one only reads."""
 
     @property
@@ -79,10 +76,7 @@ class ChatSession:
     @property
     def read_only(self) -> str:
         """Why nothing can be sent now; empty when it can, or the window that wrote the session has let go."""
-        if self._following is None:
-            return self._refused
-        who = self._following.writer
-        return WRITTEN_ELSEWHERE.format(who) if who else ""
+        return self._refused if self._looking_on is None else self._looking_on.refusal
 
     async def show_log(self) -> None:
         """Paint what the log holds, before the agent side is loaded."""
@@ -145,7 +139,7 @@ class ChatSession:
                 self.id, model, policy = await self.link.open()
             except SessionLocked as locked:
                 if not taken_over:
-                    self.presenter.on_typing(self.look_again)
+                    self.presenter.on_typing(self._look_again)
                 await self._wait_for(str(locked))
                 taken_over = True
             else:
@@ -169,34 +163,18 @@ class ChatSession:
 
         lock_file = SessionFolder(self.folder).lock_file
         following = Following(self.launch.database, self.id, lock_file, last=self.presenter.last, writer=who)
-        self._following = following
+        self._looking_on = looking_on = LookingOn(following, self.presenter)
         self.refuse(WRITTEN_ELSEWHERE.format(who))
-        following.start(self._hear)
+        looking_on.start()
         try:
             await self.link.wanted()
         finally:
-            self._following = None
-            await following.stop()
+            self._looking_on = None
+            await looking_on.stop()
 
-    def _hear(self, news: News) -> None:
-        """Show what another window has written, and whether it still writes."""
-        self.presenter.catch_up(news.heads)
-        if news.info is not None:
-            self.presenter.remeasure(news.info, news.known)
-        if news.trouble:
-            self.say(news.trouble)
-        else:
-            self.look_again()
-
-    def look_again(self) -> None:
-        """Say so when another window that wrote the session has let go of it, or a third one has it now."""
-        if self._following is None:
-            return
-        why, free = self.read_only, self.state.status.text == FREE
-        if why and free:
-            self.say(why)
-        elif not why and not free:
-            self.say(FREE)
+    def _look_again(self) -> None:
+        if self._looking_on is not None:
+            self._looking_on.look_again()
 
     def _with(self, model: str, policy: str) -> ChatState:
         return replace(self.state, model=model, policy=policy)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.conversation.driving import Desk, assert_valid, done, of, turn, until, view_bytes
-from tests.conversation.hooks.commands import alive, gone, sh
+from tests.conversation.hooks.commands import sh
 from tests.conversation.test_compacting import ASKS, LONG, NOTES, last_of, stored
+from tests.process_ends import alive, gone
 from tests.servers.behaviours import HangBeforeHeaders, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.job import State

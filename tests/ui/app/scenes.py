@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
+from textual.widgets import TabbedContent
+
 from tests.ui.kit import Deck
 from tui_app.ui.screens.choice import ThemePicker
 from tui_app.ui.screens.compaction_detail import CompactionDetail
@@ -31,6 +33,18 @@ def opens(screen: type, *keys: str, command: str = "") -> Scene:
         await deck.until(lambda: isinstance(deck.app.screen, screen), screen.__name__)
 
     return scene
+
+
+async def detail(deck: Deck) -> None:
+    """The compaction under the cursor, once all its tabs are filled."""
+    await opens(CompactionDetail, "enter")(deck)
+    await compared(deck)
+
+
+async def compared(deck: Deck) -> None:
+    """The views in front of a compaction and behind it have been read."""
+    stayed = deck.app.screen.query_one(TabbedContent).get_tab("tab-stayed")
+    await deck.until(lambda: str(stayed.label) != "What stayed", "both views")
 
 
 async def nothing(deck: Deck) -> None:
@@ -69,7 +83,7 @@ async def timeline(deck: Deck) -> None:
 async def compaction(deck: Deck) -> None:
     deck.transcript.jump_to(10)
     deck.transcript.focus()
-    await opens(CompactionDetail, "enter")(deck)
+    await detail(deck)
 
 
 async def facts(deck: Deck) -> None:

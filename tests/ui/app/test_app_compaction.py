@@ -3,9 +3,11 @@
 import re
 
 import pytest
+from textual.widgets import TabbedContent
 
 from tests.servers.behaviours import Empty, HangBeforeHeaders, HangMidStream, Text, error
 from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.app.scenes import compared
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.ui.compaction_outcome import CANCELLED
@@ -60,6 +62,26 @@ async def test_ctrl_o_opens_the_newest_compaction_from_the_prompt(
         await compacted(deck)
         await deck.pilot.press("ctrl+o")
         await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the details")
+
+
+async def test_head_and_tabs_count_the_same_messages(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(BRIEF)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/compact")
+        await compacted(deck)
+        await deck.pilot.press("ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the details")
+        await compared(deck)
+        tabs = deck.app.screen.query_one(TabbedContent)
+        left, stayed = (
+            int(str(tabs.get_tab(f"tab-{name}").label).split()[-1]) for name in ("left", "stayed")
+        )
+        before, after = re.findall(r"(\d+) → (\d+) messages", deck.text)[0]
+        assert left + stayed == int(before)
+        assert stayed + 1 == int(after), "and the summary"
 
 
 async def test_nothing_to_compact_asks_no_model(served: Desk, fake_openai: FakeOpenAI) -> None:

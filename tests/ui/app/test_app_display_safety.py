@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.ui.app.scenes import compared
 from tests.ui.app.story import MODEL, Story
 from tests.ui.app.test_app_snapshots import DONE
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
@@ -112,6 +113,7 @@ async def compaction(deck: Deck) -> None:
     deck.transcript.focus()
     await deck.press("enter")
     await at(deck, CompactionDetail)
+    await compared(deck)
 
 
 @place

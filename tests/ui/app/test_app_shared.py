@@ -13,8 +13,8 @@ from tests.ui.kit import Desk, shown
 from tui_app.context.events import CompactionComplete
 from tui_app.session.places import Server
 from tui_app.session.postgres.store import PostgresStore
-from tui_app.ui.chat_session import FREE, TAKEN_OVER
 from tui_app.ui.flows.details import read_checkpoint
+from tui_app.ui.looking_on import FREE, TAKEN_OVER
 from tui_app.ui.screens.stats import StatsScreen
 
 pytestmark = pytest.mark.postgres

@@ -18,6 +18,7 @@ from textual.widgets import TextArea
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app import scenes
+from tests.ui.app.scenes import detail
 from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
 from tui_app.agent import catalogue
@@ -34,7 +35,6 @@ from tui_app.context.events import (
 )
 from tui_app.conversation import agents
 from tui_app.ui.screens.checkpoints import CheckpointsScreen
-from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.model_picker import ModelPicker
@@ -231,7 +231,7 @@ def test_compacted_detail(look: Compare, size: tuple[int, int], theme: str) -> N
     async def scene(deck: Deck) -> None:
         deck.transcript.jump_to(10)
         deck.transcript.focus()
-        await opens(CompactionDetail, "enter")(deck)
+        await detail(deck)
 
     assert look(size, compacted_talk(), scene, theme)
 
@@ -249,7 +249,7 @@ def test_compaction_facts(look: Compare, size: tuple[int, int]) -> None:
     async def scene(deck: Deck) -> None:
         deck.transcript.jump_to(10)
         deck.transcript.focus()
-        await opens(CompactionDetail, "enter")(deck)
+        await detail(deck)
         await deck.press("right_square_bracket")
 
     assert look(size, compacted_talk(), scene)
@@ -313,7 +313,7 @@ def test_summary_editor(look: Compare, size: tuple[int, int], theme: str) -> Non
     async def scene(deck: Deck) -> None:
         deck.transcript.jump_to(10)
         deck.transcript.focus()
-        await opens(CompactionDetail, "enter")(deck)
+        await detail(deck)
         await opens(SummaryEditor, "e")(deck)
         await deck.press(*"Indeed. ", "tab")
 
@@ -338,7 +338,7 @@ def test_edited_compaction(look: Compare, size: tuple[int, int]) -> None:
     async def scene(deck: Deck) -> None:
         deck.transcript.jump_to(10)
         deck.transcript.focus()
-        await opens(CompactionDetail, "enter")(deck)
+        await detail(deck)
         await deck.press("right_square_bracket")
 
     assert look(size, story, scene)
@@ -463,7 +463,7 @@ def test_compaction_diff(look: Compare, size: tuple[int, int]) -> None:
     async def scene(deck: Deck) -> None:
         deck.transcript.jump_to(10)
         deck.transcript.focus()
-        await opens(CompactionDetail, "enter")(deck)
+        await detail(deck)
         await deck.press(*["right_square_bracket"] * 4)
         await deck.says("+   # Intent")
 

@@ -19,7 +19,7 @@ from tui_app.conversation.work import Prompt
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui import following
-from tui_app.ui.chat_session import FREE, TAKEN_OVER
+from tui_app.ui.looking_on import FREE, TAKEN_OVER
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.widgets.header import ChatHeader
 

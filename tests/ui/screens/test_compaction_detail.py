@@ -9,12 +9,18 @@ from textual.app import App, ComposeResult
 from textual.widgets import OptionList, Static, TabbedContent, TextArea
 
 from tui_app.context.events import CompactionComplete, Fact
-from tui_app.session.entries import Entry
 from tui_app.session.heads import Head
 from tui_app.session.view_diff import Difference
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView, FactWanted, NewWords
-from tui_app.ui.screens.compaction_text import diff_lines, entry_lines, fact_lines, number_lines, sizes, where
+from tui_app.ui.screens.compaction_text import (
+    diff_lines,
+    fact_lines,
+    message_lines,
+    number_lines,
+    sizes,
+    where,
+)
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.summary_editor import SummaryEditor
@@ -45,8 +51,12 @@ DONE = CompactionComplete(
     duration_s=4.1,
     cost_usd=0.004,
 )
-LEFT = [Entry(seq=number, kind="tool", time=0, title=f"read {number}", tokens=120) for number in range(1, 5)]
-VIEW = CompactionView(done=DONE, seq=212, time=1_760_000_000, left=LEFT, stayed=LEFT[:1])
+RESULTS = [Head(seq=number, type="tool.result", tokens={"tool_results": 120}) for number in range(1, 6)]
+LINES = [
+    *(Difference("-", head, f"read {head.seq}", 120) for head in RESULTS[:4]),
+    Difference(" ", RESULTS[4], "read 5", 120),
+]
+VIEW = CompactionView(done=DONE, seq=212, time=1_760_000_000, diff=lambda: LINES)
 
 
 class Host(App[None]):
@@ -164,41 +174,49 @@ async def test_summary_is_plain_text() -> None:
         assert area.has_focus
 
 
-async def test_tabs_are_reached_by_keys_and_long_lists_are_written_when_seen() -> None:
+async def test_tabs_are_reached_by_keys_and_say_how_many_messages_they_list() -> None:
     app = Host(VIEW)
     async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
         tabs = app.screen.query_one(TabbedContent)
-        assert app.screen.query_one("#left", TextArea).text == ""
+        assert str(tabs.get_tab("tab-left").label) == "What left 4"
+        assert str(tabs.get_tab("tab-stayed").label) == "What stayed 1"
         await pilot.press("right_square_bracket", "right_square_bracket")
         await pilot.pause()
         assert tabs.active == "tab-left"
-        assert app.screen.query_one("#left", TextArea).text.count("\n") == 3
-        assert app.screen.focused is app.screen.query_one("#left", TextArea)
+        left = app.screen.query_one("#left", TextArea)
+        assert left.text.splitlines()[0] == "4 messages left the model's view; the log keeps all."
+        assert len(left.text.splitlines()) == 2 + 4
+        assert app.screen.focused is left
         await pilot.press("left_square_bracket")
         await pilot.pause()
         assert tabs.active == "tab-facts"
         assert len(app.screen.query_one("#tab-facts OptionList", OptionList).options) == 3
 
 
-async def test_the_diff_is_read_in_a_thread_when_it_is_looked_at() -> None:
+async def test_what_the_compaction_did_is_read_in_a_thread() -> None:
     threads: list[int] = []
 
     def diff() -> list[Difference]:
         threads.append(get_ident())
-        asked = Head(seq=4, type="user.message", title="red \x1b[31mtext", tokens={"user": 1_500})
-        return [Difference("-", asked), Difference("+", Head(seq=212, type=DONE.TYPE))]
+        asked = Head(seq=4, type="user.message", tokens={"user": 1_500})
+        called = "calls read_file board.py"
+        return [
+            Difference("-", asked, "red \x1b[31mtext", 1_500),
+            Difference("-", Head(seq=5, type="assistant.message"), called),
+            Difference("+", Head(seq=212, type=DONE.TYPE)),
+        ]
 
     app = Host(replace(VIEW, diff=diff))
-    async with app.run_test(size=(80, 24)) as pilot:
-        assert threads == []
-        app.screen.query_one(TabbedContent).active = "tab-diff"
-        await pilot.pause()
+    async with app.run_test(size=(80, 24)):
         await app.workers.wait_for_complete()
         lines = app.screen.query_one("#diff", TextArea).text.splitlines()
         assert lines[0].split() == ["-", "#4", lines[0].split()[2], "user", "1.5k", "red", "text"]
-        assert lines[1].split()[:2] == ["+", "#212"]
-        assert lines[2:] == ["+   # Intent", "+   [bold]not bold[/x] red", "+   - `import.py`"]
-        assert threads != [get_ident()]
+        assert lines[1].endswith("assistant           calls read_file board.py")
+        assert lines[2].split()[:2] == ["+", "#212"]
+        assert lines[3:] == ["+   # Intent", "+   [bold]not bold[/x] red", "+   - `import.py`"]
+        assert threads
+        assert get_ident() not in threads
 
 
 def test_a_diff_counts_long_runs_that_stayed() -> None:
@@ -262,12 +280,10 @@ def test_numbers_are_complete() -> None:
         assert wanted in text
 
 
-def test_a_tool_has_the_number_of_its_result_as_everywhere_else() -> None:
-    entry = Entry(seq=4, kind="tool", time=0, title="Read root.go", tokens=120, result_seq=13)
-    assert entry_lines([entry], {}, UTC).split()[0] == "#13"
-
-
 def test_what_left_has_the_size_that_the_model_had() -> None:
     """Results may be stubs by then: what they were once stands beside it."""
-    rows = entry_lines(LEFT[:2], {1: 24, 2: 120}, UTC).splitlines()
+    stub = replace(RESULTS[0], tokens={"tool_results": 24})
+    lines = [Difference("-", stub, "read 1", 120), Difference("-", RESULTS[1], "read 2", 120)]
+    rows = message_lines(lines, "-", UTC).splitlines()[2:]
     assert [row.split("tool")[1].strip() for row in rows] == ["24  read 1  (0.1k in full)", "0.1k  read 2"]
+    assert message_lines(lines, " ", UTC) == "Nothing."

@@ -10,8 +10,9 @@ from tests.ui.widgets.transcript_kit import NOON
 from tui_app.session.entries import Body, Entry
 from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
 from tui_app.ui.safe_text import clean
-from tui_app.ui.widgets.blocks import Wording, distance, estimate, pieces
+from tui_app.ui.widgets.blocks import distance, estimate, pieces
 from tui_app.ui.widgets.clip import clip, readable_args
+from tui_app.ui.widgets.entry_wording import Wording
 from tui_app.ui.widgets.lines import Painter
 from tui_app.ui.widgets.palette import PLAIN_PALETTE, Tone
 from tui_app.ui.widgets.pieces import PIECE_CHARS, MarkdownPiece, RowPiece, text_pieces

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.ui.widgets.transcript_kit import NOON, Library
 from tui_app.session.entries import Body, Entry
 from tui_app.ui.glyphs import UNICODE
-from tui_app.ui.widgets.blocks import Wording
+from tui_app.ui.widgets.entry_wording import Wording
 from tui_app.ui.widgets.layout import Layout
 from tui_app.ui.widgets.line_cache import LineCache
 from tui_app.ui.widgets.lines import Painter

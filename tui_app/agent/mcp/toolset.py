@@ -49,7 +49,11 @@ class McpTools(AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """Call a server; whatever goes wrong is a result that the model reads, never the end of the turn."""
+        """Call a server; whatever goes wrong is a result that the model reads, never the end of the turn.
+
+        Raises:
+            ToolFailed: if the call fails or its server does not run; the model reads why.
+        """
         for server, offered in self._servers.offered():
             if offered.definition.name == name:
                 try:

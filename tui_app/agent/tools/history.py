@@ -35,7 +35,7 @@ class HistorySearch(Protocol):
     """
 
     def search(self, words: str, limit: int = 8) -> Sequence[HistoryHit]:
-        """Return the messages that fit the words best, best first."""
+        """Return the messages that fit the words best, at most ``limit`` of them, best first."""
         ...
 
     def fetch(self, seq: int) -> HistoryHit | None:

@@ -77,6 +77,7 @@ class ProcessRunner:
 
         Raises:
             NotStarted: if it cannot be started.
+            asyncio.CancelledError: if this was cancelled; the group is ended then.
         """
         started = monotonic()
         group, cancelled = await self._started(words, heard)

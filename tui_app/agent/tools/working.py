@@ -189,7 +189,11 @@ def command_result(ended: Ended, limit_s: float) -> str:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Turn what a tool cannot do into what the model reads about it."""
+    """Turn what a tool cannot do into what the model reads about it.
+
+    Raises:
+        ModelRetry: for what was wrong with the call, and for what the disk or the system refuses.
+    """
     try:
         yield
     except ToolProblem as problem:

@@ -81,7 +81,7 @@ class ContextWindow:
 
 
 def percent_text(used: int, limit: int) -> str:
-    """Share of the limit in whole percent, rounded down, so that it never runs ahead of a threshold.
+    """Share of a limit, both in tokens, in whole percent; rounded down, never ahead of a threshold.
 
     ``<1%`` instead of a false zero, ``?%`` where the limit is not known.
     """

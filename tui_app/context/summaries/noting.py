@@ -73,13 +73,19 @@ class Material:
         self._shown[RESULT_LIMIT] = [text for _, text in pairs]
 
     def blocks(self, limit: int) -> list[str]:
-        """One text for each message that says something."""
+        """One text for each message that says something, with ``limit`` characters of each tool result."""
         if limit not in self._shown:
             self._shown[limit] = transcript(self.items, self.mask, limit)
         return self._shown[limit]
 
     def mark(self, block: int, offset: int, limit: int) -> bytes:
-        """What stands in front of a place, in short."""
+        """What stands in front of a place, in short.
+
+        Args:
+            block: Index of the text in which the place is.
+            offset: Characters of that text in front of it.
+            limit: Characters of each tool result in that text.
+        """
         digest = blake2b(digest_size=16)
         begun = [self.blocks(limit)[block][:offset]] if offset else []
         for text in (*self.blocks(RESULT_LIMIT)[:block], *begun):

@@ -39,7 +39,12 @@ def _named(piece: object) -> str:
 
 
 def clip(text: str, limit: int | None) -> str:
-    """Keep head and tail of a long text and say how much is missing."""
+    """Keep head and tail of a long text and say how much is missing.
+
+    Args:
+        text: The text.
+        limit: Characters to keep, the sentence between them not counted; None keeps all.
+    """
     if limit is None or len(text) <= limit:
         return text
     head, tail = limit * 2 // 3, limit // 3
@@ -98,12 +103,17 @@ def _result(part: ToolReturnPart) -> str:
 
 
 def message_text(message: ModelMessage, limit: int | None = None) -> str:
-    """A whole message as text."""
+    """A whole message as text, each tool result of ``limit`` characters at most."""
     return "\n".join(text for part in message.parts if (text := part_text(part, limit)))
 
 
 def transcript_lines(items: Iterable[Item], limit: int | None = RESULT_LIMIT) -> list[str]:
-    """One block of text per message, each with its handle in front; silent messages are left out."""
+    """One block of text per message, each with its handle in front; silent messages are left out.
+
+    Args:
+        items: The messages.
+        limit: Characters of each tool result; None keeps all.
+    """
     texts = ((item.key, message_text(item.message, limit)) for item in items)
     return [f"#{key} {text}" for key, text in texts if text]
 

@@ -30,7 +30,7 @@ def count(value: Any) -> int:
 
 
 def seconds(value: Any, fallback: float) -> float:
-    """A time as seconds since the epoch, from ISO 8601 text, seconds or milliseconds."""
+    """A time as seconds since the epoch, from ISO 8601 text, seconds or milliseconds; else the fallback."""
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)
@@ -45,7 +45,7 @@ def seconds(value: Any, fallback: float) -> float:
 
 
 def one_line(text: str, limit: int = MAX_TITLE) -> str:
-    """The first line of a text without terminal sequences and control characters, shortened."""
+    """The first line of a text, ``limit`` characters at most, without terminal and control sequences."""
     # Line by line, and of each no more than is shown: one may hold all of a file.
     cleaned = (_beginning(line, limit) for line in text.splitlines())
     line = next(filter(None, cleaned), "")

@@ -144,7 +144,7 @@ def parse_json(text: str) -> Any:
 
 
 def shown(value: object, limit: int = 40) -> str:
-    """Quote a piece of the file for a message: escaped and short."""
+    """Quote a piece of the file for a message: escaped, and of ``limit`` characters at most."""
     text = ascii(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 

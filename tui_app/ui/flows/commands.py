@@ -106,7 +106,7 @@ async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, ar
         case CommandId.COPY:
             await copy_message(app, session, argument)
         case CommandId.FIND:
-            await app.chat.pane.find(argument)
+            await app.chat.pane.finding.open(argument)
         case CommandId.PIN | CommandId.UNPIN:
             await pin(app, session, argument, pinned=command is CommandId.PIN)
         case CommandId.EXPORT:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from tui_app.context.events import CompactionComplete, CompactionEdited, Error, Record
 from tui_app.conversation.work import BringBack, EditSummary, Pin, Restore
-from tui_app.session.agent_view import in_ranges
 from tui_app.session.entries import Entry
 from tui_app.session.places import Database, open_store
 from tui_app.session.view_diff import Difference, compaction_diff
@@ -100,20 +99,11 @@ async def _compaction(app: "PlimsollApp", session: ChatSession, entry: Entry, re
     standing, undone = agent_view.compactions, agent_view.undone
     done = await as_worded(session, written, entry.seq)
     shown = any(head.seq == entry.seq for head in agent_view.visible())
-    entries = session.presenter.view.entries
-    left = [e for e in entries if _carried(e) and in_ranges(e.result_seq or e.seq, done.removed)]
-    gone = {e.seq for e in left}
     view = CompactionView(
         done=done,
         seq=entry.seq,
         time=record.time,
         undone=entry.state == "undone",
-        left=left,
-        stayed=[e for e in entries if _carried(e) and e.seq < entry.seq and e.seq not in gone],
-        sizes={
-            head.seq: sum(head.tokens.values())
-            for head in (*agent_view.visible(), *agent_view.hidden_by(entry.seq))
-        },
         can_undo=not session.read_only and entry.seq in (*standing[-1:], *undone[-1:]),
         can_edit=not session.read_only and shown and done.performed_by != "provider",
         original=written.summary if done is not written else "",
@@ -137,11 +127,6 @@ async def as_worded(session: ChatSession, done: CompactionComplete, seq: int) ->
         return done
     edit = record.data
     return replace(done, summary=edit.summary, facts=edit.facts, retention=edit.retention)
-
-
-def _carried(entry: Entry) -> bool:
-    """Whether a row stands for messages of the model's view."""
-    return entry.kind in ("user", "assistant", "tool", "system")
 
 
 def read_diff(database: Database, session: str, compaction: int) -> list[Difference]:

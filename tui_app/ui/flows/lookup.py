@@ -38,6 +38,7 @@ async def look_up(
 
     Raises:
         LookupCancelled: if the person gave it up.
+        asyncio.CancelledError: if the flow that waits was cancelled itself.
         Exception: what the request failed with.
     """
     escape = f" {session.glyphs.separator} esc cancels"

@@ -1,8 +1,8 @@
 """One compaction: what was written, what it kept, what left, and the way back."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import tzinfo
 from typing import ClassVar, Literal
 
@@ -16,15 +16,14 @@ from textual.widgets import OptionList, Static, TabbedContent, TabPane, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.context.events import CompactionComplete
-from tui_app.session.entries import Entry
 from tui_app.session.view_diff import Difference
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
 from tui_app.ui.screens.compaction_text import (
     diff_lines,
-    entry_lines,
     fact_lines,
     headline,
+    message_lines,
     number_lines,
     ranked,
     sizes,
@@ -51,6 +50,12 @@ class FactWanted:
     text: str
 
 
+_SIDES: tuple[tuple[Literal["-", " "], str, str], ...] = (
+    ("-", "left", "What left"),
+    (" ", "stayed", "What stayed"),
+)
+_READING = "Reading the log …"
+
 Decision = Literal["undo", "redo"] | NewWords | FactWanted
 
 
@@ -65,12 +70,6 @@ class CompactionView:
     """When it was applied, in seconds since the epoch."""
     undone: bool = False
     """Whether it is taken back at present."""
-    left: Sequence[Entry] = ()
-    """Entries that left the model's view."""
-    stayed: Sequence[Entry] = ()
-    """Entries that the model still sees as they were."""
-    sizes: Mapping[int, int] = field(default_factory=dict)
-    """Tokens of each in the form that the model had, by the number of its message."""
     can_undo: bool = True
     """Whether the view may be changed now."""
     can_edit: bool = False
@@ -81,6 +80,10 @@ class CompactionView:
     """Reads what the compaction did to the model's view; called in a thread."""
     checkpoint_text: Callable[[], str] | None = None
     """Reads the checkpoint file; ``None`` when there is none."""
+
+
+def _of(lines: Sequence[Difference], sign: str) -> int:
+    return sum(line.sign == sign for line in lines)
 
 
 class CompactionDetail(Dialog[Decision]):
@@ -152,12 +155,12 @@ class CompactionDetail(Dialog[Decision]):
                     lines = fact_lines(view.done.facts, self._glyphs, view.done.history_path, back)
                     facts = [Option(line) for line in lines] or [Option(Content("No facts were found."))]
                     yield OptionList(*facts, id="facts", compact=True)
-                with TabPane(Content(f"What left {len(view.left)}"), id="tab-left"):
-                    yield reading_area("", id="left")
-                with TabPane(Content(f"What stayed {len(view.stayed)}"), id="tab-stayed"):
-                    yield reading_area("", id="stayed")
+                with TabPane(Content("What left"), id="tab-left"):
+                    yield reading_area(_READING, id="left")
+                with TabPane(Content("What stayed"), id="tab-stayed"):
+                    yield reading_area(_READING, id="stayed")
                 with TabPane(Content("Diff"), id="tab-diff"):
-                    yield reading_area("", id="diff")
+                    yield reading_area(_READING, id="diff")
                 with TabPane(Content("Numbers"), id="tab-numbers"):
                     yield reading_area(number_lines(self._view.done))
             yield self.hints()
@@ -175,6 +178,7 @@ class CompactionDetail(Dialog[Decision]):
             offered.append(Hint("c", "checkpoint file", 1, "screen.checkpoint"))
         self.key_row.hints = (*offered, Hint("esc", "close", 0, "screen.close"))
         self.query_one("#tab-summary TextArea", TextArea).focus()
+        self.run_worker(self._compare(), group="diff", exclusive=True, exit_on_error=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Undo what stands, redo what was undone, and only a successful compaction."""
@@ -189,31 +193,19 @@ class CompactionDetail(Dialog[Decision]):
             return self._view.checkpoint_text is not None
         return super().check_action(action, parameters)
 
-    @on(TabbedContent.TabActivated)
-    def _fill(self, event: TabbedContent.TabActivated) -> None:
-        """Write the long lists when they are looked at for the first time."""
-        event.stop()
-        match event.pane.id:
-            case "tab-left":
-                self._list("#left", self._view.left)
-            case "tab-stayed":
-                self._list("#stayed", self._view.stayed)
-            case "tab-diff" if not self.query_one("#diff", TextArea).text:
-                self.run_worker(self._compare(), group="diff", exclusive=True, exit_on_error=False)
-
     async def _compare(self) -> None:
         """Compare the views in a thread: that reads the session's whole log."""
-        area = self.query_one("#diff", TextArea)
-        area.soft_wrap = False
-        area.text = "Reading the log …"
         lines = await asyncio.to_thread(self._view.diff)
-        area.text = readable(diff_lines(lines, self._view.done.summary, self._tz)) or "Nothing."
+        tabs = self.query_one(TabbedContent)
+        for sign, name, title in _SIDES:
+            tabs.get_tab(f"tab-{name}").label = Content(f"{title} {_of(lines, sign):,}")
+            self._list(f"#{name}", message_lines(lines, sign, self._tz))
+        self._list("#diff", diff_lines(lines, self._view.done.summary, self._tz) or "Nothing.")
 
-    def _list(self, selector: str, entries: Sequence[Entry]) -> None:
+    def _list(self, selector: str, text: str) -> None:
         area = self.query_one(selector, TextArea)
-        if not area.text:
-            area.soft_wrap = False
-            area.text = entry_lines(entries, self._view.sizes, self._tz) or "Nothing."
+        area.soft_wrap = False
+        area.text = readable(text)
 
     def action_tab(self, step: int) -> None:
         """Go to the next or previous tab and read there."""

@@ -1,15 +1,16 @@
 """The words of the compaction detail: pure functions from the event to rows."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import tzinfo
 from itertools import groupby
 from pathlib import PurePath
+from typing import Literal
 
 from textual.content import Content
 
 from tui_app.context.events import CompactionComplete, Fact, FactState
-from tui_app.session.entries import Entry
+from tui_app.session.heads import Head
 from tui_app.session.view_diff import Difference
 from tui_app.ui.format import clock, cost, count, duration, percent, tokens
 from tui_app.ui.glyphs import Glyphs
@@ -104,23 +105,30 @@ def fact_lines(facts: Iterable[Fact], glyphs: Glyphs, history: str = "", back: s
     ]
 
 
-def entry_lines(entries: Iterable[Entry], sizes: Mapping[int, int], tz: tzinfo | None = None) -> str:
-    """One line per entry: handle, time, kind, tokens, title, and its own size where the model had another.
+def message_lines(lines: Iterable[Difference], sign: Literal["-", " "], tz: tzinfo | None = None) -> str:
+    """The messages that left or stayed, one a line, with the size that the model had of each.
 
     Args:
-        entries: What is listed.
-        sizes: Tokens of the form that the model had, by the number of the message.
+        lines: What left, came and stayed.
+        sign: ``-`` for what left, a space for what stayed.
         tz: Time zone of the clock; ``None`` for that of the machine.
     """
-    rows = []
-    for entry in entries:
-        size = sizes.get(entry.message, entry.tokens)
-        full = f"  ({tokens(entry.tokens)} in full)" if size != entry.tokens else ""
-        rows.append(
-            f"{'#' + str(entry.message):>7}  {clock(entry.time, tz):<5}  {entry.kind:<10} "
-            f"{tokens(size) if size else '':>7}  {one_line(entry.title, 300)}{full}"
-        )
-    return "\n".join(rows)
+    rows = [_message_row(line, tz) for line in lines if line.sign == sign]
+    if not rows:
+        return "Nothing."
+    where = "left the model's view; the log keeps all." if sign == "-" else "stayed as before."
+    return "\n".join([f"{count(len(rows), 'message')} {where}", "", *rows])
+
+
+def _message_row(line: Difference, tz: tzinfo | None) -> str:
+    head, size = line.head, sum(line.head.tokens.values())
+    full = f"  ({tokens(line.full)} in full)" if line.full > size else ""
+    number = f"{'#' + str(head.seq):>7}  {clock(head.time, tz):<5}  {_kind(head):<10}"
+    return f"{number} {tokens(size) if size else '':>7}  {one_line(line.title, 300)}{full}".rstrip()
+
+
+def _kind(head: Head) -> str:
+    return "summary" if head.type == CompactionComplete.TYPE else head.type.partition(".")[0]
 
 
 def diff_lines(lines: Iterable[Difference], summary: str, tz: tzinfo | None = None) -> str:
@@ -142,14 +150,10 @@ def diff_lines(lines: Iterable[Difference], summary: str, tz: tzinfo | None = No
 
 
 def _diff_row(line: Difference, summary: str, tz: tzinfo | None) -> str:
-    head = line.head
-    size = tokens(sum(head.tokens.values())) if head.tokens else ""
-    kind = "summary" if head.type == CompactionComplete.TYPE else head.type.partition(".")[0]
-    row = f"{line.sign} {'#' + str(head.seq):>7}  {clock(head.time, tz):<5}  {kind:<10} {size:>7}"
-    if line.sign == "+" and kind == "summary":
+    row = f"{line.sign} {_message_row(line, tz)}"
+    if line.sign == "+" and line.head.type == CompactionComplete.TYPE:
         return "\n".join([row, *(f"+   {part}" for part in summary.splitlines())])
-    title = one_line(head.title, 300) or (count(len(head.ids), "tool call") if head.ids else "")
-    return f"{row}  {title}".rstrip()
+    return row
 
 
 def number_lines(done: CompactionComplete) -> str:

@@ -188,7 +188,7 @@ def limits(view: ContextView, glyphs: Glyphs) -> str:
 
 
 def forecast(turns: int | None) -> str:
-    """When compaction starts; empty where nothing can be said."""
+    """When compaction starts, in turns from now; empty where nothing can be said."""
     if turns is None:
         return ""
     if turns == 0:

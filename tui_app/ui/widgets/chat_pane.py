@@ -18,6 +18,7 @@ from tui_app.ui.keys import as_bindings
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.widgets.approval_box import ApprovalBox
 from tui_app.ui.widgets.chat_hints import ChatHints
+from tui_app.ui.widgets.find_place import FindPlace
 from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.header import ChatHeader
 from tui_app.ui.widgets.output_tail import OutputTail
@@ -63,11 +64,12 @@ class ChatPane(Vertical):
         """
         super().__init__(id=id)
         self.glyphs = PLAIN if settings.plain else UNICODE
-        self._settings, self._bodies = settings, bodies
+        self._settings = settings
         self._streamed = 0
         """Tokens of the answer that the gauge's measure does not hold yet."""
         self.transcript = Transcript(bodies, self.glyphs, id="transcript")
         self.timeline = Timeline(self.glyphs, id="timeline")
+        self.finding = FindPlace(self.transcript, bodies, self.glyphs.separator, id="finding")
         self.prompt = PromptRow(folder, id="prompt-row")
         self.early: EarlyKeys | None = None
         """Takes what is typed behind something that opens."""
@@ -80,6 +82,7 @@ class ChatPane(Vertical):
         with Horizontal(id="middle"):
             yield self.transcript
             yield self.timeline
+        yield self.finding
         yield Static(id="first-run", markup=False)
         yield OutputTail(id="output", markup=False)
         yield ApprovalBox(id="approval")
@@ -185,28 +188,9 @@ class ChatPane(Vertical):
         self.remove_class("-over")
         self.transcript.visit(event.entry)
 
-    async def find(self, words: str = "") -> None:
-        """Open the row in which one says what to look for in the conversation."""
-        # Most sessions do without it: the first paint does not wait for it.
-        from tui_app.ui.widgets.find_row import FindRow
-
-        row = self.find_row
-        if row is None:
-            row = FindRow(self.transcript, self._bodies, id="find")
-            row.separator = self.glyphs.separator
-            await self.mount(row, after="#middle")
-        row.open(words)
-
-    @property
-    def find_row(self) -> "FindRow | None":
-        """The row in which one looks for words, once it was opened."""
-        from tui_app.ui.widgets.find_row import FindRow
-
-        return self.query_one_optional("#find", FindRow)
-
     def action_find(self) -> None:
         """Look for words in the conversation."""
-        flow: Coroutine[Any, Any, None] = self.find()
+        flow: Coroutine[Any, Any, None] = self.finding.open()
         flow = self.early.during(flow) if self.early is not None else flow
         self.run_worker(flow, group="find", exclusive=True, exit_on_error=False)
 
@@ -217,11 +201,7 @@ class ChatPane(Vertical):
 
     def step_back(self) -> bool:
         """Stop looking for words, unmark all, or close what covers the chat; whether there was any of it."""
-        row = self.find_row
-        if row is not None and row.is_open:
-            row.close()
-            return True
-        return self.transcript.unmark() or self._close_timeline()
+        return self.finding.close() or self.transcript.unmark() or self._close_timeline()
 
     def _close_timeline(self) -> bool:
         """Close a timeline over the chat; while something runs, esc in the prompt is to stop that."""

@@ -42,7 +42,15 @@ class Bar:
 def measure_bar(
     width: int, usage: ContextUsage | None, pending: int, background: float, blocking: float
 ) -> Bar:
-    """Share out the cells of a bar. Whatever is not empty gets at least one cell."""
+    """Share out the cells of a bar. Whatever is not empty gets at least one cell.
+
+    Args:
+        width: Cells of the bar.
+        usage: What the next request holds; None while that is not known.
+        pending: Tokens that are not in it yet: the draft, an answer that streams.
+        background: Share of the window from which compaction starts; 0 or 1 draws no mark.
+        blocking: Share from which a request waits for it.
+    """
     marks = tuple(min(width - 1, int(width * mark)) for mark in (background, blocking) if 0 < mark < 1)
     if usage is None or usage.window.stated <= 0:
         return Bar(width, 0, 0, marks)

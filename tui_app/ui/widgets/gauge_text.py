@@ -39,7 +39,7 @@ def zone(
 
 
 def window_text(limit: int) -> str:
-    """Size of a window: like any number of tokens, but a round one stays round (``32k``, ``1M``)."""
+    """Size of a window in tokens: like any number of them, but a round one stays round (``32k``, ``1M``)."""
     return tokens(limit).replace(".0", "")
 
 
@@ -88,7 +88,7 @@ def gauge_text(
 
 
 def threshold_text(background: float) -> str:
-    """Where compaction starts, ``compacts at 80%``; empty when it never starts by itself."""
+    """Where compaction starts, as a share of the window: ``compacts at 80%``; empty when it never does."""
     return f"compacts at {background:.0%}" if 0 < background < 1 else ""
 
 

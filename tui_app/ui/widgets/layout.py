@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tui_app.session.entries import Bodies, Body, Entry
 from tui_app.ui.safe_text import clean
 from tui_app.ui.widgets import blocks
-from tui_app.ui.widgets.blocks import Wording
+from tui_app.ui.widgets.entry_wording import Wording
 from tui_app.ui.widgets.heights import HeightIndex
 from tui_app.ui.widgets.line_cache import LineCache
 from tui_app.ui.widgets.lines import Line, Painter

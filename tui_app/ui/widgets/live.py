@@ -1,9 +1,10 @@
 """The answer that is being written: cheap to add to, painted piece by piece."""
 
 from tui_app.ui.safe_text import clean
-from tui_app.ui.widgets.blocks import Wording, role, thinking_pieces
+from tui_app.ui.widgets.entry_wording import Wording
 from tui_app.ui.widgets.markdown_split import Splitter
 from tui_app.ui.widgets.pieces import GapPiece, MarkdownPiece, Piece
+from tui_app.ui.widgets.said_pieces import role, thinking_pieces
 
 _ESC = "\x1b"
 _HELD_BACK = 64

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from tui_app.session.entries import Bodies
 from tui_app.ui.glyphs import PLAIN, Glyphs
 from tui_app.ui.plain_lines import Exact
-from tui_app.ui.widgets.blocks import Wording
+from tui_app.ui.widgets.entry_wording import Wording
 from tui_app.ui.widgets.found import Found
 from tui_app.ui.widgets.layout import Layout
 from tui_app.ui.widgets.lines import GUTTER, Painter
