@@ -18,6 +18,7 @@ from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.switch_dialog import WAYS, SwitchDialog, SwitchPlan, switch_lines
 from tui_app.ui.themes import THEMES
+from tui_app.ui.widgets import lone_letter
 from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.stray_keys import QUIET_S
 
@@ -103,6 +104,52 @@ async def test_confirm_hears_a_letter_that_stands_alone_once_nobody_types() -> N
         await pilot.press("backspace")
         clock.now += QUIET_S
         await pilot.press("y")
+        assert app.results == [True]
+
+
+@pytest.mark.parametrize("letter", ["y", "n"])
+async def test_confirm_takes_no_letter_that_begins_a_word(
+    monkeypatch: pytest.MonkeyPatch, letter: str
+) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
+    clock = Clock()
+    shown = ConfirmDialog(QUESTION, clock=clock)
+    app = Host(lambda: shown)
+    async with app.run_test(size=(80, 24)) as pilot:
+        clock.now += 60
+        await pilot.press(letter, "o", "n")
+        assert app.results == []
+        assert shown.typed == f"{letter}on"
+        clock.now += 60
+        await pilot.press("escape")
+        assert app.results == [False]
+
+
+@pytest.mark.parametrize(
+    ("keys", "results"),
+    [(["y", "enter"], [True]), (["y", "escape"], [False]), (["y", "backspace"], []), (["y", "y"], [])],
+)
+async def test_confirm_and_what_follows_a_letter_at_once(
+    monkeypatch: pytest.MonkeyPatch, keys: list[str], results: list[bool]
+) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
+    clock = Clock()
+    app = Host(lambda: ConfirmDialog(QUESTION, clock=clock))
+    async with app.run_test(size=(80, 24)) as pilot:
+        clock.now += QUIET_S
+        await pilot.press(*keys)
+        assert app.results == results
+
+
+async def test_confirm_hears_a_letter_that_nothing_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 0.01)
+    clock = Clock()
+    app = Host(lambda: ConfirmDialog(QUESTION, clock=clock))
+    async with app.run_test(size=(80, 24)) as pilot:
+        clock.now += QUIET_S
+        await pilot.press("y")
+        while not app.results:
+            await pilot.pause(0.005)
         assert app.results == [True]
 
 
