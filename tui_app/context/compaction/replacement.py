@@ -23,8 +23,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG = re.compile(r"<(\s*/?\s*conversation_summary)", re.IGNORECASE)
 """pydantic-ai sends a summary inside this tag; the text itself must not be able to close it."""
 WAY_BACK = (
-    "Everything before this point is kept. To get a message back use search_history with its number, for "
-    "example `#12`, or search_history with words."
+    "Everything before this point is kept. search_history brings a message back, by its number, for example "
+    "`#12`, or by words."
 )
 _LEFT_OUT = re.compile(r"\n\[… \d{1,12} characters left out …\]\n")
 FACTS_HEADING = "## Also worth keeping"
