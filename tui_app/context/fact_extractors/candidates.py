@@ -25,6 +25,8 @@ from tui_app.context.fact_extractors.work_lines import (
     open_error_lines,
 )
 
+_MANY = 8
+"""Files that came up by their names only, below which their common folder is not worth a line of its own."""
 _MOST_DECISIONS = 500
 """More than fit; which of them are taken is for weight and focus to say."""
 
@@ -42,7 +44,7 @@ def candidates(reading: Reading, carried: Carried) -> list[Candidate]:
     runs = latest_runs(reading)
     trails = file_trails(reading, carried.trails())
     details = detail_facts(reading)
-    root = common_root(trail.path for trail in trails) or common_root(folders_of(details))
+    root = common_root(trail.path for trail in trails) or common_root(folders_of(details), fewest=_MANY)
     return [
         *_requests(reading, carried),
         *_rules(reading, carried),
