@@ -182,9 +182,8 @@ def test_what_was_done_to_files_comes_before_names_and_their_folder_is_said_once
         *(fact("file", f"src/app/{name}.py · edited", 1.0) for name in ("first", "second", "third")),
     )
     block = missing_facts(facts, "", 200, characters)
-    files = (
-        "**Files**\n- src/app/\n  first.py · edited (#3)\n  second.py · edited (#3)\n  third.py · edited (#3)"
-    )
+    names = "".join(f"\n  {name}.py · edited (#3)" for name in ("first", "second", "third"))
+    files = f"**Files**\n- src/app/{names}"
     assert block.startswith(files)
     assert "retry_limit" not in missing_facts(facts, "", characters(files), characters)
     judged, _ = judge(facts[1:], replacement_text=block)

@@ -16,6 +16,7 @@ from tui_app.context.compaction.replacement import (
     key_ranges,
     said_beside,
     summary_message,
+    superseded_in,
 )
 from tui_app.context.compaction.retention import judge, missing_facts
 from tui_app.context.events import CompactionComplete, Fact
@@ -148,6 +149,7 @@ def _draft(plan: Plan, whole: Unabridged, summary: Summary, *, recoverable: bool
     left = {item.key for item in plan.leaving}
     old = tuple(item for item in whole.items if item.key in left)
     words = choose_prompts(earlier, old, plan.prompts_budget, _rough)
+    words = replace(words, replaced=superseded_in(earlier, whole.items))
     facts = _facts(earlier, whole)
     standing = "\n".join(
         [summary.text, *(text for _, text in words.prompts), *map(_text, (*split.head, *split.recent))]
