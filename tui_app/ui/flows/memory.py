@@ -154,7 +154,7 @@ async def _go_to_source(app: "PlimsollApp", session: ChatSession, entry: Entry) 
 
 
 def _exists(launch: Launch, wanted: str) -> bool:
-    from tui_app.session.store import SessionNotFound
+    from tui_app.session.info import SessionNotFound
 
     store = open_store(launch.database, read_only=True)
     try:

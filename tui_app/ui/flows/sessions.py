@@ -10,12 +10,12 @@ from typing import Any
 from textual.app import App
 
 from tui_app.context.storage_errors import storage_error
+from tui_app.session.info import SessionInfo
 from tui_app.session.lock import SessionLocked
 from tui_app.session.naming import rename_session
 from tui_app.session.places import has_begun, open_store
 from tui_app.session.removal import delete_session
 from tui_app.session.search import Found, search_sessions
-from tui_app.session.store import SessionInfo
 from tui_app.ui.launch import Launch
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.details import DetailsScreen

@@ -52,7 +52,7 @@ class DetailsScreen(Dialog[None]):
     def action_copy_all(self) -> None:
         """Copy the whole text as it was received."""
         self.app.copy_to_clipboard(self._text)
-        self.notify("Copied all", markup=False)
+        self.key_row.said = "copied all"
 
 
 MOST_CHARS = 200_000
