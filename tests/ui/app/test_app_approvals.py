@@ -228,7 +228,7 @@ async def test_other_letters_start_a_prompt_at_once(served: Desk, fake_openai: F
         assert decisions(served) == []
 
 
-@pytest.mark.parametrize("word", ["you", "and", "yes", "easy"])
+@pytest.mark.parametrize("word", ["you", "and", "yes", "easy", "now"])
 async def test_a_letter_that_begins_a_word_is_no_answer(
     served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tui_app.conversation.approvals import Decision
 
 _RULE = "the rule to add"
+_REASON = "why not? the model reads it; enter alone gives no reason"
 _NO_FIT = "This rule does not fit the call, or can allow nothing. A rule is: TOOL PATTERN"
 
 
@@ -237,7 +238,7 @@ class ApprovalBox(Vertical, can_focus=True):
 
     def action_refuse(self) -> None:
         """Ask for the reason."""
-        self._open_line("", "why not? the model reads it; enter alone gives no reason")
+        self._lone.press(self._letter("approval.no"), lambda: self._open_line("", _REASON))
 
     def _letter(self, binding: str) -> str:
         """What the key of an answer would write elsewhere; empty for one that writes nothing."""
