@@ -19,6 +19,7 @@ from textual.widgets import Input, Static
 
 from tui_app.ui.approval_text import question_detail, question_hints, question_title
 from tui_app.ui.glyphs import UNICODE, Glyphs
+from tui_app.ui.keys import fixed_key
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.grown_scroll import ExactStatic, GrownScroll
 from tui_app.ui.widgets.hints import HintRow
@@ -59,6 +60,8 @@ class ApprovalBox(Vertical, can_focus=True):
         ),
         Binding("up", "scroll(-1)", "Scroll up", show=False, id="approval.up", tooltip="Show what is above."),
         Binding("down", "scroll(1)", "Scroll down", show=False, id="approval.down", tooltip="Show more."),
+        fixed_key("approval.page_up", "pageup", "scroll(0, -1)", "Page up", "A page back."),
+        fixed_key("approval.page_down", "pagedown", "scroll(0, 1)", "Page down", "A page on."),
         Binding(
             "escape", "back", "Back", show=False, id="approval.back", priority=True,
             tooltip="Leave the line for a reason or a rule; then stop the turn, which is a no.",
@@ -112,11 +115,7 @@ class ApprovalBox(Vertical, can_focus=True):
         self._lone = LoneLetter(self)
 
     def _build(self) -> Static:
-        """Question, what would be done, why it is asked, a line to type in, keys: not before one is asked.
-
-        Returns:
-            The widget of what would be done; it joins the tree a moment after the others.
-        """
+        """Make what a question needs, once one is asked; the detail joins the tree a moment later."""
         from tui_app.ui.widgets.written import WrittenLine
 
         detail = ExactStatic(id="approval-detail", markup=False)
@@ -245,9 +244,10 @@ class ApprovalBox(Vertical, can_focus=True):
         keys = self.screen.active_bindings.items()
         return next((key for key, each in keys if each.binding.id == binding and len(key) == 1), "")
 
-    def action_scroll(self, lines: int) -> None:
-        """Scroll what would be done."""
-        self.query_one("#approval-scroll").scroll_relative(y=lines, animate=False)
+    def action_scroll(self, lines: int, pages: int = 0) -> None:
+        """Scroll what would be done, by lines or by what is seen of it."""
+        scroll = self.query_one("#approval-scroll")
+        scroll.scroll_relative(y=lines + pages * scroll.size.height, animate=False)
 
     async def action_back(self) -> None:
         """Leave the line; else it is the chat's own Esc."""
