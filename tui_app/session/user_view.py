@@ -96,6 +96,8 @@ class UserView:
     entries: list[Entry] = field(default_factory=list)
     _places: dict[int, int] = field(default_factory=dict)
     _open_calls: dict[str, int] = field(default_factory=dict)
+    _edits: dict[int, list[int]] = field(default_factory=dict)
+    """By the number of a compaction, the edits of its summary that nobody has taken back by themselves."""
 
     def apply(self, head: Head) -> Sequence[Change]:
         """Fold one event; nothing changes where it shows nothing of its own."""
@@ -109,7 +111,7 @@ class UserView:
             case FilesRestored.TYPE if head.state == "undo":
                 return (*self._restate(head.ref, "undone"), *self._started(head))
             case CompactionUndone.TYPE | RewriteUndone.TYPE | CompactionRedone.TYPE:
-                return self._restate(head.ref, "ok" if head.type == CompactionRedone.TYPE else "undone")
+                return self._restated(head)
             case SubAgentStep.TYPE:
                 return self._stepped(head)
             case MessagePinned.TYPE:
@@ -124,6 +126,8 @@ class UserView:
         entry = replace(entry, title=title) if title else entry
         if head.type == ToolCall.TYPE:
             self._open_calls[head.ids[0]] = head.seq
+        if head.type == CompactionEdited.TYPE:
+            self._edits.setdefault(head.ref, []).append(head.seq)
         self._places[entry.seq] = len(self.entries)
         self.entries.append(entry)
         return (Change(entry, new=True),)
@@ -168,6 +172,16 @@ class UserView:
             return ()
         row = self.entries[self._places[call]]
         return self._put(replace(row, calls=row.calls + len(head.ids) - 1, used=row.used + head.reported))
+
+    def _restated(self, head: Head) -> Sequence[Change]:
+        """A summary goes and comes with its edits, less those that a rewind has left behind."""
+        if head.type == RewriteUndone.TYPE:
+            for edits in self._edits.values():
+                edits[:] = [edit for edit in edits if edit != head.ref]
+        state: EntryState = "ok" if head.type == CompactionRedone.TYPE else "undone"
+        rows = [self.entries[self._places[edit]] for edit in self._edits.get(head.ref, ())]
+        changed = [change for row in rows if not row.left for change in self._restate(row.seq, state)]
+        return (*self._restate(head.ref, state), *changed)
 
     def _restate(self, seq: int, state: EntryState) -> Sequence[Change]:
         place = self._places.get(seq)

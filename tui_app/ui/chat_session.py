@@ -16,7 +16,7 @@ from tui_app.session.preview import heads_after, load_preview
 from tui_app.session.stats_reader import StatsReader
 from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
-from tui_app.ui.chat_state import ChatState, loading, noting, saying, still_loading
+from tui_app.ui.chat_state import ChatState, loading, noticed, noting, saying, still_loading
 from tui_app.ui.following import Following
 from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
 from tui_app.ui.late_bodies import LateBodies
@@ -194,6 +194,11 @@ class ChatSession:
     def report(self, text: str) -> None:
         """Say something that must not be missed: it stays among the notices."""
         self.presenter.update(noting(saying(self.state, text), text))
+
+    def read_notices(self) -> tuple[str, ...]:
+        """What was reported, for somebody who looks at it now."""
+        self.presenter.update(noticed(self.state))
+        return self.state.notices
 
     def submit(self, work: Work) -> bool:
         """Ask for something that changes the conversation; whether that was possible."""
