@@ -290,7 +290,7 @@ async def test_only_the_compaction_that_is_meant_is_taken_back(desk: Desk, fake_
         whole = view_bytes(conversation)
         conversation.submit(Restate(undo=False, compaction=first + 1))
         said = await until(watching, lambda data: isinstance(data, Notice))
-        assert said.data == Notice(text="Only the newest compaction can be applied again.")
+        assert said.data == Notice(text="Only the newest compaction can be applied again.", passing=True)
         await conversation.settle()
         assert view_bytes(conversation) == whole
         await done(conversation, Restate(undo=False, compaction=first))
