@@ -35,6 +35,7 @@ from tui_app.context.events import (
 )
 from tui_app.session.entries import Entry, EntryKind, EntryState
 from tui_app.session.heads import Head
+from tui_app.session.interruptions import INTERRUPTED, is_interruption
 
 _KINDS: dict[str, EntryKind] = {
     SystemMessage.TYPE: "system",
@@ -62,7 +63,7 @@ _KINDS: dict[str, EntryKind] = {
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "compaction", "rewrite"})
 """What a rewind takes back."""
-_LEFT = _REWINDABLE | {"error", "truncation"}
+_LEFT = _REWINDABLE | {"error", "truncation", "notice"}
 """What a rewind leaves behind, because it belongs to what was said."""
 _COMPACTION_STATES: dict[str, EntryState] = {
     "success": "ok",
@@ -199,6 +200,8 @@ class UserView:
 def entry_of(head: Head) -> Entry | None:
     """The row an event starts, if it starts one."""
     kind = _KINDS.get(head.type)
+    if kind == "user" and is_interruption(head.title):
+        return Entry(seq=head.seq, kind="notice", time=head.time, title=INTERRUPTED)
     if kind is None or (kind == "assistant" and not head.title) or _went_quietly(head):
         return None
     state: EntryState = "ok"
