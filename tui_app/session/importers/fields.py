@@ -105,7 +105,7 @@ def given_title(text: str) -> str:
 def wanted(prompt: str) -> str:
     """What a person wanted with a prompt; empty for bare commands, marks and what a program wrote."""
     if task := _ISSUE.search(prompt[:_LOOKED_AT]):
-        return next(filter(None, task.groups()))
+        return str(next(filter(None, task.groups())))
     said = without_markup(prompt).strip()
     told = is_interruption(said) or said.startswith(_NOTES) or _BARE_COMMAND.fullmatch(said)
     # A number or a yes by its first letter answers a question that a title does not show.
