@@ -25,7 +25,7 @@ async def export_session(session: ChatSession, target: str) -> None:
     """Write the conversation in the format that the name ends in; without a name, as Markdown."""
     path = _destination(session, target)
     if path.suffix and path.suffix.lower() not in _FORMATS:
-        session.say(f"Not exported: no format is called {path.suffix}. Use {', '.join(_FORMATS)}.")
+        session.say(f"Not exported: {path.suffix} is no format. Use .md, .txt, .html, .json or .jsonl.")
         return
     try:
         if not await asyncio.to_thread(path.parent.exists):
