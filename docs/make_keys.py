@@ -35,7 +35,9 @@ def commands_table() -> str:
     """Every slash command."""
     lines = []
     for command in COMMANDS:
-        written = f"`/{command.name} {command.argument}`" if command.argument else f"`/{command.name}`"
+        # Even in code a bar ends the cell.
+        argument = command.argument.replace("|", r"\|")
+        written = f"`/{command.name} {argument}`" if argument else f"`/{command.name}`"
         others = ", ".join(f"`/{alias}`" for alias in command.aliases)
         waits = "waits for it" if command.busy == "queue" else "runs at once"
         lines.append(f"{written} | {others} | {command.summary} | {waits}")

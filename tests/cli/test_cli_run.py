@@ -13,7 +13,8 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.events import Payload, Record, SessionEnd, SessionStart, UserMessage
 from tui_app.conversation.telemetry import NO_ADDRESS
 from tui_app.paths import Paths
-from tui_app.session.store import NewEvent, Store
+from tui_app.session.ports import Event
+from tui_app.session.store import Store
 
 QUESTION = ("run", "when is low water?", "--model", "offline:extractive")
 
@@ -96,7 +97,7 @@ def full_from(monkeypatch: pytest.MonkeyPatch, kind: type[Payload]) -> None:
     """Let the disk be full from the first event of a kind on."""
     write, full = Store.append_many, False
 
-    def append_many(store: Store, session: str, events: Sequence[NewEvent]) -> list[Record]:
+    def append_many(store: Store, session: str, events: Sequence[Event]) -> list[Record]:
         nonlocal full
         full = full or any(isinstance(payload, kind) for payload, _, _ in events)
         if full:

@@ -137,6 +137,13 @@ def test_fields_are_known_by_their_names(name: str, secret: bool) -> None:
         ),
         ("<password>hunter</password>", "<password>[secret removed]</password>"),
         ("<db.password> hunter </db.password>", "<db.password> [secret removed] </db.password>"),
+        ("Authorization: Bearer abcdef1234567890abcdef", f"Authorization: Bearer {MASK}"),
+        ("postgres://ann:s3cret@db/shop", f"postgres://ann:{MASK}@db/shop"),
+        ('password="hunter two"', f'password="{MASK}"'),
+        ('{\\"password\\": \\"hunter2\\"}', f'{{\\"password\\": \\"{MASK}\\"}}'),
+        ("DB_PASSWORD=hunter2\nX=1", f"DB_PASSWORD={MASK}\nX=1"),
+        ("password: hunter2", f"password: {MASK}"),
+        ("client_secret = 'abcdef'", f"client_secret = '{MASK}'"),
     ],
 )
 def test_secrets_are_masked(text: str, masked: str) -> None:
@@ -176,10 +183,27 @@ def test_secrets_are_masked(text: str, masked: str) -> None:
         "https://hooks.slack.com/services/ is their address",
         "def f(password: str = '') -> None: ...",
         'log("password: ", "it is", \'x\')',
+        "The bearer of this letter, the token ring and basic things",
+        "def login(password: str, token: Token) -> None:",
+        "login(password=password, api_key=get_key(user))",
+        "password = os.environ['DB']",
+        'password: "{{.Env.SIGN_PASSWORD}}" and auth_token=None, or session_token=session_token,',
+        'SESSION_TOKEN = "WEB_SESSION_TOKEN"',
+        "PWD=/home/ann OLDPWD=~/shop",
+        "max_tokens=4096, input_tokens: 90123",
+        "sk-learn, .sk-spinner-three-bounce-large and task-oriented-programming-is-fun",
+        "https://example.org:8080/path@1",
     ],
 )
 def test_ordinary_text_stays(text: str) -> None:
     assert mask_secrets(text) == text
+
+
+def test_private_key_blocks_are_masked_whole_or_cut() -> None:
+    block = "-----BEGIN RSA PRIVATE KEY-----\nMIIEabc+/=\nxyz\n-----END RSA PRIVATE KEY-----"
+    assert mask_secrets(f"a\n{block}\nb") == f"a\n{MASK}\nb"
+    assert mask_secrets(json.dumps(block)) == json.dumps(MASK)
+    assert "MIIEabc" not in mask_secrets(block[:45])
 
 
 @pytest.mark.parametrize(
@@ -208,4 +232,16 @@ def test_the_work_grows_with_the_text_only(unit: str) -> None:
 )
 def test_masking_twice_changes_nothing(text: str) -> None:
     once = mask_secrets(text)
+    assert mask_secrets(once) == once
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["password", "=", ": ", '"', "\\", "[", " ", "a1b2c3d4", SHAPES[0], MASK, "@", "://u:"]
+        )
+    )
+)
+def test_masking_twice_changes_nothing_however_marks_and_names_meet(pieces: list[str]) -> None:
+    once = mask_secrets("".join(pieces))
     assert mask_secrets(once) == once

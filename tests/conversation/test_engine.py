@@ -19,8 +19,9 @@ from tui_app.conversation.engine import Engine, EngineStopped
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Prompt
+from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import WriterLock
-from tui_app.session.store import SessionNotFound, Store
+from tui_app.session.store import Store
 
 LIMIT_S = 30.0
 

@@ -49,7 +49,7 @@ from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.session.agent_view import MESSAGES, fold_agent_view
 from tui_app.session.forking import fork_session
-from tui_app.session.heads import head_of
+from tui_app.session.head_fields import head_of
 from tui_app.session.store import Store
 from tui_app.session.user_view import UserView, fold_user_view
 

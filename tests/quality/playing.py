@@ -42,7 +42,7 @@ from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.limits import ContextTooLarge, Limits
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.session.heads import head_of
+from tui_app.session.head_fields import head_of
 from tui_app.session.store import Store
 from tui_app.session.user_view import UserView
 from tui_app.session.workspace import SessionFolder

@@ -34,7 +34,8 @@ from tui_app.context.events import (
     payload_to_json,
 )
 from tui_app.session.agent_view import AgentView, fold_agent_view, in_ranges
-from tui_app.session.heads import Head, head_of
+from tui_app.session.head_fields import head_of
+from tui_app.session.heads import Head
 from tui_app.session.user_view import UserView, fold_user_view
 
 TOKENS = {"user": 3}

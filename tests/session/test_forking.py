@@ -15,7 +15,8 @@ from tui_app.context.events import (
 )
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.forking import NotAPrompt, fork_session
-from tui_app.session.store import SessionNotFound, Store
+from tui_app.session.info import SessionNotFound
+from tui_app.session.store import Store
 
 NOW = 9_000.0
 

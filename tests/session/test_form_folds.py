@@ -16,7 +16,8 @@ from tui_app.context.events import (
 )
 from tui_app.context.events.base import Payload
 from tui_app.session.agent_view import AgentView, fold_agent_view
-from tui_app.session.heads import Head, head_of
+from tui_app.session.head_fields import head_of
+from tui_app.session.heads import Head
 from tui_app.session.user_view import fold_user_view
 
 SAID: tuple[Payload, ...] = (

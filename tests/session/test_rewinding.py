@@ -11,7 +11,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.session.agent_view import AgentView, fold_agent_view
-from tui_app.session.heads import head_of
+from tui_app.session.head_fields import head_of
 from tui_app.session.rewinding import rewind_points, tokens_after_rewind
 
 

@@ -25,7 +25,8 @@ from tui_app.context.events import (
 )
 from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.forking import fork_session
-from tui_app.session.heads import head_of
+from tui_app.session.head_fields import head_of
+from tui_app.session.info import SessionDeleted, SessionNotFound
 from tui_app.session.lock import SessionLocked
 from tui_app.session.past_prompts import past_prompts, whole_prompt
 from tui_app.session.places import Database, Server, follow, has_begun, open_store
@@ -34,7 +35,6 @@ from tui_app.session.preview import load_preview
 from tui_app.session.removal import delete_session
 from tui_app.session.search import search_sessions
 from tui_app.session.stats_reader import StatsReader
-from tui_app.session.store import SessionDeleted, SessionNotFound
 from tui_app.session.user_view import fold_user_view
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def test_events_come_back_as_they_went_in(store: SessionStore) -> None:
     assert store.last_of(session, "session.clear") is None
     assert [head.seq for head in store.heads(session, after=3)] == [4, 5, 6]
     assert list(store.heads(session)) == [head_of(r.seq, r.time, r.data) for r in records]
+    assert store.info(session).tokens == 812
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -178,6 +179,7 @@ def test_a_reader_sees_what_is_committed_and_changes_nothing(opened: OPEN) -> No
 def test_ids(store: SessionStore) -> None:
     sessions = [store.create(START, time=1.0) for _ in range(40)]
     assert len(set(sessions)) == 40
+    assert all(len(session) == 8 for session in sessions)
     assert store.info(sessions[3]).id == sessions[3]
     assert store.info(sessions[3][:7]).id == sessions[3]
     for wrong in ("", "zz", "%", "_", "\0", "'; DROP TABLE events; --"):

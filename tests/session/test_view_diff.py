@@ -12,7 +12,8 @@ from tui_app.context.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.heads import Head, head_of
+from tui_app.session.head_fields import head_of
+from tui_app.session.heads import Head
 from tui_app.session.view_diff import compaction_diff
 
 ASKED = UserMessage(text="question", tokens={"user": 5})

@@ -87,7 +87,7 @@ class Program:
             sqlite3.DatabaseError: if it cannot be used.
         """
         # The screen of a new session starts without the log.
-        from tui_app.session.store import SessionNotFound
+        from tui_app.session.info import SessionNotFound
 
         if writing:
             self.paths.ensure()

@@ -60,7 +60,8 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> i
         as_json: Print where it stands now and what is in force.
 
     Raises:
-        WrongUsage: if there is no such setting, or the value is not allowed.
+        WrongUsage: if key or value is wrong by itself.
+        SettingsError: if the settings as a whole would be wrong with it, or the file is not TOML.
     """
     file = SettingsFile(program.paths, program.env)
     try:

@@ -10,8 +10,8 @@ from tui_app.cli.exits import FAILED, USAGE, CommandFailed, WrongUsage
 from tui_app.context.masking import mask_secrets
 from tui_app.context.storage_errors import storage_error
 from tui_app.paths import Paths
+from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
-from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
 
 _LOG_LIMIT = 1_000_000

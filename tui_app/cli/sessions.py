@@ -16,8 +16,8 @@ from tui_app.session import removal
 from tui_app.session.entries import Entry
 from tui_app.session.forking import NotAPrompt, fork_session
 from tui_app.session.heads import Head
+from tui_app.session.info import SessionInfo
 from tui_app.session.ports import SessionStore
-from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui import format as numbers

@@ -11,12 +11,12 @@ from tui_app.cli.command import Program
 from tui_app.cli.exits import FAILED, OK, CommandFailed, WrongUsage
 from tui_app.cli.output import moment, print_json, say, say_table, tell
 from tui_app.session.backup import Backup, BackupRefused, back_up
+from tui_app.session.info import SessionDeleted, SessionNotFound
 from tui_app.session.lock import SessionLocked
 from tui_app.session.naming import rename_session
 from tui_app.session.places import Server, has_begun
 from tui_app.session.removal import delete_session
 from tui_app.session.retention import Due, Limits, due, sizes_of
-from tui_app.session.store import SessionDeleted, SessionNotFound
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui import format as numbers
 from tui_app.ui.safe_text import one_line

@@ -23,7 +23,8 @@ from tui_app.context.stages.spill import SpillNames
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.session_history import LATER, SessionHistory
-from tui_app.session.heads import Head, head_of
+from tui_app.session.head_fields import head_of
+from tui_app.session.heads import Head
 
 _GONE = "#{} is not part of the next request."
 _PINNED = "This message is pinned: it stays as it is until it is unpinned."

@@ -22,7 +22,7 @@ from tui_app.context.events import (
 )
 from tui_app.conversation.import_watch import ImportProgress, Watch, unwatched
 from tui_app.session.agent_view import AgentView
-from tui_app.session.heads import head_of
+from tui_app.session.head_fields import head_of
 from tui_app.session.importers import Imported, ImportedEvent, SkippedLine, import_file
 from tui_app.session.importers.closing import FIRST_SEQ
 from tui_app.session.ports import SessionStore

@@ -31,7 +31,8 @@ from tui_app.context.windows.window import resolve_window
 from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
 from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
 from tui_app.session.agent_view import AgentView, weighed
-from tui_app.session.heads import Head, head_of
+from tui_app.session.head_fields import head_of
+from tui_app.session.heads import Head
 from tui_app.session.known import Basis, known_of, tally_of
 from tui_app.session.ports import SessionStore
 from tui_app.session.visibility import MESSAGES

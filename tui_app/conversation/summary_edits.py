@@ -15,7 +15,7 @@ from tui_app.context.summaries.render import message_text
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import LATER, SessionHistory
 from tui_app.conversation.view_messages import ViewMessages
-from tui_app.session.heads import head_of
+from tui_app.session.head_fields import head_of
 from tui_app.session.visibility import MESSAGES
 
 NOT_SHOWN = "#{} is no summary that the model sees now: only such a one can be edited."

@@ -8,7 +8,7 @@ from tui_app.context.events import Payload, Record, SessionStart
 
 if TYPE_CHECKING:
     from tui_app.session.heads import Head
-    from tui_app.session.store import SessionInfo
+    from tui_app.session.info import SessionInfo
 
 Event = tuple[Payload, str | None, float]
 """What happened, the pydantic-ai message it carries as JSON text, and when, in seconds since the epoch."""

@@ -24,11 +24,11 @@ from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Body, Entry
 from tui_app.session.head_titles import output_text
 from tui_app.session.heads import Head
+from tui_app.session.info import SessionInfo
 from tui_app.session.interruptions import is_interruption
 from tui_app.session.known import Known, known_of
 from tui_app.session.places import Database, open_store
 from tui_app.session.ports import SessionStore
-from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import UserView
 
 _PROMPTS = 50

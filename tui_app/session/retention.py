@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_app.session.info import SessionInfo
 from tui_app.session.ports import SessionStore
-from tui_app.session.store import SessionInfo
 
 DAY_S = 86_400.0
 

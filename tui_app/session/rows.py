@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from tui_app.context.events import Record, payload_from_json, payload_to_json
-from tui_app.session.heads import head_of
+from tui_app.session.head_fields import head_of
 
 
 def plain(text: str) -> str:

@@ -12,7 +12,8 @@ from tui_app.context.events import Record, SessionStart, payload_to_json
 from tui_app.context.storage_errors import StorageError
 from tui_app.session.damaged_rows import DamagedRows, Row, open_damaged
 from tui_app.session.database import connect
-from tui_app.session.heads import Head, head_of
+from tui_app.session.head_fields import head_of
+from tui_app.session.heads import Head
 from tui_app.session.visibility import MESSAGES
 
 _TYPES: dict[str, type] = {"INTEGER": int, "REAL": float, "TEXT": str}

@@ -4,7 +4,6 @@ import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,13 @@ from tui_app.context.events import (
     UserMessage,
     payload_from_json,
 )
-from tui_app.context.storage_errors import StorageError
 from tui_app.session import side_queries
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.database import connect, identity, make_sure
 from tui_app.session.heads import Head, first_line
+from tui_app.session.info import SessionDeleted, SessionInfo, SessionNotFound
 from tui_app.session.lock import WriterLock, holder
+from tui_app.session.ports import Event
 from tui_app.session.rows import plain, record_of, row_of
 from tui_app.session.sizes import count_messages, tokens_after, view_tokens
 from tui_app.session.visibility import AFTERWARDS
@@ -31,40 +31,6 @@ _INFO = (
     "SELECT id, title, cwd, model, created, updated,"
     " (SELECT COALESCE(MAX(seq), 0) FROM events WHERE session = sessions.id), messages, tokens FROM sessions"
 )
-NewEvent = tuple[Payload, str | None, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionInfo:
-    """One line of the list of sessions."""
-
-    id: str
-    title: str
-    cwd: str
-    model: str
-    created: float
-    updated: float
-    events: int
-    messages: int
-    """Requests and responses of the whole history, whether or not the context still holds them: system
-    prompts, prompts, answers, and the results of each answer as one. Summaries are not counted."""
-    tokens: int
-    """Estimated tokens of the agent view: the last request and what was said since. Without instructions
-    and tools before the first request."""
-
-
-class SessionNotFound(LookupError):
-    """No session has this id; the message names it."""
-
-
-class SessionDeleted(StorageError):
-    """A session was deleted while it was open."""
-
-    def __init__(self, session: str) -> None:
-        super().__init__(
-            f"The session {session} was deleted meanwhile.",
-            "What is said in it from now on cannot be kept. Start a new one with /new.",
-        )
 
 
 class Store:
@@ -96,7 +62,7 @@ class Store:
         """Who writes a session, in words; its lock file says so."""
         return holder(file)
 
-    def create(self, start: SessionStart, *, time: float, events: Sequence[NewEvent] = ()) -> str:
+    def create(self, start: SessionStart, *, time: float, events: Sequence[Event] = ()) -> str:
         """Begin a session with its first event, and with more: all of them or no session.
 
         Returns:
@@ -125,7 +91,7 @@ class Store:
         """
         return self.append_many(session, [(payload, message, time)])[0]
 
-    def append_many(self, session: str, events: Sequence[NewEvent]) -> list[Record]:
+    def append_many(self, session: str, events: Sequence[Event]) -> list[Record]:
         """Write several events in one transaction: all of them or none.
 
         Raises:
@@ -148,7 +114,7 @@ class Store:
                 self._db.execute("ROLLBACK")
             raise
 
-    def _write(self, session: str, events: Sequence[NewEvent]) -> list[Record]:
+    def _write(self, session: str, events: Sequence[Event]) -> list[Record]:
         query = "SELECT (SELECT MAX(seq) FROM events WHERE session = sessions.id) FROM sessions WHERE id = ?"
         row = self._db.execute(query, (session,)).fetchone()
         if row is None:

@@ -7,6 +7,7 @@ from textual.content import Content
 
 from tui_app.context.visible_text import visible
 from tui_app.ui.glyphs import Glyphs
+from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import cut_cells, one_line
 
 if TYPE_CHECKING:
@@ -64,3 +65,28 @@ def _diff_line(line: str) -> Content:
 def _bounded(line: str) -> str:
     cut = f" [{len(line) - _LINE_CHARS:,} more characters]" if len(line) > _LINE_CHARS else ""
     return visible(line[:_LINE_CHARS]) + cut
+
+
+def question_hints(
+    asked: "ApprovalRequested", *, typing: bool, editing: bool, focused: bool
+) -> tuple[Hint, ...]:
+    """The keys that answer, as things are.
+
+    Args:
+        asked: The question.
+        typing: Whether a reason or a rule is being written.
+        editing: Whether it is a rule.
+        focused: Whether letters answer.
+    """
+    if typing:
+        return (Hint("enter", "allow" if editing else "say no", 0), Hint("esc", "back", 1, "back"))
+    if not focused:
+        return (Hint("f12", "answer", 0, "answer"),)
+    always = (Hint("a", "from now on", 1, "always"), Hint("e", "edit the rule", 3, "edit"))
+    return (
+        Hint("y", "once", 0, "once"),
+        *(always if asked.pattern else ()),
+        Hint("n", "no", 0, "refuse"),
+        Hint("up/down", "scroll", 4),
+        Hint("esc", "no, and stop", 2, "back"),
+    )

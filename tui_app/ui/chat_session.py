@@ -11,10 +11,10 @@ from tui_app.context.compaction.span import Span
 from tui_app.context.events import MemoryPressure, Record, SessionRewind, UserMessage
 from tui_app.conversation.work import Compact, Prompt, Restate, Restore, RestoreFiles, Work, asked_compaction
 from tui_app.session.entries import Entry
+from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import heads_after, load_preview
 from tui_app.session.stats_reader import StatsReader
-from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
 from tui_app.ui.chat_state import ChatState, loading, noticed, noting, saying, still_loading
 from tui_app.ui.following import Following

@@ -11,6 +11,10 @@ from tui_app.ui.commands import COMMANDS, CommandId
 from tui_app.ui.key_index import command_of, own_bindings
 from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels
 from tui_app.ui.screens.chat import ChatScreen
+from tui_app.ui.widgets.refusals import NO_ROW
+
+_WALKING = ("move", "page", "first", "last", "extend")
+"""Actions of a list that mean something only while it is looked at."""
 
 
 def palette_rows(screen: ChatScreen) -> Iterator[SystemCommand]:
@@ -28,7 +32,7 @@ def palette_rows(screen: ChatScreen) -> Iterator[SystemCommand]:
             yield _row(screen, owner, key.description, key.key, key.tooltip, key.action)
     for owner in _lists(screen):
         for binding in own_bindings(type(owner)):
-            if binding.description not in told and _is_possible(owner, binding.action):
+            if binding.description not in told and _is_offered(screen, owner, binding.action):
                 told.add(binding.description)
                 yield _row(screen, owner, binding.description, binding.key, binding.tooltip, binding.action)
 
@@ -52,14 +56,19 @@ def _owners(screen: ChatScreen) -> Mapping[Scope, DOMNode]:
 
 
 def _lists(screen: ChatScreen) -> list[DOMNode]:
-    """What has the focus with its surroundings, and the conversation while something in it is marked."""
+    """What has the focus with its surroundings, and the conversation, whose rows one does things with."""
     known = (screen, screen.pane, screen.app, screen.pane.prompt.editor)
     focused = screen.focused.ancestors_with_self if screen.focused is not None else []
     nodes = [node for node in focused if node not in known]
     transcript = screen.pane.transcript
-    if transcript not in nodes and transcript.marked:
-        nodes.append(transcript)
-    return nodes
+    return nodes if transcript in nodes else [*nodes, transcript]
+
+
+def _is_offered(screen: ChatScreen, owner: DOMNode, action: str) -> bool:
+    """What is done with rows of the conversation is always offered, so that it is found."""
+    if owner is not screen.pane.transcript:
+        return _is_possible(owner, action)
+    return screen.focused is owner or parse_action(action)[1] not in _WALKING
 
 
 def _is_possible(owner: DOMNode, action: str) -> bool:
@@ -69,6 +78,8 @@ def _is_possible(owner: DOMNode, action: str) -> bool:
 
 def _row(screen: ChatScreen, owner: DOMNode, title: str, keys: str, more: str, action: str) -> SystemCommand:
     text = _behind(screen, key_labels(keys), more)
+    if not _is_possible(owner, action):
+        return SystemCommand(title, text, partial(screen.session.say, NO_ROW))
     return SystemCommand(title, text, partial(screen.app.run_action, action, owner))
 
 

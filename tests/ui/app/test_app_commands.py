@@ -5,7 +5,7 @@ import pytest
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
-from tests.ui.kit import Deck, Desk, shown
+from tests.ui.kit import USUAL, Deck, Desk, shown
 from tui_app.ui.commands import COMMANDS
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.context import ContextScreen
@@ -167,13 +167,47 @@ async def test_copy_and_export_say_what_they_did(served: Desk) -> None:
         assert "1 notice" not in deck.hints
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("/undo", "Nothing to undo."),
+        ("/redo", "Nothing to redo."),
+        ("/copy", "There is no answer to copy yet."),
+        ("/export", "Nothing to export: nothing has been said yet."),
+        ("/rewind", "Nothing to rewind: the context holds no earlier prompt."),
+        ("/retry", "Nothing to try again: there is no earlier prompt."),
+        ("/fork", "Nothing to fork: there is no prompt yet."),
+        ("/pin", "Nothing is pinned."),
+        ("/pin last", "There is no message yet."),
+        ("/unpin last", "Nothing is pinned."),
+        ("/clear", "Nothing to clear: the context holds no message."),
+        ("/compact", "Nothing to compact yet: there are fewer than two messages."),
+        ("/queue", "Nothing is queued."),
+        ("/stats", "0 turns, 0 requests, 0 tool calls"),
+        ("/memory", "Nothing is remembered here yet."),
+        ("/history", "Nothing has been said yet."),
+        ("/session checkpoints", "There is no checkpoint yet."),
+        ("/skills", "There is no skill."),
+        ("/mcp", "No server is set."),
+        ("/resume", "There is no other session yet."),
+        ("/subconscious run", "Nothing has been said in this session"),
+    ],
+)
+async def test_a_command_with_nothing_to_do_says_so(desk: Desk, command: str, words: str) -> None:
+    async with shown(desk.app(), USUAL) as deck:
+        await deck.ready()
+        await deck.send(command)
+        await deck.says(words)
+        assert not list(desk.cwd.glob("plimsoll-*"))
+
+
 async def test_status_history_and_checkpoints_are_words(served: Desk) -> None:
     async with shown(served.app(served.store(Story().turns(2)))) as deck:
         await deck.ready()
         for command, words in (
             ("/history", "2 turns, 4 entries in the log."),
             ("/status", "harbour:scripted"),
-            ("/session checkpoints", "Checkpoints are written when the conversation is compacted."),
+            ("/session checkpoints", "There is no checkpoint yet. One is written"),
         ):
             await deck.send(command)
             await deck.says(words)

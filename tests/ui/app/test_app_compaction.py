@@ -11,6 +11,7 @@ from tests.ui.app.scenes import compared
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.ui.compaction_outcome import CANCELLED
+from tui_app.ui.flows.commands import ONE_RUNS
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.details import DetailsScreen
 
@@ -118,6 +119,49 @@ async def test_escape_changes_nothing_and_closes_the_request(
         await deck.send("are you there?")
         await deck.answered(7)
         assert "Still here." in deck.text
+
+
+async def test_while_one_runs_the_context_screen_says_so_and_a_second_is_refused(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(HangBeforeHeaders(), BRIEF)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.press("ctrl+g")
+        exchange = await fake_openai.request(1)
+        await exchange.paused.wait()
+        said = deck.app.chat.session
+        await deck.press("ctrl+g")
+        await deck.until(lambda: said.state.status.notes == (ONE_RUNS,), "a refusal")
+        await deck.send("/compact tests")
+        await deck.until(lambda: deck.editor.text == "/compact tests", "what was asked for, in the editor")
+        await deck.press("f3")
+        await deck.says("compacting now: esc in the chat cancels it")
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        await deck.press("escape")
+        await exchange.closed.wait()
+        await deck.until(lambda: not deck.app.chat.session.state.busy, "the end of it")
+        await deck.press("f3")
+        await deck.says("compacts at 80%")
+    assert len(fake_openai.journal) == 1, "only one was asked for"
+
+
+async def test_undoing_again_says_that_it_is_undone(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(BRIEF)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.press("ctrl+g")
+        await compacted(deck)
+        deck.transcript.focus()
+        await deck.press("up", "u")
+        await deck.says("the history is back")
+        await deck.press("u")
+        await deck.says("This is undone already. /redo applies it again.")
+        await deck.press("home", "up", "u")
+        await deck.says("This row cannot be undone")
 
 
 @pytest.mark.parametrize("failure", [Empty(), error(400, "no")], ids=["empty", "refused"])

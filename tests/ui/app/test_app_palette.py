@@ -1,7 +1,9 @@
 """The palette: every action of the chat and of what has the focus, once, with its key."""
 
 from collections import Counter
+from inspect import isawaitable
 
+import pytest
 from textual.app import SystemCommand
 
 from tests.ui.app.story import Story
@@ -87,13 +89,37 @@ async def test_actions_are_run_from_the_palette(served: Desk) -> None:
 async def test_marked_rows_are_archived_from_the_palette(served: Desk) -> None:
     async with shown(served.app(served.store(story()))) as deck:
         await deck.ready()
-        deck.transcript.jump_to(3)
         deck.transcript.focus()
         await deck.settle()
-        await deck.press("up", "down", "v")
-        await deck.says("1 marked")
+        await deck.press("up", "up", "v")
+        assert [entry.kind for entry in deck.transcript.marked] == ["tool"]
+        view = deck.app.chat.session.presenter.agent_view
         await choose(deck, "archive")
-        await deck.until(lambda: deck.status or deck.app.screen is not deck.app.chat, "an answer to it")
+        await deck.until(lambda: view.rewrites, "the archived result")
+
+
+ON_ROWS = [
+    "Mark",
+    "Pin or unpin",
+    "Copy as text",
+    "Archive",
+    "Offload",
+    "Undo compaction",
+    "Compact up to here",
+]
+
+
+@pytest.mark.parametrize("action", ON_ROWS)
+async def test_what_is_done_with_rows_is_offered_before_there_is_one_and_says_so(
+    served: Desk, action: str
+) -> None:
+    async with shown(served.app(served.store(story()))) as deck:
+        await deck.ready()
+        assert {"Previous entry", "Mark upwards"}.isdisjoint(offered(deck)), "walking needs the list"
+        done = offered(deck)[action].callback()
+        if isawaitable(done):
+            await done
+        await deck.says("No row is marked: shift+tab, then up, goes to one.")
 
 
 async def test_a_key_of_ones_own_is_named(served: Desk) -> None:

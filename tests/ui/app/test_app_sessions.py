@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from textual.events import Key
+from textual.widgets import Input
 
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
@@ -144,6 +145,33 @@ async def test_deleting_asks_and_keeps_by_default(served: Desk) -> None:
             assert tide not in [info.id for info in store.sessions()]
         await deck.press("escape")
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+
+
+async def test_what_was_written_stays_in_the_list_around_a_question(served: Desk) -> None:
+    for prompt in ("When is low tide?", "And the tide on Sunday?", "How late is the ferry?"):
+        served.store(Story().user(prompt).answer("At nine."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await listed(deck)
+        await deck.press(*"ti")
+        await deck.press("f8")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        await deck.press(*"de", "escape")
+        await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the list")
+        await deck.until(lambda: searched(deck) == "tide", "all that was written")
+        assert "How late" not in deck.text
+        await deck.press("f8")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        await deck.press("y")
+        await deck.says("Sessions · 2")
+        assert searched(deck) == "tide"
+        assert "How late" not in deck.text
+        await deck.press("space", "x")
+        assert searched(deck) == "tide x", "one goes on writing behind it"
+
+
+def searched(deck: Deck) -> str:
+    return deck.app.screen.query_one("#sessions-search", Input).value
 
 
 async def test_a_session_open_elsewhere_is_not_deleted(served: Desk) -> None:

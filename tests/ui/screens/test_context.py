@@ -285,6 +285,12 @@ def test_a_forecast_says_nothing_it_does_not_know() -> None:
     assert "compacts at 80% ·" in limits(replace(VIEW, turns_left=None), UNICODE)
 
 
+def test_a_compaction_under_way_stands_where_the_forecast_was() -> None:
+    line = limits(replace(VIEW, compacting="compacting in the background"), UNICODE)
+    assert "compacting in the background" in line
+    assert "compacts at" not in line
+
+
 def test_taking_back_says_how_much_comes_back() -> None:
     assert outlook_text(USAGE, OUTLOOK, 7, UNICODE).endswith("(+4.5k), all 7 items of that step")
     nothing = Move(refused="Only results.")

@@ -18,6 +18,8 @@ from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.switch_dialog import WAYS, SwitchDialog, SwitchPlan, switch_lines
 from tui_app.ui.themes import THEMES
+from tui_app.ui.widgets import lone_letter
+from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.stray_keys import QUIET_S
 
 QUESTION = 'Delete session "[/x] Tide notes"? 14 messages, cannot be undone.'
@@ -102,6 +104,52 @@ async def test_confirm_hears_a_letter_that_stands_alone_once_nobody_types() -> N
         await pilot.press("backspace")
         clock.now += QUIET_S
         await pilot.press("y")
+        assert app.results == [True]
+
+
+@pytest.mark.parametrize("letter", ["y", "n"])
+async def test_confirm_takes_no_letter_that_begins_a_word(
+    monkeypatch: pytest.MonkeyPatch, letter: str
+) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
+    clock = Clock()
+    shown = ConfirmDialog(QUESTION, clock=clock)
+    app = Host(lambda: shown)
+    async with app.run_test(size=(80, 24)) as pilot:
+        clock.now += 60
+        await pilot.press(letter, "o", "n")
+        assert app.results == []
+        assert shown.typed == f"{letter}on"
+        clock.now += 60
+        await pilot.press("escape")
+        assert app.results == [False]
+
+
+@pytest.mark.parametrize(
+    ("keys", "results"),
+    [(["y", "enter"], [True]), (["y", "escape"], [False]), (["y", "backspace"], []), (["y", "y"], [])],
+)
+async def test_confirm_and_what_follows_a_letter_at_once(
+    monkeypatch: pytest.MonkeyPatch, keys: list[str], results: list[bool]
+) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
+    clock = Clock()
+    app = Host(lambda: ConfirmDialog(QUESTION, clock=clock))
+    async with app.run_test(size=(80, 24)) as pilot:
+        clock.now += QUIET_S
+        await pilot.press(*keys)
+        assert app.results == results
+
+
+async def test_confirm_hears_a_letter_that_nothing_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 0.01)
+    clock = Clock()
+    app = Host(lambda: ConfirmDialog(QUESTION, clock=clock))
+    async with app.run_test(size=(80, 24)) as pilot:
+        clock.now += QUIET_S
+        await pilot.press("y")
+        while not app.results:
+            await pilot.pause(0.005)
         assert app.results == [True]
 
 
@@ -304,12 +352,12 @@ async def test_a_value_from_outside_is_clean_before_anything_is_typed() -> None:
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])
-async def test_a_short_word_of_success_leaves_the_keys_readable(size: tuple[int, int]) -> None:
+async def test_what_was_copied_is_said_beside_the_keys_and_covers_nothing(size: tuple[int, int]) -> None:
     app = Host(lambda: DetailsScreen("Notices", "nothing"))
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.press("y")
-        while not app.screen.query("Toast"):
-            await pilot.pause()
         await pilot.pause()
-        keys = app.screen.query_one("#dialog-hints").region
-        assert not app.screen.query_one("Toast").region.overlaps(keys)
+        row = str(app.screen.query_one("#dialog-hints", HintRow).render())
+        assert row.rstrip().endswith("copied all")
+        assert "esc close" in row
+        assert not app.screen.query("Toast")

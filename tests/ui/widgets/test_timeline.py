@@ -275,3 +275,20 @@ async def test_the_right_part_leaves_a_narrow_row_first() -> None:
         rows = app.query_one(RowList)
         rows.set_count(1)
         assert shown(rows)[0] == "row 0"
+
+
+async def test_a_filter_that_finds_nothing_says_so() -> None:
+    app = Side(sample()[:2])
+    async with app.run_test(size=(35, 14)) as pilot:
+        app.timeline.shown = TimelineFilter.COMPACTIONS
+        await pilot.pause()
+        assert shown(app.timeline)[1] == "No compactions. f shows others."
+        app.timeline.append(sample()[5])
+        await pilot.pause()
+        assert "No compactions" not in "".join(shown(app.timeline))
+
+
+async def test_an_empty_timeline_says_nothing_of_filters() -> None:
+    app = Side([])
+    async with app.run_test(size=(35, 14)):
+        assert shown(app.timeline)[1] == ""

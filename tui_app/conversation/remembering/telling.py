@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from tui_app.context.events import MemoryAdded, MemoryPruned, Payload
 from tui_app.memory.entries import Change
 from tui_app.memory.store import BoardStore
+from tui_app.session.info import SessionDeleted
 from tui_app.session.lock import SessionLocked
 from tui_app.session.ports import SessionStore
-from tui_app.session.store import SessionDeleted
 
 _Told = set[tuple[str, int]]
 """Types and entries of the changes that a log holds."""

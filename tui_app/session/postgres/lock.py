@@ -9,10 +9,10 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from tui_app.context.storage_errors import StorageError
+from tui_app.session.info import SessionDeleted
 from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.postgres.wire import Connection, this_window
 from tui_app.session.postgres.writing import tell
-from tui_app.session.store import SessionDeleted
 
 if TYPE_CHECKING:
     from tui_app.session.postgres.store import PostgresStore

@@ -10,6 +10,7 @@ import psycopg
 
 from tui_app.context.events import Payload, Record, SessionStart
 from tui_app.context.storage_errors import StorageError
+from tui_app.session.info import SessionDeleted
 from tui_app.session.lock import Overtaken
 from tui_app.session.places import Server
 from tui_app.session.ports import Event
@@ -18,7 +19,6 @@ from tui_app.session.postgres import schema, writing
 from tui_app.session.postgres.reading import PostgresReader
 from tui_app.session.postgres.wire import Connection, Wire
 from tui_app.session.postgres.writing import storable
-from tui_app.session.store import SessionDeleted
 
 T = TypeVar("T")
 _PATIENCE_S = 5.0

@@ -7,6 +7,7 @@ from typing import Any
 from tui_app.context.events import Payload, Record, UsageInfo, UserMessage, payload_to_json
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.heads import first_line
+from tui_app.session.info import SessionDeleted
 from tui_app.session.ports import Event
 from tui_app.session.postgres import queries
 from tui_app.session.postgres.wire import Connection
@@ -14,7 +15,6 @@ from tui_app.session.postgres.words import said, vector
 from tui_app.session.rows import plain, row_of
 from tui_app.session.sizes import count_messages, tokens_after, view_tokens
 from tui_app.session.stats import COUNTED, FIGURES
-from tui_app.session.store import SessionDeleted
 from tui_app.session.visibility import AFTERWARDS, MESSAGES
 
 CHANNEL = "plimsoll"

@@ -14,6 +14,7 @@ from tui_app.session.ledger import growths, ledger, turns_left
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.chat_state import ChatState
 from tui_app.ui.flows.extras import overview
 from tui_app.ui.gauge_marks import marks
 from tui_app.ui.screens.context_text import ContextView
@@ -40,9 +41,9 @@ class SessionContext:
 
     @property
     def version(self) -> object:
-        """The newest event shown, the gauge and the policy."""
+        """The newest event shown, the gauge, the policy, and whether a compaction is under way."""
         state = self._session.state
-        return self._session.presenter.last, state.usage, state.policy, state.turn
+        return self._session.presenter.last, state.usage, state.policy, state.turn, compacting_text(state)
 
     async def read(self) -> ContextView:
         """All that is shown, as it is now; the figures of the log are read in a thread."""
@@ -64,6 +65,7 @@ class SessionContext:
             blocking=blocking,
             turns_left=left,
             saved=stats.stages,
+            compacting=compacting_text(state),
             outlook=outlook,
             shares=(await overview(session)).shares,
         )
@@ -106,6 +108,15 @@ class SessionContext:
     def submit(self, work: Work) -> str:
         """Ask for something; why it cannot be done, empty when it was asked for."""
         return "" if self._session.submit(work) else self._session.read_only
+
+
+def compacting_text(state: ChatState) -> str:
+    """What is said of a compaction that is under way; empty where none is."""
+    if state.reviewing:
+        return "a summary waits for your decision"
+    if state.compacting:
+        return "compacting now: esc in the chat cancels it"
+    return "compacting in the background" if state.background is not None else ""
 
 
 def _stale(folder: Path, entries: Sequence[Entry], bodies: Sequence[Body]) -> Mapping[int, str]:

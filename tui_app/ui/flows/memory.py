@@ -43,7 +43,7 @@ _Change = Callable[["OpenSession"], _Result]
 
 async def show_memory(app: "PlimsollApp", session: ChatSession) -> None:
     """Show the board until the person leaves it, or goes to where an entry comes from."""
-    result = _Result()
+    result, written = _Result(), ""
     while True:
         try:
             entries, whose = await asyncio.to_thread(_read, session.launch, session.id)
@@ -53,7 +53,10 @@ async def show_memory(app: "PlimsollApp", session: ChatSession) -> None:
             return
         off = not memory_settings(session.launch.settings.memory).enabled
         screen = MemoryScreen(entries, whose, told=result.told, marked=result.entry, off=off)
+        screen.written = written
         choice = await app.push_screen_wait(screen)
+        # What was just added must not be left out of the list.
+        written = "" if choice is not None and choice.action == "add" else screen.written
         if choice is None:
             return
         if choice.action == "source" and choice.entry is not None:
@@ -158,7 +161,7 @@ async def _go_to_source(app: "PlimsollApp", session: ChatSession, entry: Entry) 
 
 
 def _exists(launch: Launch, wanted: str) -> bool:
-    from tui_app.session.store import SessionNotFound
+    from tui_app.session.info import SessionNotFound
 
     store = open_store(launch.database, read_only=True)
     try:

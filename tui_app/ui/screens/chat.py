@@ -183,7 +183,7 @@ class ChatScreen(Screen[None]):
             case ReviewOver(job=job):
                 close_review(self.app, job)
 
-    @on(Transcript.NothingToOpen)
+    @on(Transcript.NothingToDo)
     @on(Transcript.Opened)
     @on(Transcript.UndoRequested)
     @on(Transcript.CompactRequested)
@@ -196,7 +196,7 @@ class ChatScreen(Screen[None]):
         match event:
             case Transcript.Opened(entry=entry):
                 self.work(self.app.early.during(open_entry(self.app, self.session, entry)))
-            case Transcript.NothingToOpen(reason=reason):
+            case Transcript.NothingToDo(reason=reason):
                 self.session.say(reason)
             case Transcript.UndoRequested(entry=entry):
                 self.session.undo(entry)

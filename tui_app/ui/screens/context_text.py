@@ -95,6 +95,8 @@ class ContextView:
     """Turns until compaction; None where that cannot be said."""
     saved: tuple[StageRow, ...] = ()
     """What each stage has saved."""
+    compacting: str = ""
+    """What is said of a compaction that is under way; empty where none is."""
     outlook: Outlook = field(default_factory=Outlook)
     """Floor and pins of the view; what may be done with a message is asked for one at a time."""
     shares: tuple[Share, ...] = ()
@@ -178,7 +180,9 @@ def limits(view: ContextView, glyphs: Glyphs) -> str:
         parts.append(f"reserve {window_text(usage.window.reserve)}")
     where = threshold_text(view.background) or unmarked_text(view.background, view.blocking)
     when = forecast(view.turns_left)
-    if usage.window.stated > 0:
+    if view.compacting:
+        parts.append(view.compacting)
+    elif usage.window.stated > 0:
         parts.append(f"{where} ({when})" if when else where)
     if outlook.pinned:
         parts.append(f"pinned {tokens(outlook.pinned)} of {tokens(outlook.pin_budget)}")

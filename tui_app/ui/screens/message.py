@@ -122,7 +122,7 @@ class MessageScreen(Dialog[Deed]):
         """Copy what is shown."""
         # What is lone half of a pair cannot be encoded, and nobody could paste it.
         self.app.copy_to_clipboard(self._shown.encode("utf-8", "replace").decode())
-        self.notify("Copied all", markup=False)
+        self.key_row.said = "copied all"
 
     def action_do(self, deed: Deed) -> None:
         """Dismiss with what is to be done."""

@@ -67,7 +67,7 @@ class StatsScreen(Dialog[None]):
     def action_copy_all(self) -> None:
         """Copy what is shown."""
         self.app.copy_to_clipboard(self._content().plain)
-        self.notify("Copied all", markup=False)
+        self.key_row.said = "copied all"
 
     def _content(self) -> Content:
         blocks = [

@@ -41,6 +41,8 @@ class HintRow(Widget):
     notices: reactive[int] = reactive(0)
     folded: reactive[str] = reactive("")
     """Said for a timeline that has no room, for example ``timeline 14``."""
+    said: reactive[str] = reactive("")
+    """What a key has just done, for example ``copied all``."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     def __init__(self, hints: Sequence[Hint] | None = None, *, id: str | None = None) -> None:
@@ -50,11 +52,15 @@ class HintRow(Widget):
             self.hints = tuple(hints)
 
     def render(self) -> Content:
-        """Hints at the left; notices and the folded timeline at the right."""
+        """Hints at the left; what was done, the folded timeline and notices at the right."""
         notices = notice_text(self.notices, self.glyphs)
         right = Content("  ").join(
             Content.styled(part, style)
-            for part, style in ((self.folded, "$text-muted"), (notices, "$text-warning"))
+            for part, style in (
+                (self.said, "$text-success"),
+                (self.folded, "$text-muted"),
+                (notices, "$text-warning"),
+            )
             if part
         )
         room = self.size.width - (right.cell_length + 2 if right.plain else 0)

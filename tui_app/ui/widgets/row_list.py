@@ -103,6 +103,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self._row = row
         self._head = head
         self._head_rows = 1 if head else 0
+        self._nothing = ""
         self._count = 0
         self._follows = self._following = follows
         self._placing = False
@@ -112,6 +113,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     def count(self) -> int:
         """Number of rows."""
         return self._count
+
+    def say_when_empty(self, text: str) -> None:
+        """Say in place of the rows why there are none; empty text says nothing."""
+        self._nothing = text
+        self.refresh()
 
     def set_head(self, head: str) -> None:
         """Change the title of a list that has one."""
@@ -168,6 +174,8 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         if y < self._head_rows:
             return self._paint(Row(self._head, component="row-list--head"), width)
         index = self.scroll_offset.y + y - self._head_rows
+        if not self._count and not index and self._nothing:
+            return self._paint(Row(self._nothing, component="row-list--right"), width)
         if index >= self._count:
             return Strip.blank(width, self.rich_style)
         focused = index == self.cursor and self.has_focus

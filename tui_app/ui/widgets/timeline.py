@@ -142,6 +142,7 @@ class Timeline(RowList):
         self._lines = []
         for slot in range(len(self._entries)):
             self._add_rows(slot)
+        self.say_when_empty(f"No {self.shown.value}. f shows others." if self._entries else "")
         self.set_count(len(self._lines))
 
     def _add_rows(self, slot: int) -> None:

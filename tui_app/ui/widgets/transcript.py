@@ -12,6 +12,7 @@ from tui_app.ui.keys import fixed_key
 from tui_app.ui.widgets.blocks import foldable, has_details
 from tui_app.ui.widgets.layout import START
 from tui_app.ui.widgets.pieces import folds
+from tui_app.ui.widgets.refusals import why_not_undone
 from tui_app.ui.widgets.transcript_parts import TranscriptParts
 
 _STEP = 3
@@ -81,13 +82,6 @@ class Transcript(TranscriptParts):
 
     class Opened(_OfEntry):
         """The person wants the details of an entry."""
-
-    class NothingToOpen(Message):
-        """The person wants details, and no entry is marked that has any; ``reason`` is for them."""
-
-        def __init__(self, reason: str) -> None:
-            super().__init__()
-            self.reason = reason
 
     class Asked(Message):
         """The person wants something done with the marked entries, or the one under the cursor."""
@@ -237,7 +231,7 @@ class Transcript(TranscriptParts):
         if (entry := self.cursor_entry) is not None:
             self.post_message(self.Opened(self, entry))
         elif self._cursor is not None:
-            self.post_message(self.NothingToOpen("The answer is still being written."))
+            self.post_message(self.NothingToDo("The answer is still being written."))
         else:
             self.open_newest()
 
@@ -255,14 +249,16 @@ class Transcript(TranscriptParts):
         if newest is not None:
             self.post_message(self.Opened(self, newest))
         elif self._pages.entries:
-            self.post_message(self.NothingToOpen("Nothing is marked to open: shift+tab, then up."))
+            self.post_message(self.NothingToDo("Nothing is marked to open: shift+tab, then up."))
         else:
-            self.post_message(self.NothingToOpen("Nothing to open yet."))
+            self.post_message(self.NothingToDo("Nothing to open yet."))
 
     def action_undo(self) -> None:
         """Ask for the compaction, rewrite or restored files under the cursor to be undone."""
-        entry = self.cursor_entry
-        if entry is not None and entry.kind in ("compaction", "rewrite", "files") and entry.state == "ok":
+        entry, refused = self.cursor_entry, why_not_undone(self.cursor_entry)
+        if entry is None or refused:
+            self.post_message(self.NothingToDo(refused))
+        else:
             self.post_message(self.UndoRequested(self, entry))
 
     def _toggle(self, slot: int) -> None:

@@ -7,6 +7,7 @@ from textual.message import Message
 
 from tui_app.session.entries import Entry
 from tui_app.ui.keys import fixed_key
+from tui_app.ui.widgets.refusals import NO_ROW
 from tui_app.ui.widgets.transcript_found import SearchedTranscript
 
 
@@ -29,6 +30,13 @@ class TranscriptParts(SearchedTranscript):
             "Summarise from the marked entry on; what is before it stays, and so does the newest.",
         ),
     ]
+
+    class NothingToDo(Message):
+        """The person wants something that no entry can be used for; ``reason`` is for them."""
+
+        def __init__(self, reason: str) -> None:
+            super().__init__()
+            self.reason = reason
 
     class CompactRequested(Message):
         """The person wants a part of the conversation compacted."""
@@ -56,3 +64,5 @@ class TranscriptParts(SearchedTranscript):
         entry = self.cursor_entry
         if entry is not None and entry.seq > 0:
             self.post_message(self.CompactRequested(self, entry, up_to=up_to))
+        elif entry is None:
+            self.post_message(self.NothingToDo(NO_ROW))
