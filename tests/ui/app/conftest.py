@@ -11,6 +11,7 @@ from textual.widgets import Input, TextArea
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import LIMIT_S, Desk, write_files
 from tui_app.conversation import opening
+from tui_app.ui import chat_session
 from tui_app.ui.widgets import lone_letter, stray_keys
 
 FILES = {
@@ -31,6 +32,12 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys for a question count at once; tests of its own tell them apart by time."""
     monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
     monkeypatch.setattr(lone_letter, "ALONE_S", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def _at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stories are told of a folder of Ada's, wherever tests run; tests of its own say where one goes on."""
+    monkeypatch.setattr(chat_session, "begun_elsewhere", lambda *_: "")
 
 
 @pytest.fixture

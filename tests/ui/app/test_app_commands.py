@@ -156,6 +156,12 @@ async def test_copy_and_export_say_what_they_did(served: Desk) -> None:
         await deck.send("/export talk.md")
         await deck.says("Exported to")
         assert "Because." in (served.cwd / "talk.md").read_text(encoding="utf-8")
+        await deck.send("/export talk.svg")
+        await deck.says("Not exported: .svg is no format. Use .md, .txt, .html, .json or .jsonl.")
+        await deck.send("/export nowhere/talk.md")
+        await deck.says("Not exported: there is no folder ")
+        assert not (served.cwd / "talk.svg").exists()
+        assert not (served.cwd / "nowhere").exists()
         await deck.send("/export README.md/talk.md")
         await deck.says("Not exported")
         assert "1 notice" not in deck.hints

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from textual.events import Key
 from textual.widgets import Input
 
@@ -14,7 +15,10 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.session.workspace import SessionFolder
+from tui_app.ui import chat_session
+from tui_app.ui.launch import begun_elsewhere
 from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.memory import MemoryScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 
 HOLD = """
@@ -257,3 +261,21 @@ async def test_keys_during_a_change_of_sessions_are_kept(served: Desk, fake_open
         await deck.answered()
         assert fake_openai.journal[-1]["messages"][-1]["content"] == "hello"
         assert deck.app.is_running
+
+
+async def test_a_session_that_goes_on_in_another_folder_says_so(
+    served: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_session, "begun_elsewhere", begun_elsewhere)
+    session = served.store(Story(cwd="/home/ada/elsewhere").turns(1))
+    async with shown(served.app(session), (120, 40)) as deck:
+        await deck.ready()
+        said = f"This session was begun in /home/ada/elsewhere; it goes on in {served.cwd}."
+        assert deck.app.chat.session.state.notices == (said,)
+        await deck.send("/memory")
+        await deck.until(lambda: isinstance(deck.app.screen, MemoryScreen), "the board")
+        assert "Memory · ferry-timetable" in deck.text, "nobody would look at a board of a folder elsewhere"
+    session = served.store(Story(cwd=str(served.cwd)).turns(1))
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        assert deck.app.chat.session.state.notices == ()

@@ -15,8 +15,11 @@ _FORMATS: dict[str, Format] = {
     ".html": "html",
     ".json": "pydantic-ai",
     ".jsonl": "jsonl",
+    ".markdown": "markdown",
+    ".md": "markdown",
+    ".txt": "markdown",
 }
-"""Formats by the end of a file's name; every other name is one of Markdown."""
+"""Formats by the end of a file's name; one without an end is of Markdown."""
 
 
 async def export_session(session: ChatSession, target: str) -> None:
@@ -25,7 +28,13 @@ async def export_session(session: ChatSession, target: str) -> None:
         session.say(NOTHING)
         return
     path = _destination(session, target)
+    if path.suffix and path.suffix.lower() not in _FORMATS:
+        session.say(f"Not exported: {path.suffix} is no format. Use .md, .txt, .html, .json or .jsonl.")
+        return
     try:
+        if not await asyncio.to_thread(path.parent.exists):
+            session.say(f"Not exported: there is no folder {path.parent}.")
+            return
         if await asyncio.to_thread(path.exists):
             session.say(f"Not exported: {path} exists already. Give another name: /export NAME.")
             return
@@ -56,4 +65,4 @@ def _write(session: ChatSession, path: Path) -> None:
 
 
 def _format(path: Path) -> Format:
-    return _FORMATS.get(path.suffix.lower(), "markdown")
+    return _FORMATS[path.suffix.lower()] if path.suffix else "markdown"

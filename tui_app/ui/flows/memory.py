@@ -3,10 +3,12 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_app.context.storage_errors import storage_error
+from tui_app.conversation.board_scopes import session_scope
 from tui_app.conversation.boards import boards_in
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Entry
@@ -44,7 +46,7 @@ async def show_memory(app: "PlimsollApp", session: ChatSession) -> None:
     result, written = _Result(), ""
     while True:
         try:
-            entries, whose = await asyncio.to_thread(_read, session.launch)
+            entries, whose = await asyncio.to_thread(_read, session.launch, session.id)
         except (sqlite3.Error, OSError) as error:
             told = storage_error(error, session.launch.paths.database) or error
             session.say(f"What is remembered cannot be read. {told}")
@@ -76,12 +78,17 @@ async def read_session_now(session: ChatSession) -> None:
     await session.link.ask(run)
 
 
-def _read(launch: Launch) -> tuple[list[Entry], str]:
-    """What stands on the board of the folder, and whose it is."""
+def _read(launch: Launch, session: str) -> tuple[list[Entry], str]:
+    """What stands on the board that the session fills and is told, and whose it is."""
     boards = boards_in(launch.database)
-    scope = boards.scope(launch.cwd)
     if not has_begun(launch.database):
-        return [], scope.label
+        return [], boards.scope(launch.cwd).label
+    if session:
+        with closing(open_store(launch.database, read_only=True)) as store:
+            info = store.info(session)
+        scope = session_scope(boards, launch.database, info, launch.cwd)
+    else:
+        scope = boards.scope(launch.cwd)
     return ContextBoard(boards, scope).entries(), scope.label
 
 

@@ -165,7 +165,7 @@ def forecast(turns: int | None) -> str:
 
 
 def saved_text(saved: Sequence[StageRow], glyphs: Glyphs) -> str:
-    """What each stage has saved, ``saved so far: offload 44k · archive 12k``; empty when nothing was."""
+    """What each stage saves now, ``saved so far: offload 44k · archive 12k``; empty when nothing was."""
     parts = [f"{row.stage} {tokens(row.tokens_removed)}" for row in saved if row.tokens_removed > 0]
     return f"saved so far: {f' {glyphs.separator} '.join(parts)}" if parts else ""
 
