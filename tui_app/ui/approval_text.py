@@ -92,11 +92,11 @@ def question_hints(
         return (Hint("enter", "allow" if editing else "say no", 0), Hint("esc", "back", 1, "back"))
     if not focused:
         return (Hint("f12", "answer", 0, "answer"),)
-    always = (Hint("a", "from now on", 1, "always"), Hint("e", "edit the rule", 3, "edit"))
+    always = (Hint("a", "from now on", 1, "always"), Hint("e", "edit the rule", 4, "edit"))
     return (
         Hint("y", "once", 0, "once"),
         *(always if asked.pattern else ()),
         Hint("n", "no", 0, "refuse"),
-        Hint("up/down", "scroll", 2),
-        Hint("esc", "no, and stop", 3, "back"),
+        Hint("pgdn", "more", 3),
+        Hint("esc", "no, and stop", 2, "back"),
     )
