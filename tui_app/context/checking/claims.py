@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tui_app.context.checking.claim_cues import ACTIVE, AIM, ANY_APPROVAL, ANY_REQUEST, ASCRIBING, FOREIGN
+from tui_app.context.checking.consent_cues import spares_asking
 from tui_app.context.fact_extractors.labels import QUOTED_REQUEST, USERS_LABELS
 from tui_app.context.fact_extractors.talk import ANSWERED
 
@@ -96,7 +97,7 @@ def _claims_of(line: str, offset: int, place: _Place) -> Iterator[Claim]:
     for start, end in _sentences(line, begin):
         text = line[start:end]
         told = _CODE.sub(_blank, text)
-        if kind := "allowed" if _approves(told) else "said" if _asks(told) else ascribed:
+        if kind := "allowed" if _approves(told, text, ascribed) else "said" if _asks(told) else ascribed:
             active = ACTIVE.search(told)
             yield Claim(text, offset + end, kind, text[active.start() :] if active else text)
     if line.endswith((":", "：")) and _asks(line):
@@ -123,7 +124,9 @@ def _ascribed_under(heading: str) -> ClaimKind | None:
     return "meant" if AIM.search(heading) else None
 
 
-def _approves(text: str) -> bool:
+def _approves(text: str, whole: str, ascribed: ClaimKind | None) -> bool:
+    if (ascribed or _asks(text)) and spares_asking(whole):
+        return True
     return bool(ANY_APPROVAL.search(text)) or any(
         user.search(text) and allows.search(text) for user, _, allows in FOREIGN
     )

@@ -1,0 +1,199 @@
+"""What the user gave leave for: by a whole yes to a question, or by telling somebody to do it.
+
+Being strict costs a mark in the notes; being lax lets a summary invent an approval. So everything that is not
+plainly a yes or a directive (questions, warnings, conditions, a yes to a part) gives no leave.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tui_app.context.checking.consent_cues import (
+    DOUBT,
+    EITHER,
+    HALTS,
+    LEAVES,
+    NODDING,
+    OPENING,
+    PROPOSAL,
+    REVOKES,
+    VOCABULARY,
+    WANTS,
+    WARNING,
+    is_question,
+    places,
+    spares_asking,
+)
+from tui_app.context.checking.wording import (
+    Wording,
+    clauses_of,
+    forbids,
+    negates,
+    numbers,
+    sentences_of,
+    wording,
+)
+from tui_app.context.checking.wording_cues import ASSENT, NOD
+
+_SHORT = 3
+"""Words under which a question only points to what stands before it ("Shall I?")."""
+_REVOKED = 0.5
+"""Share of an approval's words that a later no must hold."""
+_FIRST_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_NO_VERB = re.compile(
+    r"(?i)(?:.+(?:ing|ed|ly)|i|you|he|she|it|we|they|the|an?|this|that|these|those|my|your|our|there|is"
+    r"|are|was|were|be|been|has|have|had|would|could|might|may|in|on|at|for|from|with|by|as|of|to|all|no"
+    r"|some|any|every|der|die|das|ein|eine|le|la|les|el|los|las|un|une|una)$"
+)
+"""What no directive begins with."""
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_PUNCTUATION = " \t\n,.!;:–—-*_\"'’()"
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Something the user agreed to, or told somebody to do."""
+
+    words: frozenset[str]
+    verbs: frozenset[str]
+    """Words of which what is allowed must hold one; empty where the user answered yes."""
+    numbers: frozenset[str]
+    places: frozenset[str]
+    spares: bool
+    """Whether it says that nobody need be asked."""
+    rest: str
+    """What the user said behind it, in the same message."""
+
+    def covers(self, words: frozenset[str], text: str) -> bool:
+        """Whether it holds every word of what is said to be allowed, and speaks of the same places."""
+        return (
+            words <= self.words
+            and (not self.verbs or bool(self.verbs & words) or not words)
+            and numbers(text) <= self.numbers
+            and places(text) <= self.places
+            and self.spares == spares_asking(text)
+        )
+
+
+def leaves_of(text: str, before: str = "") -> tuple[Leave, ...]:
+    """What a message gives leave for.
+
+    Args:
+        text: What the user said.
+        before: What the assistant had said just before.
+    """
+    found = list(_directives(text))
+    proposal = _proposal(before)
+    if proposal and agrees(text):
+        whole = f"{proposal}\n{text}"
+        rest = "\n".join(sentences_of(text)[1:])
+        found.append(_leave(whole, frozenset(), rest, spares=spares_asking(whole)))
+    return tuple(found)
+
+
+def agrees(text: str) -> bool:
+    """Whether a message is a whole yes: nothing but agreement, or agreement and a directive behind it."""
+    first = next(iter(sentences_of(text.strip())), "")
+    if DOUBT.search(first) or negates(first) or WARNING.search(first) or HALTS.match(text):
+        return False
+    rest, yes, loose = first.strip(_PUNCTUATION), False, False
+    while rest:
+        word = ASSENT.match(rest) or NOD.match(rest) or (NODDING.match(rest) if rest else None)
+        if word is None:
+            break
+        yes = yes or not NODDING.fullmatch(word[0]) or len(word[0].split()) > 1
+        loose = NOD.fullmatch(word[0]) is not None and not word[0].lower().startswith(("ok", "all"))
+        behind = rest[word.end() :]
+        loose = loose and behind[:1] == " "
+        rest = behind.strip(_PUNCTUATION)
+    return yes and (not rest or (not loose and _directs(rest)))
+
+
+def is_revoked(words: frozenset[str], later: Sequence[str]) -> bool:
+    """Whether the user took back, in what they said afterwards, what they had agreed to.
+
+    Args:
+        words: The words of what was agreed to.
+        later: The rest of the same message, then the messages after it.
+    """
+    return any(
+        _revokes(sentence, words, adjacent=at < 2)
+        for at, text in enumerate(later)
+        for sentence in sentences_of(text)
+    )
+
+
+def content(text: str) -> Wording:
+    """The words of a sentence about an approval that say what is allowed."""
+    return wording(VOCABULARY.sub(" ", text))
+
+
+def stated(text: str) -> str:
+    """What a message asks for or states: without its questions, warnings and things only imagined."""
+    return "\n".join(
+        ", ".join(clause for clause in clauses_of(sentence) if not WARNING.search(clause))
+        for sentence in sentences_of(text)
+        if not is_question(sentence)
+    )
+
+
+def _proposal(before: str) -> str:
+    """What a yes would agree to; a question between two things leaves it open."""
+    if not PROPOSAL.search(before):
+        return ""
+    questions = " ".join(sentence for sentence in sentences_of(before) if sentence.rstrip()[-1:] in "?？")
+    asked = questions if len(wording(questions).plain) >= _SHORT else before
+    return "" if EITHER.search(asked) else asked
+
+
+def _directives(text: str) -> Iterator[Leave]:
+    sentences = sentences_of(text)
+    for place, sentence in enumerate(sentences):
+        if is_question(sentence):
+            continue
+        for clause in clauses_of(sentence):
+            spares = spares_asking(clause)
+            barred = WARNING.search(clause) or (not spares and (forbids(clause) or negates(clause)))
+            if not barred and (spares or _directs(clause)):
+                verbs = frozenset() if spares or _gives_leave(clause) else _verbs(clause)
+                yield _leave(clause, verbs, "\n".join(sentences[place + 1 :]), spares=spares)
+
+
+def _leave(text: str, verbs: frozenset[str], rest: str, *, spares: bool) -> Leave:
+    return Leave(content(text).every, verbs, numbers(text), places(text), spares, rest)
+
+
+def _directs(clause: str) -> bool:
+    return _gives_leave(clause) or bool(_verbs(clause))
+
+
+def _gives_leave(clause: str) -> bool:
+    return bool(LEAVES.search(clause) or WANTS.search(clause) or _UNSPACED.search(clause))
+
+
+def _verbs(clause: str) -> frozenset[str]:
+    """The verbs a clause may begin with, if it may be a directive: its first word, and those behind "and"."""
+    found: list[str] = []
+    for part in re.split(r"(?i)\b(?:and|und|et|y)\b|[&+]", clause):
+        word = _FIRST_WORD.match(OPENING.sub("", part).lstrip("\"'`*_( "))
+        if word is None or _NO_VERB.match(word[0]):
+            if not found:
+                break
+            continue
+        found.append(word[0])
+    return wording(" ".join(found)).every
+
+
+def _revokes(sentence: str, words: frozenset[str], *, adjacent: bool) -> bool:
+    named = content(sentence).every
+    if is_question(sentence):
+        return False
+    if REVOKES.search(sentence):
+        return bool(named & words) or adjacent
+    if HALTS.match(sentence):
+        return bool(named & words) or (adjacent and not named)
+    return any(
+        Wording(words, frozenset()).held_by(content(clause).every, _REVOKED)
+        for clause in clauses_of(sentence)
+        if words and (forbids(clause) or WARNING.search(clause)) and not spares_asking(clause)
+    )
