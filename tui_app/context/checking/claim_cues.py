@@ -2,11 +2,12 @@
 
 import re
 
-_PERSON = (
-    r"(?:user|human|customer|developer|operator|client|maintainer|owner|admin(?:istrator)?|requester)"
-)
+_PERSON = r"(?:user|human|customer|developer|operator|client|maintainer|owner|admin(?:istrator)?|requester)"
 _USER = r"(?:the |our )?\b(?:user|human|customer)\b(?:\))?"
-_ANYONE = rf"(?:(?:the |our )?\b{_PERSON}\b\)?|\b(?:you|they|he|she)\b)"
+_ANYONE = (
+    rf"(?:(?:the |our )?\b{_PERSON}\b\)?|\b(?:you|they|he|she|(?:the |your )?(?:boss|manager"
+    rf"|management|team|stakeholders?))\b)"
+)
 _BETWEEN = (
     r"(?:,? (?:has|have|had|did|also|then|now|later|first|initially|just|again|explicitly|clearly"
     r"|specifically|only|always|repeatedly|finally|originally|already|still|further|additionally|strongly"
@@ -20,41 +21,68 @@ _ASKS = (
     r"|emphasi[sz]e[ds]|confirm(?:ed|s)|mention(?:ed|s)|d(?:oes|id)(?:n['’]t| not) (?:want|need)"
     r"|forb(?:ids|ade))"
 )
-_WORD_OF_LEAVE = r"(?:permission|approval|consent|go-ahead|green[- ]light|okay|ok|authori[sz]ation|clearance|blessing|thumbs[- ]up|sign-?off)"
+_WORD_OF_LEAVE = (
+    r"(?:permission|approval|consent|go-ahead|green[- ]light|okay|ok|authori[sz]ation"
+    r"|clearance|blessing|thumbs[- ]up|sign-?off)"
+)
 _APPROVES = (
     r"(?:(?:pre-?)?approve[ds]?|authori[sz]e[ds]?|agree[ds]?|accept(?:ed|s)|consent(?:ed|s)|permit(?:ted|s)"
-    r"|allow(?:ed|s)|okay(?:ed|s)|ok['’](?:d|s)|oked|green-?(?:lit|light(?:s|ed))|sign(?:ed|s) off|waive[ds]"
+    r"|allow(?:ed|s)|okay(?:ed|s)|ok['’](?:d|s)|oked|green-?(?:lit|light(?:s|ed))|sign(?:ed|s) off"
+    r"|waive[ds]"
     rf"|(?:gave|gives|given|granted|grants|give|grant) (?:[\w-]+ ){{0,3}}{_WORD_OF_LEAVE}"
     r"|granted (?:[\w-]+ ){0,3}(?:access|rights?|privileges?)|lets? (?:the |us|you|me|it)"
-    r"|(?:repl(?:ied|ies)|answer(?:ed|s)|respond(?:ed|s)|sa(?:id|ys)|wrote)(?: with)?:? [\"'“‘*]{0,2}(?:yes|ok|okay|sure|go"
+    r"|(?:repl(?:ied|ies)|answer(?:ed|s)|respond(?:ed|s)|sa(?:id|ys)"
+    r"|wrote)(?: with)?:? [\"'“‘*]{0,2}(?:yes|ok|okay|sure|go"
     r"|it(?:['’]s| is| was) (?:fine|ok|okay|allowed|good)|approved)\b"
     r"|(?:is|was|are|were) (?:fine|ok|okay|happy|good) with"
-    r"|cleared|confirmed (?:the |that )?(?:[\w-]+ ){0,3}(?:deletion|removal|deployment|release|push|merge|publication"
-    r"|payment|can|may|to)\b|(?:no longer|do(?:es)?(?: not|n['’]t)) (?:require|need|want)s? (?:to be asked|[\w-]*"
+    r"|cleared|confirmed (?:the |that )?(?:[\w-]+ ){0,3}(?:deletion|removal|deployment|release|push"
+    r"|merge|publication"
+    r"|payment|can|may|to)\b|(?:no longer|do(?:es)?(?: not|n['’]t)) (?:require|need"
+    r"|want)s? (?:to be asked|[\w-]*"
     r" ?(?:confirmation|approval|permission|prompts?)))"
 )
-_NOUN = r"(?:pre-?)?(?:approval|permission|consent|go-ahead|authori[sz]ation|blessing|clearance|sign-?off|green[- ]light|thumbs[- ]up)"
-_DONE = r"(?:(?:pre-?|auto-?)?approved|authori[sz]ed|green-?(?:lit|lighted)|okayed|ok['’]d|signed[- ]off|consented to|cleared (?:with|by))"
-_BY_OTHERS = r"(?! by (?:@|`|ci\b|github|the (?:ci|bot|\w+ bot|reviewer|code ?owner)|reviewers?\b|\w+\[bot\]))"
+_NOUN = (
+    r"(?:pre-?)?(?:approval|permission|consent|go-ahead|authori[sz]ation|blessing|clearance"
+    r"|sign-?off|green[- ]light|thumbs[- ]up)"
+)
+_DONE = (
+    r"(?:(?:pre-?|auto-?)?approved|authori[sz]ed|green-?(?:lit|lighted)|okayed|ok['’]d"
+    r"|signed[- ]off|consented to|cleared (?:with|by))"
+)
+_BY_OTHERS = (
+    r"(?! by (?:@|`|ci\b|github|the (?:ci|bot|\w+ bot|reviewer|code ?owner)|reviewers?\b|\w+\[bot\]))"
+)
 _APPROVAL = (
     rf"{_ANYONE}{_BETWEEN} {_APPROVES}",
     rf"{_USER} .{{1,160}}?,? and (?:then |also |later |instead )?{_APPROVES}",
-    rf"\b(?:approved|authori[sz]ed|accepted|agreed|permitted|allowed|okayed|granted|cleared|signed off)(?: \w+)?"
+    rf"\b(?:approved|authori[sz]ed|accepted|agreed|permitted|allowed|okayed|granted|cleared|confirmed"
+    rf"|signed off)(?: \w+)?"
     rf" (?:by|with) {_ANYONE}",
     rf"\b(?:with|has|have|had|got|received|given|obtained|under|at) (?:explicit "
     rf"|full )?{_ANYONE}['’]?s? (?:\w+ )?{_NOUN}",
     rf"\b{_NOUN} (?:from|of|by) {_ANYONE}[^.]{{0,40}} (?:given|granted|received|obtained)",
-    rf"\b(?<!no ){_NOUN}\b(?! (?:is|was) (?:not|n['’]t))[^.]{{0,60}}? (?:was|is|were|are|has been|have been)"
+    rf"\b(?<!no ){_NOUN}\b(?! (?:is|was) (?:not|n['’]t))[^.]{{0,60}}? (?:was|is|were|are|has been"
+    rf"|have been)"
     r" (?:\w+ )?(?:given|granted|obtained|received|in place|on file)\b",
     rf"^\W*(?:\w+ )?{_NOUN}:? (?:given|granted|obtained|received|exists)\b",
     rf"\b(?:standing|blanket|general|prior|full|written|verbal) {_NOUN}\b|\b{_NOUN} exists\b",
     rf"\b(?:has|have|had|was|were|is|are|be)(?: been)?(?: \w+ly| already| all)? {_DONE}\b{_BY_OTHERS}",
     r"\b(?:it was agreed|agreed) that (?:the (?:assistant|agent|model|ai)|we|i|you|it)\b",
-    r"\b(?:assistant|agent|model|ai|we|i) (?:is|are|am|was|were) (?:\w+ly )?(?:allowed|permitted|entitled|free) to\b",
+    r"\b(?:assistant|agent|model|ai|we|i) (?:is|are|am|was|were) (?:\w+ly )?(?:allowed|permitted"
+    r"|entitled|free) to\b",
+    r"\bno (?:\w+ ){0,2}(?:confirmations?|approvals?|permissions?|consent|sign-?off) (?:(?:is|was|are"
+    r"|will be) )?"
+    r"(?:needed|required|necessary)",
+    r"\b(?:freigabe|genehmigung|erlaubnis|zustimmung)\b[^.]{0,60}\b(?:erteilt|liegt vor|gegeben"
+    r"|erhalten)\b",
+    r"\b(?:wurden?|ist|sind|waren?)\b(?:(?!nicht\b)[^.]){0,60}\b(?:genehmigt|freigegeben|erlaubt)\b",
+    r"\b(?:est|sont|a été|ont été) (?:approuv|autoris)é",
+    r"\b(?:fue(?:ron)?|está|ha sido|han sido) (?:aprobad|autorizad)[oa]s?\b",
     r"\b(?:may|can) [^.]{1,80} without (?:asking|approval|confirmation|permission)",
     r"^\W*(?:user[- ])?(?:(?:pre-?)?approved|authori[sz]ed|okayed|permitted|allowed)\W{0,4}? ?[:(—–-]",
     r"^\W*(?:user[- ])?approval\W{0,4}:\W*(?:yes|granted|given|ok)",
-    r"[:—–][\s*_\"]{0,4}(?:pre-?)?(?:approved|authori[sz]ed|granted|permitted|allowed|okayed|signed[- ]off|go-ahead)\b",
+    r"[:—–][\s*_\"]{0,4}(?:pre-?)?(?:approved|authori[sz]ed|granted|permitted|allowed|okayed"
+    r"|signed[- ]off|go-ahead)\b",
     rf"\b(?:ok|okay|yes|green light|thumbs[- ]up|go-ahead) (?:from|by) {_ANYONE}",
     r"^\W*(?:the )?(?:user|human|customer|developer|operator|client)\W{1,5}"
     r"(?:yes|ok|okay|sure|go ahead|do it|approved|you (?:may|can))\b",
@@ -67,11 +95,14 @@ _REQUEST = (
     rf"{_USER}['’]s (?:[\w-]+ ){{0,3}}(?:requests?|instructions?|wish(?:es)?|preferences?|decisions?"
     r"|choices?|requirements?|demands?|rules?|constraints?|orders?|words?|goal|direction|behest|command)\b",
     rf"\b(?:as|per) {_USER}",
-    rf"\b{_PERSON}(?: \(user\))?{_BETWEEN} (?:asked|told|instructed|requested|directed|ordered|decided|demanded)\b",
-    r"\b(?:you|they|he|she) (?:also |have |had |then |explicitly )*(?:asked|told|instructed|requested|directed"
+    rf"\b{_PERSON}(?: \(user\))?{_BETWEEN} (?:asked|told|instructed|requested|directed|ordered|decided"
+    rf"|demanded)\b",
+    r"\b(?:you|they|he|she) (?:also |have |had |then |explicitly )*(?:asked|told|instructed|requested"
+    r"|directed"
     r"|ordered|decided|demanded|wanted)\b",
     r"\bas (?:you |they )?(?:requested|instructed|directed|asked|ordered|agreed|demanded)\b",
-    r"^\W*(?:the )?(?:user|human)(?: (?:request|feedback|decision|preference|instruction|constraint|message|wish"
+    r"^\W*(?:the )?(?:user|human)(?: (?:request|feedback|decision|preference|instruction|constraint"
+    r"|message|wish"
     r"|goal)s?)?\W{0,3}:",
 )
 _OTHERS: tuple[tuple[str, str, str], ...] = (
@@ -125,6 +156,17 @@ ANY_APPROVAL = re.compile("|".join(_APPROVAL), re.IGNORECASE)
 ANY_REQUEST = re.compile("|".join(_REQUEST), re.IGNORECASE)
 ACTIVE = re.compile("|".join((*_APPROVAL[:2], *_REQUEST[:2])), re.IGNORECASE)
 """The user as the one who does it, with what they want behind."""
+REFUSAL = re.compile(
+    r"(?i)(?:n['’]t|\b(?:not|never|no))(?: (?:yet|been|be|explicitly|have|has|given?|gave|any|the"
+    r"|explicit))*"
+    r" (?:approv|authori[sz]|permi(?:t|ss)|allow|consent|agree|accept|grant|okay|sign)\w*(?: off)?(?: by)?"
+    r"(?! (?:\w+ ){0,3}(?:need|requir|necess))"
+)
+"""An approval that is said not to be there."""
+NAMES_USER = re.compile(
+    rf"\b{_PERSON}\b|\bapproved\b|\bapproval\b|" + "|".join(user for user, _, _ in _OTHERS), re.IGNORECASE
+)
+"""Whoever a sentence speaks about, if it does not just repeat words of theirs."""
 FOREIGN = tuple(tuple(re.compile(each, re.IGNORECASE) for each in group) for group in _OTHERS)
 ASCRIBING = re.compile(
     r"(?i)constraint|preference|requirement|\binstructions?\b|approv|standing rules|\bsaid by|\b(?:user"

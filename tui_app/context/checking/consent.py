@@ -17,6 +17,7 @@ from tui_app.context.checking.consent_cues import (
     OPENING,
     PROPOSAL,
     REVOKES,
+    TURNS_DOWN,
     VOCABULARY,
     WANTS,
     WARNING,
@@ -68,7 +69,7 @@ class Leave:
         """Whether it holds every word of what is said to be allowed, and speaks of the same places."""
         return (
             words <= self.words
-            and (not self.verbs or bool(self.verbs & words) or not words)
+            and (not self.verbs or bool(self.verbs & words))
             and numbers(text) <= self.numbers
             and places(text) <= self.places
             and self.spares == spares_asking(text)
@@ -117,7 +118,7 @@ def is_revoked(words: frozenset[str], later: Sequence[str]) -> bool:
         later: The rest of the same message, then the messages after it.
     """
     return any(
-        _revokes(sentence, words, adjacent=at < 2)
+        _revokes(sentence, words, adjacent=at < 2) or (at == 0 and bool(TURNS_DOWN.match(sentence)))
         for at, text in enumerate(later)
         for sentence in sentences_of(text)
     )
@@ -188,10 +189,8 @@ def _revokes(sentence: str, words: frozenset[str], *, adjacent: bool) -> bool:
     named = content(sentence).every
     if is_question(sentence):
         return False
-    if REVOKES.search(sentence):
+    if REVOKES.search(sentence) or HALTS.match(sentence):
         return bool(named & words) or adjacent
-    if HALTS.match(sentence):
-        return bool(named & words) or (adjacent and not named)
     return any(
         Wording(words, frozenset()).held_by(content(clause).every, _REVOKED)
         for clause in clauses_of(sentence)

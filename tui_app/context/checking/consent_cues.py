@@ -6,14 +6,16 @@ NODDING = re.compile(
     r"(?i)(?:that(?:['’]s| is)? (?:fine|good|great|ok(?:ay)?|right|correct|works?)(?: (?:for|with|to) me)?"
     r"|(?:looks|sounds) (?:good|great|fine|right)(?: to me)?|thank(?:s| you)(?: very much| a lot)?|please"
     r"|then|now|all of (?:it|them|that|those)|(?:with |for )?(?:it|that|this|them|everything|all|both)"
-    r"|right away|as (?:proposed|planned|you (?:say|said|propose|suggest|like))|(?:for|to) me|and|so|very"
+    r"|right away|as (?:proposed|planned|you (?:say|said|propose|suggest|like))|(?:for|to|with|by) me"
+    r"|and|so|very"
     r"|bitte|danke|damit|alles|merci|s['’]il (?:te|vous) pla[iî]t|gracias|por favor|grazie|obrigad[oa])\b"
 )
 """Words that add nothing to a yes."""
 DOUBT = re.compile(
     r"(?i)\b(?:wait|hold on|hmm+|but|except|unless|until|if|maybe|perhaps|possibly|partly|partially|only"
     r"|first|second|third|former|latter|half|some|later|however|although|though|when|once|after"
-    r"|provided|depends|think about|not sure|unsure|rather|instead|yet|aber|wenn|falls|vielleicht|erst"
+    r"|provided|depends|whatever|tomorrow|tonight|ask me|remind me|morgen|demain|mañana|think about"
+    r"|not sure|unsure|rather|instead|yet|aber|wenn|falls|vielleicht|erst"
     r"|später|warte|sofern|mais|si|peut-être|seulement|attends|pero|quizás?|solo|espera|si no|se|forse"
     r"|mas|talvez)\b|[?？]|如果|但|もし|만약"
 )
@@ -29,15 +31,16 @@ WARNING = re.compile(
 )
 """What a clause says that names a deed without asking for it."""
 QUESTION = re.compile(
-    r"(?i)^[\W_]*(?:(?:so|and|but|stop|hey|ok|well|wait)\W+){0,3}(?:why|who|whom|whose|what|when|where|which"
-    r"|how|did|does|is|are|was|were|has|have|warum|wieso|weshalb|wer|was|wann|wo|wie|hast|hat|pourquoi|qui"
-    r"|quand|por qué|quién|cuándo|perché|chi)\b|[?？!]*[?？][!?？]*[\W_]*$"
+    r"(?i)^[\W_]*(?:(?:so|and|but|stop|hey|ok|well|wait)\W+){0,3}(?:why|who|whom|whose|what|how|did"
+    r"|does|is|are|was|were|has|have|warum|wieso|weshalb|hast|hat"
+    r"|pourquoi|por qué|quién|perché)\b|[?？!]*[?？][!?？]*[\W_]*$"
 )
 POLITE = re.compile(
     r"(?i)^[\W_]*(?:(?:so|and|also|then|ok|yes|hi|hello|now)\W+){0,3}(?:please\b"
     r"|(?:can|could|would|will) (?:you|we)(?! (?:explain|tell|say|think|mind|be\b))"
     r"|let['’]?s|kannst du|können sie|könntest du|peux-tu|pouvez-vous"
-    r"|puedes|podrías|puoi|potresti|pode)|\bplease\b|\bbitte\b"
+    r"|puedes|podrías|puoi|potresti|pode)|[-–—,;:.] *(?:can|could|would|will) (?:you|we)\b"
+    r"|\b(?:can|could|may) i (?:get|have)\b|\bplease\b|\bbitte\b"
 )
 """Questions that ask for a deed."""
 REVOKES = re.compile(
@@ -47,6 +50,7 @@ REVOKES = re.compile(
     r"|revoco|retiro)\b|撤回|取り消"
 )
 HALTS = re.compile(r"(?i)^[\W_]*(?:(?:no|oh|actually|ok|please)\W+){0,3}(?:stop|wait|halt|hold on|cancel)\b")
+TURNS_DOWN = re.compile(r"(?i)^[\W_]*(?:(?:oh|well|actually|hmm+|ach|doch)\W+){0,3}(?:no|nope|nein|non)\b")
 PROPOSAL = re.compile(
     r"(?i)[?？]|\b(?:i(?:['’]d| would|['’]ll| will)|let me|propose|plan to|suggest|recommend|next)\b"
     r"|\b(?:ich würde|vorschlag|je propose|propongo)\b"
@@ -78,10 +82,14 @@ INSTEAD = re.compile(
     r"|anstelle von|statt|au lieu d[eu']|plutôt que|en lugar de|en vez de|invece di|em vez de)\b"
 )
 UNCHECKED = re.compile(
-    r"(?i)\b(?:no longer|n['’]t|not|never|no need|without|stop\w*|skip\w*|waiv\w*)\b[^.;]{0,40}?"
+    r"(?i)(?:n['’]t|\b(?:no longer|not|never|no need|without|stop\w*|skip\w*|waiv\w*))\b[^.;]{0,40}?"
     r"\b(?:ask(?:ed|ing|s)?\b(?! (?:for|to) (?!approval|permission|confirm))|prompt(?:s|ed|ing)\b"
     r"|confirm(?:ation|ing)|approval|permission|consent|sign-?off)"
-    r"|\b(?:approval|permission|confirmation|consent)\b[^.;]{0,30}?\b(?:n['’]t|not|never|no longer)\b[^.;]{0,12}?"
+    r"|\bno (?:\w+ ){0,2}(?:confirmations?|approvals?|permissions?|consent|sign-?off) (?:(?:is|was|are"
+    r"|will be) )?"
+    r"(?:needed|required|necessary)"
+    r"|\b(?:approval|permission|confirmation|consent)\b[^.;]{0,30}?(?:n['’]t|\b(?:not|never"
+    r"|no longer))\b[^.;]{0,12}?"
     r"\b(?:be )?(?:asked|needed|required|necessary|sought)"
 )
 """A check that is not to take place: nobody need be asked."""
@@ -91,16 +99,19 @@ ABOUT = re.compile(
 )
 """The user is said to have asked a question, rather than for a deed."""
 _RESTRICTS = re.compile(
-    r"(?i)\b(?:never|n['’]t|not|no|nothing)\b[^.;]{0,80}\b(?:without|unless|until|not\b|before (?:\w+ ){0,3}(?:ask|approv|confirm|permission|consent))"
-    r"|\b(?:n['’]t|not|no|never)\b[^.;]{0,20}\b(?:give|given|gave|grant\w*|obtain\w*|receiv\w*|yet)\b"
+    r"(?i)(?:n['’]t|\b(?:never|not|no|nothing))\b[^.;]{0,80}\b(?:without|unless|until|not\b"
+    r"|before (?:\w+ ){0,3}(?:ask|approv|confirm|permission|consent))"
+    r"|(?:n['’]t|\b(?:not|no|never))\b[^.;]{0,20}\b(?:give|given|gave|grant\w*|obtain\w*|receiv\w*|yet)\b"
 )
 VOCABULARY = re.compile(
     r"(?i)\b(?:pre-?|auto-?)?(?:approv\w*|authori[sz]\w*|consent\w*|permi(?:t|ts|tted|ssions?)|allow(?:s|ed)?"
     r"|grant(?:s|ed)?|accept(?:s|ed)?|agree[ds]?|confirm(?:s|ed)?|okay(?:ed|s)?|ok(?:['’]?d|s)?"
-    r"|green-?(?: ?light(?:ed)?|lit)|thumbs[- ]up|go-ahead|go(?:es)? ahead|sign(?:s|ed)?[- ]?off|blessing|clear(?:ed|ance)"
+    r"|green-?(?: ?light(?:ed)?|lit)|thumbs[- ]up|go-ahead|go(?:es)? ahead|sign(?:s|ed)?[- ]?off"
+    r"|blessing|clear(?:ed|ance)|no longer"
     r"|standing|explicit(?:ly)?|g[ai]ve[sn]?|obtained|received|exists?|whether|when asked|replied|answered"
     r"|respond(?:s|ed)|yes|lets?|fine|happy|waive[ds]?|with(?: the)? user(?:['’]s)?|you|told|developer"
-    r"|operator|client|owner|maintainer|human|customer|user|freigabe|erteilt\w*|genehmig\w*|zugestimmt|erlaub\w*"
+    r"|operator|client|owner|maintainer|human|customer|user|freigabe|erteilt\w*|genehmig\w*|zugestimmt"
+    r"|erlaub\w*"
     r"|einverstanden|autoris\w*|approuv\w*|accord|donné|aprob\w*|autoriz\w*|permiso)\b"
 )
 """The words of giving leave themselves, which say nothing of what is allowed."""
@@ -118,6 +129,12 @@ def is_question(sentence: str) -> bool:
 
 def places(text: str) -> frozenset[str]:
     """The places that a text names, in small letters and without their longer forms."""
-    short = {"production": "prod", "development": "dev", "develop": "dev", "testing": "test", "locally": "local"}
+    short = {
+        "production": "prod",
+        "development": "dev",
+        "develop": "dev",
+        "testing": "test",
+        "locally": "local",
+    }
     found = (match[0].lower() for match in PLACES.finditer(text))
     return frozenset(short.get(name, name) for name in found)

@@ -13,7 +13,14 @@ from itertools import chain
 from tui_app.context.checking.claims import Claim, find_claims
 from tui_app.context.checking.consent import content, is_revoked
 from tui_app.context.checking.consent_cues import ABOUT, places, spares_asking
-from tui_app.context.checking.sources import ONE, Source, Utterance, preferred, source_of, spaced
+from tui_app.context.checking.sources import (
+    ONE,
+    Utterance,
+    flat_sentences,
+    preferred,
+    source_of,
+    spaced,
+)
 from tui_app.context.checking.wording import (
     Wording,
     deeds,
@@ -69,10 +76,10 @@ def mark_unconfirmed(summary: str, said: Iterable[Utterance], earlier: str = "")
     """Mark what a summary ascribes to the user and no message of theirs supports.
 
     A request or decision is supported when one message holds half of its words (all messages three quarters),
-    a quotation when it stands in a message. An approval needs more: a whole yes to a question, or a directive,
-    that holds every one of its words, and that was not taken back later. Deeds that cannot be taken back
-    (deleting, publishing, overwriting, paying, switching a check off) must also have been named by the user,
-    and not in a question or warning, or in order to forbid them; a preference must not be turned round.
+    a quotation when it stands in a message. An approval needs more: a whole yes to a question, or a
+    directive, that holds every one of its words, and that was not taken back later. Deeds that cannot be
+    taken back (deleting, publishing, overwriting, paying, switching a check off) must also have been named
+    by the user, and not in a question or warning, or to forbid them; a preference must not be turned round.
     It is a check of words, not of meaning: what it leaves unmarked may still be wrong.
 
     Args:
@@ -126,29 +133,37 @@ class _Judge:
         """Whether something the user said says what the claim says they did."""
         if claim.kind == "answered":
             return _unnumbered(claim.text) in self._answers or self._is_answered(claim.text)
-        if claim.kind == "allowed":
-            return self._is_allowed(claim)
+        if not claim.named and self._is_verbatim(claim.text):
+            return True
+        return self._is_allowed(claim) if claim.kind == "allowed" else self._is_wanted(claim)
+
+    def _is_wanted(self, claim: Claim) -> bool:
+        """Whether the user asked for what they are said to want, or had it in the earlier summary."""
         words, done = _words_of(claim), deeds(claim.text, narrowly=True)
-        if any(
-            done.keys() <= old.deeds and words.held_by(old.words, _CARRIED) and not _turned(claim, old.claim)
-            for old in self._earlier
-        ):
+        if self._was_said_before(claim, words, done.keys()):
             return True
         if quoted := quotes(claim.text):
             return all(map(self._is_quoted, quoted))
         if _introduces(claim, words, done):
             return True
-        where = places(claim.text)
-        asking = bool(ABOUT.search(claim.text))
-        if not all(self._is_named(deed, what, where, asking=asking) for deed, what in done.items()):
-            return False
-        if self._turns_round(claim):
+        if not self._are_named(claim, done) or self._turns_round(claim):
             return False
         # An aim is put in words of the writer's own, and words of two languages cannot be compared: there
         # only what cannot be taken back is.
         if claim.kind == "meant" or not self._comparable:
             return True
         return self._is_asked(words, numbers(claim.text), affirming=not negates(claim.text))
+
+    def _was_said_before(self, claim: Claim, words: Wording, done: Set[str]) -> bool:
+        return any(
+            done <= old.deeds and words.held_by(old.words, _CARRIED) and not _turned(claim, old.claim)
+            for old in self._earlier
+        )
+
+    def _is_verbatim(self, text: str) -> bool:
+        """Whether whole sentences of one message are repeated, and nothing else."""
+        pieces = flat_sentences(_HANDLE.sub("", text))
+        return any(all(piece in source.sentences for piece in pieces) for source in self._sources if pieces)
 
     def _is_quoted(self, quotation: str) -> bool:
         pieces = [flat(piece) for piece in _GAP.split(quotation)]
@@ -186,10 +201,15 @@ class _Judge:
             for leave in source.leaves
         )
 
-    def _is_named(self, deed: str, what: Wording, where: frozenset[str], *, asking: bool) -> bool:
-        return any(
-            _names(source.spoken if asking else source.deeds, deed, what) and where <= source.places
-            for source in self._sources
+    def _are_named(self, claim: Claim, done: Mapping[str, Wording]) -> bool:
+        """Whether the user spoke of these deeds, in a question only where they are said to have asked one."""
+        where, asking = places(claim.text), bool(ABOUT.search(claim.text))
+        return all(
+            any(
+                _names(source.spoken if asking else source.deeds, deed, what) and where <= source.places
+                for source in self._sources
+            )
+            for deed, what in done.items()
         )
 
     def _turns_round(self, claim: Claim) -> bool:

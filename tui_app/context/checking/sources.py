@@ -57,6 +57,8 @@ class Source:
     begins: str
     """Its beginning, word by word."""
     flat: str
+    sentences: frozenset[str]
+    """Its sentences, one by one, flat; a question ends with its mark."""
     deeds: Mapping[str, Wording]
     numbers: frozenset[str]
     spoken: Mapping[str, Wording]
@@ -87,6 +89,7 @@ def source_of(said: Utterance) -> Source:
         question=wording(said.before[-_QUESTION:]).every,
         begins=spaced(said.text[:_ANSWER]),
         flat=flat(said.text),
+        sentences=frozenset(flat_sentences(said.text)),
         deeds=done,
         numbers=numbers(f"{said.text}\n{before}"),
         spoken=deeds(said.text, answered=before),
@@ -96,6 +99,14 @@ def source_of(said: Utterance) -> Source:
         rejected=rejected,
         needed=ONE if length <= _LONG else _OF_LONG,
     )
+
+
+def flat_sentences(text: str) -> list[str]:
+    """The sentences of a text for finding them again whole; a question is not found as a statement."""
+    return [
+        flat(sentence) + ("?" if sentence.rstrip("\"')*_` ").endswith(("?", "？")) else "")
+        for sentence in sentences_of(text)
+    ]
 
 
 def preferred(text: str) -> tuple[frozenset[str], frozenset[str]]:

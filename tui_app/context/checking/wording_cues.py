@@ -19,7 +19,7 @@ STOP = words(
     " permission consent explicit explicitly original originally initial initially first second third"
     " fourth latest last current currently later next task goal intent feedback message messages question"
     " preference preferences decision constraint constraints requirement requirements instruction"
-    " instructions always never every please make sure let lets us get gets getting"
+    " instructions require requires required always never every please make sure let lets us get gets getting"
     " assistant agent change changes thing things work continue proceed go going"
     # German, French, Spanish, Italian, Portuguese
     " der die das den dem des ein eine einen einem einer und oder aber ist sind war waren wird werden"
