@@ -303,6 +303,30 @@ def test_claims_turned_round_are_marked(claim: str, said: str, invented: bool) -
 
 
 @pytest.mark.parametrize(
+    ("claim", "said", "invented"),
+    [
+        (
+            "The user wants regular expressions never used in the parser.",
+            "Use regular expressions there.",
+            True,
+        ),
+        ("The user does not want borders around the table.", "Remove the borders around the table.", False),
+        ("The user does not want the old tests changed.", "Keep the old tests.", False),
+        ("The user asked for a flag and not to push.", "Add a flag. Don't push.", False),
+        ("The user wants a flag and no other change.", "Add a flag, nothing else.", False),
+    ],
+)
+def test_a_prohibition_needs_one(claim: str, said: str, invented: bool) -> None:
+    assert marked(claim, Utterance(said)) is invented
+
+
+def test_a_no_to_a_question_is_one() -> None:
+    assert not marked(
+        "The user does not want the cache rebuilt.", Utterance("no", "Shall I rebuild the cache?")
+    )
+
+
+@pytest.mark.parametrize(
     ("claim", "said"),
     [
         ("The user asked what happens if we push to main.", "What happens if we push to main?"),

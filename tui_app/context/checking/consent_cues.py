@@ -43,6 +43,11 @@ POLITE = re.compile(
     r"|\b(?:can|could|may) i (?:get|have)\b|\bplease\b|\bbitte\b"
 )
 """Questions that ask for a deed."""
+PRESERVES = re.compile(
+    r"(?i)\b(?:keep\w*|kept|leave|left|avoid\w*|stop\w*|only|instead|remov\w*|delet\w*|drop\w*|hide|disabl\w*"
+    r"|get rid|lass\w*|behalt\w*|nur|vermeid\w*|garde\w*|seulement|évite\w*|deja\w*|solo|evita\w*)\b"
+)
+"""Other ways to say that something is not to be."""
 REVOKES = re.compile(
     r"(?i)\b(?:revok\w*|withdraw\w*|withdrew|rescind\w*|retract\w*|(?:take|took) (?:\w+ ){1,5}back"
     r"|changed? my mind|cancel (?:that|it|this)|forget (?:it|that)|never ?mind|no longer (?:approve|allow"

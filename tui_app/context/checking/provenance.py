@@ -223,13 +223,19 @@ class _Judge:
         return False
 
     def _is_asked(self, words: Wording, which: frozenset[str], *, affirming: bool) -> bool:
+        against = frozenset(chain.from_iterable(source.denied for source in self._sources))
+        if not affirming and not words.empty and not words.every & against:
+            return False
         if len(words.plain) >= _TELLING:
             if words.held_by(self._all, _MOST):
                 return True
             which = frozenset()
         return any(
             which <= source.numbers
-            and words.held_by((source.affirmed if affirming else source.own) | source.answered, source.needed)
+            and words.held_by(
+                (source.affirmed if affirming else source.own | source.denied) | source.answered,
+                source.needed,
+            )
             for source in self._sources
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tui_app.context.checking.consent import Leave, agrees, leaves_of, stated
-from tui_app.context.checking.consent_cues import INSTEAD, places
+from tui_app.context.checking.consent_cues import INSTEAD, PRESERVES, WARNING, places
 from tui_app.context.checking.wording import (
     Wording,
     affirmed,
@@ -14,6 +14,7 @@ from tui_app.context.checking.wording import (
     deeds,
     denies,
     flat,
+    negates,
     numbers,
     sentences_of,
     wording,
@@ -50,6 +51,8 @@ class Source:
     own: frozenset[str]
     affirmed: frozenset[str]
     """Its words without those of clauses that say no."""
+    denied: frozenset[str]
+    """Words of its sentences that say no, and of the question it says no to."""
     answered: frozenset[str]
     """Words of what it answers, where it is an answer."""
     question: frozenset[str]
@@ -82,9 +85,11 @@ def source_of(said: Utterance) -> Source:
     if whole or chooses(said.text):
         done = {**deeds(before), **done}
     chosen, rejected = preferred(said.text)
+    refuses = length <= _SHORT and denies(said.text)
     return Source(
         own=wording(said.text).every,
         affirmed=wording(affirmed(said.text)).every,
+        denied=_denied(said.text) | (wording(said.before[-_QUESTION:]).every if refuses else frozenset()),
         answered=wording(before).every,
         question=wording(said.before[-_QUESTION:]).every,
         begins=spaced(said.text[:_ANSWER]),
@@ -99,6 +104,16 @@ def source_of(said: Utterance) -> Source:
         rejected=rejected,
         needed=ONE if length <= _LONG else _OF_LONG,
     )
+
+
+def _denied(text: str) -> frozenset[str]:
+    return wording(
+        "\n".join(
+            sentence
+            for sentence in sentences_of(text)
+            if negates(sentence) or PRESERVES.search(sentence) or WARNING.search(sentence)
+        )
+    ).every
 
 
 def flat_sentences(text: str) -> list[str]:

@@ -14,7 +14,6 @@ from tui_app.context.checking.wording_cues import (
     CLAUSE,
     DENIAL,
     FORBIDS,
-    LEAVE,
     NEGATED_BEHIND,
     NEGATION,
     NOD,
@@ -117,11 +116,6 @@ def assents(text: str) -> bool:
         rest = _START.sub("", begins[nod.end() :])
         return len(text.split()) <= _NODDING or bool(ASSENT.match(rest))
     return bool(ASSENT.match(begins))
-
-
-def permits(text: str) -> bool:
-    """Whether a message gives leave to something it names itself."""
-    return bool(LEAVE.search(text[:_LONGEST]))
 
 
 def denies(text: str) -> bool:
