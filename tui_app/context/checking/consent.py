@@ -5,7 +5,7 @@ plainly a yes or a directive (questions, warnings, conditions, a yes to a part) 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_app.context.checking.consent_cues import (
@@ -40,6 +40,8 @@ _SHORT = 3
 """Words under which a question only points to what stands before it ("Shall I?")."""
 _REVOKED = 0.5
 """Share of an approval's words that a later no must hold."""
+_ADJACENT = 2
+"""Texts, the rest of the message and the next one, in which "stop" need not name what it means."""
 _FIRST_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _NO_VERB = re.compile(
     r"(?i)(?:.+(?:ing|ed|ly)|i|you|he|she|it|we|they|the|an?|this|that|these|those|my|your|our|there|is"
@@ -49,6 +51,27 @@ _NO_VERB = re.compile(
 """What no directive begins with."""
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _PUNCTUATION = " \t\n,.!;:–—-*_\"'’()"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Something the user forbade, warned of, or took back."""
+
+    words: frozenset[str]
+    place: int
+    """Index of its sentence in the message."""
+    withdraws: bool = False
+    """Whether it takes back or halts something, which it need not name."""
+    turns_down: bool = False
+    """Whether it is a no to what stands before it."""
+
+    def ends(self, words: frozenset[str], *, same: bool, adjacent: bool) -> bool:
+        """Whether it ends an approval of these words: in the same message, in the next one, or later."""
+        if self.withdraws:
+            return adjacent or bool(self.words & words)
+        if self.turns_down:
+            return same
+        return bool(words) and Wording(words, frozenset()).held_by(self.words, _REVOKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +85,8 @@ class Leave:
     places: frozenset[str]
     spares: bool
     """Whether it says that nobody need be asked."""
-    rest: str
-    """What the user said behind it, in the same message."""
+    place: int
+    """Index of its sentence in the message."""
 
     def covers(self, words: frozenset[str], text: str) -> bool:
         """Whether it holds every word of what is said to be allowed, and speaks of the same places."""
@@ -87,8 +110,7 @@ def leaves_of(text: str, before: str = "") -> tuple[Leave, ...]:
     proposal = _proposal(before)
     if proposal and agrees(text):
         whole = f"{proposal}\n{text}"
-        rest = "\n".join(sentences_of(text)[1:])
-        found.append(_leave(whole, frozenset(), rest, spares=spares_asking(whole)))
+        found.append(_leave(whole, frozenset(), 0, spares=spares_asking(whole)))
     return tuple(found)
 
 
@@ -110,17 +132,36 @@ def agrees(text: str) -> bool:
     return yes and (not rest or (not loose and _directs(rest)))
 
 
-def is_revoked(words: frozenset[str], later: Sequence[str]) -> bool:
+def refusals_of(text: str) -> tuple[Refusal, ...]:
+    """What a message takes back, forbids or warns of."""
+    found: list[Refusal] = []
+    for place, sentence in enumerate(sentences_of(text)):
+        if is_question(sentence):
+            continue
+        if REVOKES.search(sentence) or HALTS.match(sentence):
+            found.append(Refusal(content(sentence).every, place, withdraws=True))
+            continue
+        if TURNS_DOWN.match(sentence):
+            found.append(Refusal(frozenset(), place, turns_down=True))
+        found += [
+            Refusal(content(clause).every, place)
+            for clause in clauses_of(sentence)
+            if (forbids(clause) or WARNING.search(clause)) and not spares_asking(clause)
+        ]
+    return tuple(found)
+
+
+def is_revoked(words: frozenset[str], later: Iterable[Sequence[Refusal]]) -> bool:
     """Whether the user took back, in what they said afterwards, what they had agreed to.
 
     Args:
         words: The words of what was agreed to.
-        later: The rest of the same message, then the messages after it.
+        later: What the rest of the same message, then each message after it takes back.
     """
     return any(
-        _revokes(sentence, words, adjacent=at < 2) or (at == 0 and bool(TURNS_DOWN.match(sentence)))
-        for at, text in enumerate(later)
-        for sentence in sentences_of(text)
+        refusal.ends(words, same=place == 0, adjacent=place < _ADJACENT)
+        for place, refusals in enumerate(later)
+        for refusal in refusals
     )
 
 
@@ -148,8 +189,7 @@ def _proposal(before: str) -> str:
 
 
 def _directives(text: str) -> Iterator[Leave]:
-    sentences = sentences_of(text)
-    for place, sentence in enumerate(sentences):
+    for place, sentence in enumerate(sentences_of(text)):
         if is_question(sentence):
             continue
         for clause in clauses_of(sentence):
@@ -157,11 +197,11 @@ def _directives(text: str) -> Iterator[Leave]:
             barred = WARNING.search(clause) or (not spares and (forbids(clause) or negates(clause)))
             if not barred and (spares or _directs(clause)):
                 verbs = frozenset() if spares or _gives_leave(clause) else _verbs(clause)
-                yield _leave(clause, verbs, "\n".join(sentences[place + 1 :]), spares=spares)
+                yield _leave(clause, verbs, place, spares=spares)
 
 
-def _leave(text: str, verbs: frozenset[str], rest: str, *, spares: bool) -> Leave:
-    return Leave(content(text).every, verbs, numbers(text), places(text), spares, rest)
+def _leave(text: str, verbs: frozenset[str], place: int, *, spares: bool) -> Leave:
+    return Leave(content(text).every, verbs, numbers(text), places(text), spares, place)
 
 
 def _directs(clause: str) -> bool:
@@ -183,16 +223,3 @@ def _verbs(clause: str) -> frozenset[str]:
             continue
         found.append(word[0])
     return wording(" ".join(found)).every
-
-
-def _revokes(sentence: str, words: frozenset[str], *, adjacent: bool) -> bool:
-    named = content(sentence).every
-    if is_question(sentence):
-        return False
-    if REVOKES.search(sentence) or HALTS.match(sentence):
-        return bool(named & words) or adjacent
-    return any(
-        Wording(words, frozenset()).held_by(content(clause).every, _REVOKED)
-        for clause in clauses_of(sentence)
-        if words and (forbids(clause) or WARNING.search(clause)) and not spares_asking(clause)
-    )

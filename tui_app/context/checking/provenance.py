@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tui_app.context.checking.claims import Claim, find_claims
-from tui_app.context.checking.consent import content, is_revoked
+from tui_app.context.checking.consent import Leave, content, is_revoked
 from tui_app.context.checking.consent_cues import ABOUT, places, spares_asking
 from tui_app.context.checking.sources import (
     ONE,
@@ -116,8 +116,8 @@ class _Judge:
     """Compares claims with everything the user said."""
 
     def __init__(self, said: Sequence[Utterance], earlier: str, summary: str) -> None:
-        self._said = [one.text for one in said]
         self._sources = [source_of(one) for one in said]
+        self._refusals = [source.refusals for source in self._sources]
         self._all = frozenset(chain.from_iterable(source.affirmed for source in self._sources))
         kept = [claim for claim in find_claims(earlier) if not _marked(earlier, claim)]
         self._answers = {_unnumbered(claim.text) for claim in kept if claim.kind == "answered"}
@@ -194,12 +194,16 @@ class _Judge:
                 return True
         words = content(text).every
         if any(_repeats(claim, words, old.claim) for old in self._earlier):
-            return not is_revoked(words, ["", "", *self._said])
+            return not is_revoked(words, [(), (), *self._refusals])
         return any(
-            leave.covers(words, text) and not is_revoked(words, [leave.rest, *self._said[place + 1 :]])
+            leave.covers(words, text) and not self._ended(words, place, leave)
             for place, source in enumerate(self._sources)
             for leave in source.leaves
         )
+
+    def _ended(self, words: frozenset[str], place: int, leave: Leave) -> bool:
+        rest = [refusal for refusal in self._refusals[place] if refusal.place > leave.place]
+        return is_revoked(words, [rest, *self._refusals[place + 1 :]])
 
     def _are_named(self, claim: Claim, done: Mapping[str, Wording]) -> bool:
         """Whether the user spoke of these deeds, in a question only where they are said to have asked one."""

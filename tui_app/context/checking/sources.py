@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tui_app.context.checking.consent import Leave, agrees, leaves_of, stated
+from tui_app.context.checking.consent import Leave, Refusal, agrees, leaves_of, refusals_of, stated
 from tui_app.context.checking.consent_cues import INSTEAD, PRESERVES, WARNING, places
 from tui_app.context.checking.wording import (
     Wording,
@@ -68,6 +68,7 @@ class Source:
     """Deeds that it speaks of at all, in questions and warnings too."""
     places: frozenset[str]
     leaves: tuple[Leave, ...]
+    refusals: tuple[Refusal, ...]
     chosen: frozenset[str]
     """Words that it prefers to others."""
     rejected: frozenset[str]
@@ -100,6 +101,7 @@ def source_of(said: Utterance) -> Source:
         spoken=deeds(said.text, answered=before),
         places=places(f"{said.text}\n{before}"),
         leaves=leaves_of(said.text, said.before[-_QUESTION:]),
+        refusals=refusals_of(said.text),
         chosen=chosen,
         rejected=rejected,
         needed=ONE if length <= _LONG else _OF_LONG,
