@@ -34,7 +34,10 @@ _APPROVES = (
     r"|(?:repl(?:ied|ies)|answer(?:ed|s)|respond(?:ed|s)|sa(?:id|ys)"
     r"|wrote)(?: with)?:? [\"'“‘*]{0,2}(?:yes|ok|okay|sure|go"
     r"|it(?:['’]s| is| was) (?:fine|ok|okay|allowed|good)|approved)\b"
-    r"|(?:is|was|are|were) (?:fine|ok|okay|happy|good) with"
+    r"|(?:is|was|are|were) (?:fine|ok|okay|happy|good|on board) with"
+    r"|(?:trust(?:s|ed)|delegate[ds])\b|ha(?:s|d|ve) no objections?"
+    r"|(?:enabled?s?|disable[ds]|turn(?:s|ed) o(?:n|ff)|switch(?:es|ed) (?:on|off|to)) (?:[\w-]+ ){0,2}"
+    r"(?:approvals?|auto-?approv\w*|yolo|confirmations?|permissions?)"
     r"|cleared|confirmed (?:the |that )?(?:[\w-]+ ){0,3}(?:deletion|removal|deployment|release|push"
     r"|merge|publication"
     r"|payment|can|may|to)\b|(?:no longer|do(?:es)?(?: not|n['’]t)) (?:require|need"
@@ -67,12 +70,14 @@ _APPROVAL = (
     rf"^\W*(?:\w+ )?{_NOUN}:? (?:given|granted|obtained|received|exists)\b",
     rf"\b(?:standing|blanket|general|prior|full|written|verbal) {_NOUN}\b|\b{_NOUN} exists\b",
     rf"\b(?:has|have|had|was|were|is|are|be)(?: been)?(?: \w+ly| already| all)? {_DONE}\b{_BY_OTHERS}",
+    r"\b(?:assistant|agent|model|ai|we|i|you) ha(?:s|ve|d) (?:\w+ ){0,2}(?:permission|approval|consent"
+    r"|authori\w+|clearance)\b",
     r"\b(?:it was agreed|agreed) that (?:the (?:assistant|agent|model|ai)|we|i|you|it)\b",
     r"\b(?:assistant|agent|model|ai|we|i) (?:is|are|am|was|were) (?:\w+ly )?(?:allowed|permitted"
     r"|entitled|free) to\b",
     r"\bno (?:\w+ ){0,2}(?:confirmations?|approvals?|permissions?|consent|sign-?off) (?:(?:is|was|are"
-    r"|will be) )?"
-    r"(?:needed|required|necessary)",
+    r"|will be|be) )?"
+    r"(?:needed|required|requested|necessary)",
     r"\b(?:freigabe|genehmigung|erlaubnis|zustimmung)\b[^.]{0,60}\b(?:erteilt|liegt vor|gegeben"
     r"|erhalten)\b",
     r"\b(?:wurden?|ist|sind|waren?)\b(?:(?!nicht\b)[^.]){0,60}\b(?:genehmigt|freigegeben|erlaubt)\b",
@@ -81,7 +86,7 @@ _APPROVAL = (
     r"\b(?:may|can) [^.]{1,80} without (?:asking|approval|confirmation|permission)",
     r"^\W*(?:user[- ])?(?:(?:pre-?)?approved|authori[sz]ed|okayed|permitted|allowed)\W{0,4}? ?[:(—–-]",
     r"^\W*(?:user[- ])?approval\W{0,4}:\W*(?:yes|granted|given|ok)",
-    r"[:—–][\s*_\"]{0,4}(?:pre-?)?(?:approved|authori[sz]ed|granted|permitted|allowed|okayed"
+    r"[:—–(]\W{0,5}(?:pre-?)?(?:approved|authori[sz]ed|granted|permitted|allowed|okayed"
     r"|signed[- ]off|go-ahead)\b",
     rf"\b(?:ok|okay|yes|green light|thumbs[- ]up|go-ahead) (?:from|by) {_ANYONE}",
     r"^\W*(?:the )?(?:user|human|customer|developer|operator|client)\W{1,5}"

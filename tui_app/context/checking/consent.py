@@ -22,7 +22,7 @@ from tui_app.context.checking.consent_cues import (
     WANTS,
     WARNING,
     is_question,
-    places,
+    reach,
     spares_asking,
 )
 from tui_app.context.checking.wording import (
@@ -82,7 +82,7 @@ class Leave:
     verbs: frozenset[str]
     """Words of which what is allowed must hold one; empty where the user answered yes."""
     numbers: frozenset[str]
-    places: frozenset[str]
+    reach: frozenset[str]
     spares: bool
     """Whether it says that nobody need be asked."""
     place: int
@@ -94,7 +94,7 @@ class Leave:
             words <= self.words
             and (not self.verbs or bool(self.verbs & words))
             and numbers(text) <= self.numbers
-            and places(text) <= self.places
+            and reach(text) <= self.reach
             and self.spares == spares_asking(text)
         )
 
@@ -195,13 +195,14 @@ def _directives(text: str) -> Iterator[Leave]:
         for clause in clauses_of(sentence):
             spares = spares_asking(clause)
             barred = WARNING.search(clause) or (not spares and (forbids(clause) or negates(clause)))
-            if not barred and (spares or _directs(clause)):
-                verbs = frozenset() if spares or _gives_leave(clause) else _verbs(clause)
+            freely = spares or _gives_leave(clause)
+            verbs = frozenset() if barred or freely else _verbs(clause)
+            if not barred and (freely or verbs):
                 yield _leave(clause, verbs, place, spares=spares)
 
 
 def _leave(text: str, verbs: frozenset[str], place: int, *, spares: bool) -> Leave:
-    return Leave(content(text).every, verbs, numbers(text), places(text), spares, place)
+    return Leave(content(text).every, verbs, numbers(text), reach(text), spares, place)
 
 
 def _directs(clause: str) -> bool:

@@ -91,8 +91,8 @@ UNCHECKED = re.compile(
     r"\b(?:ask(?:ed|ing|s)?\b(?! (?:for|to) (?!approval|permission|confirm))|prompt(?:s|ed|ing)\b"
     r"|confirm(?:ation|ing)|approval|permission|consent|sign-?off)"
     r"|\bno (?:\w+ ){0,2}(?:confirmations?|approvals?|permissions?|consent|sign-?off) (?:(?:is|was|are"
-    r"|will be) )?"
-    r"(?:needed|required|necessary)"
+    r"|will be|be) )?"
+    r"(?:needed|required|requested|necessary)"
     r"|\b(?:approval|permission|confirmation|consent)\b[^.;]{0,30}?(?:n['’]t|\b(?:not|never"
     r"|no longer))\b[^.;]{0,12}?"
     r"\b(?:be )?(?:asked|needed|required|necessary|sought)"
@@ -120,6 +120,17 @@ VOCABULARY = re.compile(
     r"|einverstanden|autoris\w*|approuv\w*|accord|donné|aprob\w*|autoriz\w*|permiso)\b"
 )
 """The words of giving leave themselves, which say nothing of what is allowed."""
+
+
+_REACH = re.compile(
+    r"(?i)\b(?:all|every\w*|any\w*|whatever|future|permanent\w*|blanket|always"
+    r"|alle[sn]?|tou[ts]\w*|todo?s?)\b"
+)
+
+
+def reach(text: str) -> frozenset[str]:
+    """How far a text goes, as it says: the places it names, and whether it speaks of all of a kind."""
+    return places(text) | ({"all"} if _REACH.search(text) else frozenset())
 
 
 def spares_asking(text: str) -> bool:

@@ -12,7 +12,7 @@ from itertools import chain
 
 from tui_app.context.checking.claims import Claim, find_claims
 from tui_app.context.checking.consent import Leave, content, is_revoked
-from tui_app.context.checking.consent_cues import ABOUT, places, spares_asking
+from tui_app.context.checking.consent_cues import ABOUT, places, reach, spares_asking
 from tui_app.context.checking.sources import (
     ONE,
     Utterance,
@@ -261,7 +261,7 @@ def _repeats(claim: Claim, words: frozenset[str], old: Claim) -> bool:
         old.kind == "allowed"
         and words <= content(old.text).every
         and numbers(claim.core) <= numbers(old.text)
-        and places(claim.core) <= places(old.text)
+        and reach(claim.core) <= reach(old.text)
         and spares_asking(claim.core) == spares_asking(old.text)
     )
 
