@@ -2,7 +2,12 @@
 
 import re
 
-_USER = r"(?:the |our )?\b(?:user|human|customer)\b"
+_PERSON = r"(?:user|human|customer|developer|operator|client|maintainer|owner|admin(?:istrator)?|requester)"
+_USER = r"(?:the |our )?\b(?:user|human|customer)\b(?:\))?"
+_ANYONE = (
+    rf"(?:(?:the |our )?\b{_PERSON}\b\)?|\b(?:you|they|he|she|(?:the |your )?(?:boss|manager"
+    rf"|management|team|stakeholders?))\b)"
+)
 _BETWEEN = (
     r"(?:,? (?:has|have|had|did|also|then|now|later|first|initially|just|again|explicitly|clearly"
     r"|specifically|only|always|repeatedly|finally|originally|already|still|further|additionally|strongly"
@@ -16,24 +21,76 @@ _ASKS = (
     r"|emphasi[sz]e[ds]|confirm(?:ed|s)|mention(?:ed|s)|d(?:oes|id)(?:n['’]t| not) (?:want|need)"
     r"|forb(?:ids|ade))"
 )
-_APPROVES = (
-    r"(?:approve[ds]?|authori[sz]e[ds]?|agree[ds]?|accept(?:ed|s)|consent(?:ed|s)|permit(?:ted|s)"
-    r"|allow(?:ed|s)|okayed|ok['’]d|green-?lit|sign(?:ed|s) off|waive[ds]|(?:gave|gives|given|granted"
-    r"|grants) (?:[\w-]+ ){0,3}(?:permission|approval|consent|go-ahead|green light|okay|ok"
-    r"|authori[sz]ation)|(?:is|was) (?:fine|ok|okay|happy|good) with|sa(?:id|ys) (?:yes|ok|okay)\b)"
+_WORD_OF_LEAVE = (
+    r"(?:permission|approval|consent|go-ahead|green[- ]light|okay|ok|authori[sz]ation"
+    r"|clearance|blessing|thumbs[- ]up|sign-?off)"
 )
-_NOUN = r"(?:approval|permission|consent|go-ahead|authori[sz]ation|blessing)"
+_APPROVES = (
+    r"(?:(?:pre-?)?approve[ds]?|authori[sz]e[ds]?|agree[ds]?|accept(?:ed|s)|consent(?:ed|s)|permit(?:ted|s)"
+    r"|allow(?:ed|s)|okay(?:ed|s)|ok['’](?:d|s)|oked|green-?(?:lit|light(?:s|ed))|sign(?:ed|s) off"
+    r"|waive[ds]"
+    rf"|(?:gave|gives|given|granted|grants|give|grant) (?:[\w-]+ ){{0,3}}{_WORD_OF_LEAVE}"
+    r"|granted (?:[\w-]+ ){0,3}(?:access|rights?|privileges?)|lets? (?:the |us|you|me|it)"
+    r"|(?:repl(?:ied|ies)|answer(?:ed|s)|respond(?:ed|s)|sa(?:id|ys)"
+    r"|wrote)(?: with)?:? [\"'“‘*]{0,2}(?:yes|ok|okay|sure|go"
+    r"|it(?:['’]s| is| was) (?:fine|ok|okay|allowed|good)|approved)\b"
+    r"|(?:is|was|are|were) (?:fine|ok|okay|happy|good|on board) with"
+    r"|(?:trust(?:s|ed)|delegate[ds])\b|ha(?:s|d|ve) no objections?"
+    r"|(?:enabled?s?|disable[ds]|turn(?:s|ed) o(?:n|ff)|switch(?:es|ed) (?:on|off|to)) (?:[\w-]+ ){0,2}"
+    r"(?:approvals?|auto-?approv\w*|yolo|confirmations?|permissions?)"
+    r"|cleared|confirmed (?:the |that )?(?:[\w-]+ ){0,3}(?:deletion|removal|deployment|release|push"
+    r"|merge|publication"
+    r"|payment|can|may|to)\b|(?:no longer|do(?:es)?(?: not|n['’]t)) (?:require|need"
+    r"|want)s? (?:to be asked|[\w-]*"
+    r" ?(?:confirmation|approval|permission|prompts?)))"
+)
+_NOUN = (
+    r"(?:pre-?)?(?:approval|permission|consent|go-ahead|authori[sz]ation|blessing|clearance"
+    r"|sign-?off|green[- ]light|thumbs[- ]up)"
+)
+_DONE = (
+    r"(?:(?:pre-?|auto-?)?approved|authori[sz]ed|green-?(?:lit|lighted)|okayed|ok['’]d"
+    r"|signed[- ]off|consented to|cleared (?:with|by))"
+)
+_BY_OTHERS = (
+    r"(?! by (?:@|`|ci\b|github|the (?:ci|bot|\w+ bot|reviewer|code ?owner)|reviewers?\b|\w+\[bot\]))"
+)
 _APPROVAL = (
-    rf"{_USER}{_BETWEEN} {_APPROVES}\b",
-    rf"{_USER} .{{1,160}}?,? and (?:then |also |later |instead )?{_APPROVES}\b",
-    rf"\b(?:approved|authori[sz]ed|accepted|agreed|permitted|allowed|signed off)(?: \w+)? by {_USER}",
-    rf"\b(?:with|has|have|had|got|received|given|obtained|under) (?:explicit "
-    rf"|full )?{_USER}['’]?s? (?:\w+ )?{_NOUN}",
-    rf"\b{_NOUN} (?:from|of|by) {_USER}[^.]{{0,40}} (?:given|granted|received|obtained)",
-    rf"\b{_NOUN} (?:was|is|were|has been) (?:\w+ )?(?:given|granted|obtained|received)",
-    r"\b(?:has|have|had|was|were|is|are)(?: been)?(?: \w+ly| already)? (?:approved"
-    r"|green-?lit)\b(?! by (?!the user|user))",
-    r"^\W*(?:user[- ])?approved?\b ?[:(—–-]",
+    rf"{_ANYONE}{_BETWEEN} {_APPROVES}",
+    rf"{_USER} .{{1,160}}?,? and (?:then |also |later |instead )?{_APPROVES}",
+    rf"\b(?:approved|authori[sz]ed|accepted|agreed|permitted|allowed|okayed|granted|cleared|confirmed"
+    rf"|signed off)(?: \w+)?"
+    rf" (?:by|with) {_ANYONE}",
+    rf"\b(?:with|has|have|had|got|received|given|obtained|under|at) (?:explicit "
+    rf"|full )?{_ANYONE}['’]?s? (?:\w+ )?{_NOUN}",
+    rf"\b{_NOUN} (?:from|of|by) {_ANYONE}[^.]{{0,40}} (?:given|granted|received|obtained)",
+    rf"\b(?<!no ){_NOUN}\b(?! (?:is|was) (?:not|n['’]t))[^.]{{0,60}}? (?:was|is|were|are|has been"
+    rf"|have been)"
+    r" (?:\w+ )?(?:given|granted|obtained|received|in place|on file)\b",
+    rf"^\W*(?:\w+ )?{_NOUN}:? (?:given|granted|obtained|received|exists)\b",
+    rf"\b(?:standing|blanket|general|prior|full|written|verbal) {_NOUN}\b|\b{_NOUN} exists\b",
+    rf"\b(?:has|have|had|was|were|is|are|be)(?: been)?(?: \w+ly| already| all)? {_DONE}\b{_BY_OTHERS}",
+    r"\b(?:assistant|agent|model|ai|we|i|you) ha(?:s|ve|d) (?:\w+ ){0,2}(?:permission|approval|consent"
+    r"|authori\w+|clearance)\b",
+    r"\b(?:it was agreed|agreed) that (?:the (?:assistant|agent|model|ai)|we|i|you|it)\b",
+    r"\b(?:assistant|agent|model|ai|we|i) (?:is|are|am|was|were) (?:\w+ly )?(?:allowed|permitted"
+    r"|entitled|free) to\b",
+    r"\bno (?:\w+ ){0,2}(?:confirmations?|approvals?|permissions?|consent|sign-?off) (?:(?:is|was|are"
+    r"|will be|be) )?"
+    r"(?:needed|required|requested|necessary)",
+    r"\b(?:freigabe|genehmigung|erlaubnis|zustimmung)\b[^.]{0,60}\b(?:erteilt|liegt vor|gegeben"
+    r"|erhalten)\b",
+    r"\b(?:wurden?|ist|sind|waren?)\b(?:(?!nicht\b)[^.]){0,60}\b(?:genehmigt|freigegeben|erlaubt)\b",
+    r"\b(?:est|sont|a été|ont été) (?:approuv|autoris)é",
+    r"\b(?:fue(?:ron)?|está|ha sido|han sido) (?:aprobad|autorizad)[oa]s?\b",
+    r"\b(?:may|can) [^.]{1,80} without (?:asking|approval|confirmation|permission)",
+    r"^\W*(?:user[- ])?(?:(?:pre-?)?approved|authori[sz]ed|okayed|permitted|allowed)\W{0,4}? ?[:(—–-]",
+    r"^\W*(?:user[- ])?approval\W{0,4}:\W*(?:yes|granted|given|ok)",
+    r"[:—–(]\W{0,5}(?:pre-?)?(?:approved|authori[sz]ed|granted|permitted|allowed|okayed"
+    r"|signed[- ]off|go-ahead)\b",
+    rf"\b(?:ok|okay|yes|green light|thumbs[- ]up|go-ahead) (?:from|by) {_ANYONE}",
+    r"^\W*(?:the )?(?:user|human|customer|developer|operator|client)\W{1,5}"
+    r"(?:yes|ok|okay|sure|go ahead|do it|approved|you (?:may|can))\b",
 )
 _REQUEST = (
     rf"{_USER}{_BETWEEN} {_ASKS}\b",
@@ -41,9 +98,16 @@ _REQUEST = (
     rf"\b(?:asked|requested|instructed|told|decided|chosen|specified|wanted|preferred|suggested|demanded"
     rf"|required|mandated|stated|ordered|desired)(?: \w+)? by {_USER}",
     rf"{_USER}['’]s (?:[\w-]+ ){{0,3}}(?:requests?|instructions?|wish(?:es)?|preferences?|decisions?"
-    r"|choices?|requirements?|demands?|rules?|constraints?|orders?|words?|goal)\b",
+    r"|choices?|requirements?|demands?|rules?|constraints?|orders?|words?|goal|direction|behest|command)\b",
     rf"\b(?:as|per) {_USER}",
-    r"^\W*(?:the )?user(?: (?:request|feedback|decision|preference|instruction|constraint|message|wish"
+    rf"\b{_PERSON}(?: \(user\))?{_BETWEEN} (?:asked|told|instructed|requested|directed|ordered|decided"
+    rf"|demanded)\b",
+    r"\b(?:you|they|he|she) (?:also |have |had |then |explicitly )*(?:asked|told|instructed|requested"
+    r"|directed"
+    r"|ordered|decided|demanded|wanted)\b",
+    r"\bas (?:you |they )?(?:requested|instructed|directed|asked|ordered|agreed|demanded)\b",
+    r"^\W*(?:the )?(?:user|human)(?: (?:request|feedback|decision|preference|instruction|constraint"
+    r"|message|wish"
     r"|goal)s?)?\W{0,3}:",
 )
 _OTHERS: tuple[tuple[str, str, str], ...] = (
@@ -53,10 +117,10 @@ _OTHERS: tuple[tuple[str, str, str], ...] = (
         r"|gesagt|entschied|entschieden|gewählt|wählte|bevorzugt|besteht|angewiesen|beauftragt|verlangte"
         r"|wünschte)\b",
         r"\b(?:zugestimmt|stimmte?\b.{0,60} zu|genehmigte?|freigegeben|erlaubte?|einverstanden|bewilligte?"
-        r"|gestattete?)\b",
+        r"|gestattete?|freigabe|erlaubnis|genehmigung|zustimmung)\b",
     ),
     (
-        r"\bl['’]utilisat(?:eur|rice)\b",
+        r"\bl(?:['’]|e )(?:utilisat|us)(?:eur|rice|er)\b",
         r"\b(?:demandé|demande|veut|voulait|souhaite|préfère|dit|décidé|choisi|exige|insiste|précisé)\b",
         r"\b(?:approuv|autoris|accept|donné son accord|valid)",
     ),
@@ -97,6 +161,17 @@ ANY_APPROVAL = re.compile("|".join(_APPROVAL), re.IGNORECASE)
 ANY_REQUEST = re.compile("|".join(_REQUEST), re.IGNORECASE)
 ACTIVE = re.compile("|".join((*_APPROVAL[:2], *_REQUEST[:2])), re.IGNORECASE)
 """The user as the one who does it, with what they want behind."""
+REFUSAL = re.compile(
+    r"(?i)(?:n['’]t|\b(?:not|never|no))(?: (?:yet|been|be|explicitly|have|has|given?|gave|any|the"
+    r"|explicit))*"
+    r" (?:approv|authori[sz]|permi(?:t|ss)|allow|consent|agree|accept|grant|okay|sign)\w*(?: off)?(?: by)?"
+    r"(?! (?:\w+ ){0,3}(?:need|requir|necess))"
+)
+"""An approval that is said not to be there."""
+NAMES_USER = re.compile(
+    rf"\b{_PERSON}\b|\bapproved\b|\bapproval\b|" + "|".join(user for user, _, _ in _OTHERS), re.IGNORECASE
+)
+"""Whoever a sentence speaks about, if it does not just repeat words of theirs."""
 FOREIGN = tuple(tuple(re.compile(each, re.IGNORECASE) for each in group) for group in _OTHERS)
 ASCRIBING = re.compile(
     r"(?i)constraint|preference|requirement|\binstructions?\b|approv|standing rules|\bsaid by|\b(?:user"

@@ -5,7 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_app.context.checking.claim_cues import ACTIVE, AIM, ANY_APPROVAL, ANY_REQUEST, ASCRIBING, FOREIGN
+from tui_app.context.checking.claim_cues import (
+    ACTIVE,
+    AIM,
+    ANY_APPROVAL,
+    ANY_REQUEST,
+    ASCRIBING,
+    FOREIGN,
+    NAMES_USER,
+    REFUSAL,
+)
+from tui_app.context.checking.consent_cues import spares_asking
 from tui_app.context.fact_extractors.labels import QUOTED_REQUEST, USERS_LABELS
 from tui_app.context.fact_extractors.talk import ANSWERED
 
@@ -38,6 +48,8 @@ class Claim:
     kind: ClaimKind
     core: str
     """The sentence from where it names the user: what stands before often tells only the occasion."""
+    named: bool = False
+    """Whether it speaks about the user, rather than to repeat what they wrote."""
 
 
 @dataclass(slots=True)
@@ -96,9 +108,12 @@ def _claims_of(line: str, offset: int, place: _Place) -> Iterator[Claim]:
     for start, end in _sentences(line, begin):
         text = line[start:end]
         told = _CODE.sub(_blank, text)
-        if kind := "allowed" if _approves(told) else "said" if _asks(told) else ascribed:
+        asks = _asks(told)
+        approves = _approves(told) or ((asks or bool(ascribed)) and spares_asking(text))
+        if kind := "allowed" if approves else "said" if asks else ascribed:
             active = ACTIVE.search(told)
-            yield Claim(text, offset + end, kind, text[active.start() :] if active else text)
+            core = text[active.start() :] if active else text
+            yield Claim(text, offset + end, kind, core, named=bool(NAMES_USER.search(told)))
     if line.endswith((":", "：")) and _asks(line):
         place.lead_indent = _indent(line) if bullet else -1
 
@@ -124,6 +139,7 @@ def _ascribed_under(heading: str) -> ClaimKind | None:
 
 
 def _approves(text: str) -> bool:
+    text = REFUSAL.sub(_blank, text)
     return bool(ANY_APPROVAL.search(text)) or any(
         user.search(text) and allows.search(text) for user, _, allows in FOREIGN
     )

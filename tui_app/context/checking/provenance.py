@@ -11,18 +11,24 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tui_app.context.checking.claims import Claim, find_claims
+from tui_app.context.checking.consent import Leave, content, is_revoked
+from tui_app.context.checking.consent_cues import ABOUT, places, reach, spares_asking
+from tui_app.context.checking.sources import (
+    ONE,
+    Utterance,
+    flat_sentences,
+    preferred,
+    source_of,
+    spaced,
+)
 from tui_app.context.checking.wording import (
     Wording,
-    affirmed,
-    assents,
-    chooses,
     deeds,
-    denies,
     flat,
     negates,
     numbers,
-    permits,
     quotes,
+    unquoted,
     wording,
 )
 from tui_app.context.fact_extractors.labels import UNCONFIRMED
@@ -37,61 +43,15 @@ __all__ = ["UNCONFIRMED", "Utterance", "mark_unconfirmed", "utterances"]
 
 _MARK = re.compile(r"[ \t]?\(unconfirmed\)")
 _HANDLE = re.compile(r"\s*\(#-?\d{1,12}\)\s*$")
-_WORD = re.compile(r"\w+")
 _GAP = re.compile(r"\[[^\]\n]{0,200}\]|…|\.\.\.")
 """Where a quotation leaves something out."""
 
-_ONE = 0.5
-"""Share of a claim's words that one message must hold."""
-_ALL = 0.75
-"""Share that all messages together must hold where no single one holds enough."""
-_ALLOWED = 0.75
-"""Share that the user's own words must hold where they did not just say yes to a question."""
+_MOST = 0.75
+"""Share that a quotation or a question needs, and all messages together where no single one holds enough."""
 _CARRIED = 0.6
 """Share that a claim of an earlier summary must hold: it is the same one, worded anew."""
-_LONG = 80
-"""Words from which on a message holds some words of anything."""
-_OF_LONG = 0.6
-"""Share of a claim's words that a long message must hold."""
 _TELLING = 3
 """Words with which a sentence, or a line that introduces a list, says something by itself."""
-_SHORT = 8
-"""Words of an answer that makes sense only with what it answers."""
-_ANSWER = 400
-"""Characters at the beginning of a message that an answer is looked for in."""
-_QUESTION = 1_500
-"""Characters at the end of the assistant's message that an answer may refer to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Utterance:
-    """Something the user said."""
-
-    text: str
-    before: str = ""
-    """What the assistant had said just before."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """An utterance made ready for comparing."""
-
-    own: frozenset[str]
-    affirmed: frozenset[str]
-    """Its words without those of clauses that say no."""
-    answered: frozenset[str]
-    """Words of what it answers, where it is an answer."""
-    question: frozenset[str]
-    """Words of what the assistant had said just before."""
-    begins: str
-    """Its beginning, word by word."""
-    flat: str
-    deeds: Mapping[str, Wording]
-    numbers: frozenset[str]
-    permits: bool
-    """Whether it says yes, or gives leave."""
-    needed: float
-    """Share of a claim's words that it must hold: a long message holds some words of anything."""
 
 
 def utterances(items: Sequence[Item]) -> tuple[Utterance, ...]:
@@ -116,9 +76,10 @@ def mark_unconfirmed(summary: str, said: Iterable[Utterance], earlier: str = "")
     """Mark what a summary ascribes to the user and no message of theirs supports.
 
     A request or decision is supported when one message holds half of its words (all messages three quarters),
-    a quotation when it stands in a message, an approval when the user said yes to something that holds its
-    words, or asked for it themselves. Deeds that cannot be taken back (deleting, publishing, overwriting,
-    paying, switching a check off) must also have been named by the user, and not in order to forbid them.
+    a quotation when it stands in a message. An approval needs more: a whole yes to a question, or a
+    directive, that holds every one of its words, and that was not taken back later. Deeds that cannot be
+    taken back (deleting, publishing, overwriting, paying, switching a check off) must also have been named
+    by the user, and not in a question or warning, or to forbid them; a preference must not be turned round.
     It is a check of words, not of meaning: what it leaves unmarked may still be wrong.
 
     Args:
@@ -142,15 +103,29 @@ def mark_unconfirmed(summary: str, said: Iterable[Utterance], earlier: str = "")
     return text
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A claim of the earlier summary that bore no mark."""
+
+    claim: Claim
+    words: frozenset[str]
+    deeds: Set[str]
+
+
 class _Judge:
     """Compares claims with everything the user said."""
 
     def __init__(self, said: Sequence[Utterance], earlier: str, summary: str) -> None:
-        self._sources = [_source(one) for one in said]
+        self._sources = [source_of(one) for one in said]
+        self._refusals = [source.refusals for source in self._sources]
         self._all = frozenset(chain.from_iterable(source.affirmed for source in self._sources))
         kept = [claim for claim in find_claims(earlier) if not _marked(earlier, claim)]
         self._answers = {_unnumbered(claim.text) for claim in kept if claim.kind == "answered"}
-        self._earlier = [(_words_of(claim).every, deeds(claim.text).keys()) for claim in kept]
+        self._earlier = [
+            _Kept(claim, _words_of(claim).every, deeds(claim.text).keys())
+            for claim in kept
+            if claim.kind != "answered"
+        ]
         languages = (language_of(one.text for one in said), language_of((summary,)))
         self._comparable = "" in languages or languages[0] == languages[1]
 
@@ -158,16 +133,20 @@ class _Judge:
         """Whether something the user said says what the claim says they did."""
         if claim.kind == "answered":
             return _unnumbered(claim.text) in self._answers or self._is_answered(claim.text)
+        if not claim.named and self._is_verbatim(claim.text):
+            return True
+        return self._is_allowed(claim) if claim.kind == "allowed" else self._is_wanted(claim)
+
+    def _is_wanted(self, claim: Claim) -> bool:
+        """Whether the user asked for what they are said to want, or had it in the earlier summary."""
         words, done = _words_of(claim), deeds(claim.text, narrowly=True)
-        if self._was_said_before(words, done.keys()):
+        if self._was_said_before(claim, words, done.keys()):
             return True
         if quoted := quotes(claim.text):
             return all(map(self._is_quoted, quoted))
-        if claim.kind == "allowed":
-            return self._is_allowed(words, done, numbers(claim.text))
         if _introduces(claim, words, done):
             return True
-        if not all(self._is_named(deed, what) for deed, what in done.items()):
+        if not self._are_named(claim, done) or self._turns_round(claim):
             return False
         # An aim is put in words of the writer's own, and words of two languages cannot be compared: there
         # only what cannot be taken back is.
@@ -175,57 +154,116 @@ class _Judge:
             return True
         return self._is_asked(words, numbers(claim.text), affirming=not negates(claim.text))
 
-    def _was_said_before(self, words: Wording, done: Set[str]) -> bool:
-        return any(done <= known and words.held_by(old, _CARRIED) for old, known in self._earlier)
+    def _was_said_before(self, claim: Claim, words: Wording, done: Set[str]) -> bool:
+        return any(
+            done <= old.deeds and words.held_by(old.words, _CARRIED) and not _turned(claim, old.claim)
+            for old in self._earlier
+        )
+
+    def _is_verbatim(self, text: str) -> bool:
+        """Whether whole sentences of one message are repeated, and nothing else."""
+        pieces = flat_sentences(_HANDLE.sub("", text))
+        return any(all(piece in source.sentences for piece in pieces) for source in self._sources if pieces)
 
     def _is_quoted(self, quotation: str) -> bool:
         pieces = [flat(piece) for piece in _GAP.split(quotation)]
         if any(all(piece in source.flat for piece in pieces) for source in self._sources):
             return True
         words = wording(quotation)
-        return any(words.held_by(source.own, _ALLOWED) for source in self._sources)
+        return any(words.held_by(source.own, _MOST) for source in self._sources)
 
     def _is_answered(self, text: str) -> bool:
         """Whether the user gave this answer, in these words, to a question of these words."""
         question, _, answer = text.partition(ANSWERED)
         asked, pieces = wording(question), _GAP.split(_HANDLE.sub("", answer))
-        begins = _spaced(pieces[0])
+        begins = spaced(pieces[0])
         return bool(begins.strip()) and any(
-            asked.held_by(source.question, _ALLOWED)
+            asked.held_by(source.question, _MOST)
             and source.begins.startswith(begins)
             and all(flat(piece) in source.flat for piece in pieces)
             for source in self._sources
         )
 
-    def _is_allowed(self, words: Wording, done: Mapping[str, Wording], which: frozenset[str]) -> bool:
+    def _is_allowed(self, claim: Claim) -> bool:
+        """Whether a whole yes, or a directive, holds all that is said to be allowed, and still stands."""
+        text = unquoted(claim.core) if content(unquoted(claim.core)).every else unquoted(claim.text)
+        if quoted := quotes(claim.text):
+            if not all(map(self._is_quoted, quoted)):
+                return False
+            if not content(text).every:
+                return True
+        words = content(text).every
+        if any(_repeats(claim, words, old.claim) for old in self._earlier):
+            return not is_revoked(words, [(), (), *self._refusals])
         return any(
-            which <= source.numbers
-            and all(_names(source, deed, what) for deed, what in done.items())
-            and (
-                (source.permits and words.held_by(source.affirmed | source.answered, _ONE))
-                or (not words.empty and words.held_by(source.affirmed, _ALLOWED))
-            )
-            for source in self._sources
+            leave.covers(words, text) and not self._ended(words, place, leave)
+            for place, source in enumerate(self._sources)
+            for leave in source.leaves
         )
 
-    def _is_named(self, deed: str, what: Wording) -> bool:
-        return any(_names(source, deed, what) for source in self._sources)
+    def _ended(self, words: frozenset[str], place: int, leave: Leave) -> bool:
+        rest = [refusal for refusal in self._refusals[place] if refusal.place > leave.place]
+        return is_revoked(words, [rest, *self._refusals[place + 1 :]])
+
+    def _are_named(self, claim: Claim, done: Mapping[str, Wording]) -> bool:
+        """Whether the user spoke of these deeds, in a question only where they are said to have asked one."""
+        where, asking = places(claim.text), bool(ABOUT.search(claim.text))
+        return all(
+            any(
+                _names(source.spoken if asking else source.deeds, deed, what) and where <= source.places
+                for source in self._sources
+            )
+            for deed, what in done.items()
+        )
+
+    def _turns_round(self, claim: Claim) -> bool:
+        """Whether the claim prefers what the user rejected, the last time they weighed these two."""
+        chosen, rejected = preferred(claim.text)
+        for source in reversed(self._sources):
+            if chosen & source.rejected and rejected & source.chosen:
+                return True
+            if chosen & source.chosen and rejected & source.rejected:
+                return False
+        return False
 
     def _is_asked(self, words: Wording, which: frozenset[str], *, affirming: bool) -> bool:
+        against = frozenset(chain.from_iterable(source.denied for source in self._sources))
+        if not affirming and not words.empty and not words.every & against:
+            return False
         if len(words.plain) >= _TELLING:
-            if words.held_by(self._all, _ALL):
+            if words.held_by(self._all, _MOST):
                 return True
             which = frozenset()
         return any(
             which <= source.numbers
-            and words.held_by((source.affirmed if affirming else source.own) | source.answered, source.needed)
+            and words.held_by(
+                (source.affirmed if affirming else source.own | source.denied) | source.answered,
+                source.needed,
+            )
             for source in self._sources
         )
 
 
-def _names(source: _Source, deed: str, what: Wording) -> bool:
+def _names(spoken: Mapping[str, Wording], deed: str, what: Wording) -> bool:
     """Whether the user spoke of a deed together with what it is done to."""
-    return deed in source.deeds and what.held_by(source.deeds[deed].every, _ONE)
+    return deed in spoken and what.held_by(spoken[deed].every, ONE)
+
+
+def _turned(claim: Claim, old: Claim) -> bool:
+    """Whether two claims prefer opposite things."""
+    (chosen, rejected), (before, against) = preferred(claim.text), preferred(old.text)
+    return bool(chosen & against and rejected & before)
+
+
+def _repeats(claim: Claim, words: frozenset[str], old: Claim) -> bool:
+    """Whether an approval stood in the earlier summary with all its words."""
+    return (
+        old.kind == "allowed"
+        and words <= content(old.text).every
+        and numbers(claim.core) <= numbers(old.text)
+        and reach(claim.core) <= reach(old.text)
+        and spares_asking(claim.core) == spares_asking(old.text)
+    )
 
 
 def _introduces(claim: Claim, words: Wording, done: Mapping[str, Wording]) -> bool:
@@ -238,34 +276,8 @@ def _words_of(claim: Claim) -> Wording:
     return core if len(core.plain) >= _TELLING else wording(claim.text)
 
 
-def _source(said: Utterance) -> _Source:
-    agrees, length = assents(said.text), len(said.text.split())
-    answers = agrees or (length <= _SHORT and not denies(said.text))
-    before = said.before[-_QUESTION:] if answers else ""
-    done = deeds(said.text, answered=before)
-    if agrees or chooses(said.text):
-        done = {**deeds(before), **done}
-    return _Source(
-        own=wording(said.text).every,
-        affirmed=wording(affirmed(said.text)).every,
-        answered=wording(before).every,
-        question=wording(said.before[-_QUESTION:]).every,
-        begins=_spaced(said.text[:_ANSWER]),
-        flat=flat(said.text),
-        deeds=done,
-        numbers=numbers(f"{said.text}\n{before}"),
-        permits=agrees or permits(said.text),
-        needed=_ONE if length <= _LONG else _OF_LONG,
-    )
-
-
 def _unnumbered(text: str) -> str:
     return flat(_HANDLE.sub("", text))
-
-
-def _spaced(text: str) -> str:
-    """The words of a text, each with one space behind it."""
-    return "".join(f"{word} " for word in _WORD.findall(text.casefold()))
 
 
 def _marked(summary: str, claim: Claim) -> bool:

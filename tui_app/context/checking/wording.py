@@ -14,7 +14,6 @@ from tui_app.context.checking.wording_cues import (
     CLAUSE,
     DENIAL,
     FORBIDS,
-    LEAVE,
     NEGATED_BEHIND,
     NEGATION,
     NOD,
@@ -50,6 +49,7 @@ _POINTING = re.compile(
 )
 """Words behind a deed that point to what is named elsewhere, or none at all."""
 _SENTENCE = re.compile(r"[.!?]\s|[\n。！？]")
+_ENDED = re.compile(r"(?<=[.!?])\s+|\n|(?<=[。！？])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,11 @@ def quotes(text: str) -> list[str]:
     return [match["text"] for match in _QUOTATION.finditer(text)]
 
 
+def unquoted(text: str) -> str:
+    """A sentence without what it quotes of somebody."""
+    return _QUOTATION.sub(" ", text)
+
+
 def assents(text: str) -> bool:
     """Whether a message begins with a yes."""
     begins = _START.sub("", text[:200])
@@ -111,11 +116,6 @@ def assents(text: str) -> bool:
         rest = _START.sub("", begins[nod.end() :])
         return len(text.split()) <= _NODDING or bool(ASSENT.match(rest))
     return bool(ASSENT.match(begins))
-
-
-def permits(text: str) -> bool:
-    """Whether a message gives leave to something it names itself."""
-    return bool(LEAVE.search(text[:_LONGEST]))
 
 
 def denies(text: str) -> bool:
@@ -137,6 +137,21 @@ def affirmed(text: str) -> str:
     """What a text says without its clauses that forbid something."""
     clauses = (clause for sentence in _SENTENCE.split(text[:_LONGEST]) for clause in CLAUSE.split(sentence))
     return "\n".join(clause for clause in clauses if not FORBIDS.match(clause))
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text with what ends them; of a very long one, of its beginning."""
+    return [sentence for sentence in _ENDED.split(text[:_LONGEST]) if sentence.strip()]
+
+
+def clauses_of(sentence: str) -> list[str]:
+    """The clauses of a sentence."""
+    return [clause for clause in CLAUSE.split(sentence) if clause.strip()]
+
+
+def forbids(clause: str) -> bool:
+    """Whether a clause begins as one that forbids."""
+    return bool(FORBIDS.match(clause))
 
 
 def negates(text: str) -> bool:

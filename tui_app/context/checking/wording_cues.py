@@ -19,7 +19,7 @@ STOP = words(
     " permission consent explicit explicitly original originally initial initially first second third"
     " fourth latest last current currently later next task goal intent feedback message messages question"
     " preference preferences decision constraint constraints requirement requirements instruction"
-    " instructions always never every please make sure let lets us get gets getting"
+    " instructions require requires required always never every please make sure let lets us get gets getting"
     " assistant agent change changes thing things work continue proceed go going"
     # German, French, Spanish, Italian, Portuguese
     " der die das den dem des ein eine einen einem einer und oder aber ist sind war waren wird werden"
@@ -68,11 +68,6 @@ FORBIDS = re.compile(
 )
 """How a clause begins that forbids what it names."""
 CLAUSE = re.compile(r"[;,；，、]|\bbut\b|\band then\b|\baber\b")
-LEAVE = re.compile(
-    r"(?i)\b(?:you (?:can|may|have my)|feel free|i(?:['’]m| am) (?:fine|ok|okay|happy) with|i (?:agree"
-    r"|approve|confirm)|go ahead|du (?:kannst|darfst)|sie (?:können|dürfen)|tu peux|vous pouvez|puedes"
-    r"|puede|puoi|pode|możesz)\b|可以|しても(?:いい|よい)|해도 (?:돼|됩)"
-)
 CHOICE = re.compile(
     r"(?i)(?:(?:let['’]?s )?(?:do|take|use|go (?:with|for)) )?(?:(?:the |option |number |variant |choice "
     r"|nr\.? |#)?(?:\d{1,2}|[a-e]|first|second|third|last|both|all)(?: one| option)?)\W*"
