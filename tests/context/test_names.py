@@ -104,3 +104,15 @@ def test_files_that_were_only_seen_stand_apart() -> None:
     below = "**Details**\n- files in web/src/: chat.tsx (#3)\n- files: alone.py (#3)"
     moved = extractive_summary(history(user("Go on.")), budget_tokens=900, count=characters, previous=below)
     assert "## Seen but not opened\n- web/src/: chat.tsx (#3)\n- alone.py (#3)" in moved
+
+
+def test_no_piece_of_a_key_is_told_as_a_name() -> None:
+    found = details(
+        shell(
+            "cat .env",
+            "VAULT=hvs." + "jKuiHcAF2o0D7LNrbuKMJhFi" + "\nDB_PASS=Hunter2Secret\nport = mainPort2Use",
+        ),
+        says("The key is hvs." + "jKuiHcAF2o0D7LNrbuKMJhFi"),
+    )
+    assert not any("jKuiHc" in text or "Hunter2Secret" in text for text in found)
+    assert any("mainPort2Use" in text for text in found)

@@ -19,9 +19,7 @@ _DUNDER = re.compile(r"__\w+__")
 _FILE = re.compile(
     r"(?<![\w/.\\)\]}-])(?:[~.]{0,2}/)?(?:[\w.@~-]{1,80}/){0,16}[\w.@-]{1,80}\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/-])(?!\((?!\d))"
 )
-_MAY_HOLD_SECRETS = re.compile(
-    r"(?i)pass(?:word|wd|phrase)?[\"'\\]{0,4}[ \t]?[:=]|_pwd=|secret[\"'\\]{0,4}[ \t]?[:=]|api_?key[\"'\\]{0,4}[ \t]?[:=]"
-)
+_MAY_HOLD_SECRETS = re.compile(r"(?i)(?:pass(?:word|wd|phrase)?|_pwd|secret|api_?key)[\"'\\]{0,4}[ \t]?[:=]")
 """Texts with values that only their names give away, and that would be told without these."""
 _TURN = re.compile(r"[a-z](?=[A-Z0-9])|[0-9](?=[A-Za-z])")
 _GENERATED_CHARS, _STRAIGHT = 16, 3

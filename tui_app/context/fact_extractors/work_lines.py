@@ -14,10 +14,10 @@ from tui_app.context.fact_extractors.commands import (
     solves,
 )
 from tui_app.context.fact_extractors.details import FILES, FILES_IN, detail_facts, grouped
-from tui_app.context.fact_extractors.files import Trail
 from tui_app.context.fact_extractors.lines import Candidate, Tier, from_fact, kept, key_of
 from tui_app.context.fact_extractors.paths import folder_of, root_line, shortened
 from tui_app.context.fact_extractors.reading import Reading
+from tui_app.context.fact_extractors.trails import Trail
 
 _MOST_DETAILS = 800
 """More than fit; which of them are taken is for weight and focus to say."""
