@@ -38,8 +38,8 @@ def test_file_tools_of_many_agents(tool: str, args: dict[str, str] | str, result
     [
         ("rm -f old.py", {"old.py · deleted"}),
         (
-            "git rm old.py && git -C sub mv a.py b.py",
-            {"old.py · deleted", "a.py · deleted", "b.py · created"},
+            "git rm a.py && git -C d mv e.py f.py",
+            {"a.py · deleted", "d/e.py · deleted", "d/f.py · created"},
         ),
         ("git rm --cached old.py; git rm -n a.py", set()),
         ("git checkout -- a.py && git clean -fd && git reset --hard", set()),
@@ -138,6 +138,11 @@ def test_what_git_has_undone_stays_so_in_the_next_summary() -> None:
     assert "last change" not in first
     kept = extractive_summary(history(user("Go"), _EDITED), budget_tokens=800, count=len)
     assert "last change: `total = price * count`" in kept
+
+
+def test_words_of_a_file_that_was_written_are_no_failure() -> None:
+    said = "The file a.py has been edited. Here's the result:\n  3\tnames must be unique\n  4\tnothing was changed"
+    assert files(call("edit_file", {"path": "a.py"}, said)) == {"a.py · edited"}
 
 
 def test_deeds_on_one_file_are_counted_together() -> None:
