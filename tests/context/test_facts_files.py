@@ -37,10 +37,7 @@ def test_file_tools_of_many_agents(tool: str, args: dict[str, str] | str, result
     ("command", "facts"),
     [
         ("rm -f old.py", {"old.py · deleted"}),
-        (
-            "git rm a.py && git -C d mv e.py f.py",
-            {"a.py · deleted", "d/e.py · deleted", "d/f.py · created"},
-        ),
+        ("git rm a.py; git -C d mv e.py f.py", {"a.py · deleted", "d/e.py · deleted", "d/f.py · created"}),
         ("git rm --cached old.py; git rm -n a.py", set()),
         ("git checkout -- a.py && git clean -fd && git reset --hard", set()),
         ("mv a.py lib/b.py", {"a.py · deleted", "lib/b.py · created"}),
@@ -141,7 +138,7 @@ def test_what_git_has_undone_stays_so_in_the_next_summary() -> None:
 
 
 def test_words_of_a_file_that_was_written_are_no_failure() -> None:
-    said = "The file a.py has been edited. Here's the result:\n  3\tnames must be unique\n  4\tnothing was changed"
+    said = "The file a.py has been edited:\n  3\tnames must be unique\n  4\tnothing was changed"
     assert files(call("edit_file", {"path": "a.py"}, said)) == {"a.py · edited"}
 
 

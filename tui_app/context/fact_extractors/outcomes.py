@@ -39,8 +39,6 @@ _NOT_CHANGED = re.compile(
     r"|(?:must be|(?:is|was) not) unique|file (?:is |was |left )?unchanged|did not appear verbatim)"
 )
 """What an editing tool says that has changed nothing, though its call counts as done."""
-_SAYS = 300
-"""Characters of an editing tool's answer that say how it went; what follows may be the file."""
 _CHANGES = re.compile(
     r"(?i)edit|writ|replace|patch|insert|update|modify|append|create|save|delete|remove|move"
 )
@@ -112,8 +110,12 @@ def failed(action: Action) -> bool:
         if code is not None and code != 0:
             return not _nothing_found(command, action.result, code)
         return checks(command) and bool(_OUTPUT_FAILED.search(_edges(action.result)))
-    said = action.result[:_SAYS]
-    return bool(_FAILED_START.match(said)) or bool(_CHANGES.search(action.tool) and _NOT_CHANGED.search(said))
+    said = action.result[:300]
+    # In the lines that follow, the file itself may be shown.
+    first = said.lstrip().partition("\n")[0]
+    return bool(_FAILED_START.match(said)) or bool(
+        _CHANGES.search(action.tool) and _NOT_CHANGED.search(first)
+    )
 
 
 def worked(action: Action) -> bool:

@@ -7,6 +7,7 @@ is not certain is not claimed.
 import posixpath
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tui_app.context.fact_extractors.git import ON_TRAILS, WHOLE_TREE, Effect, git_effects, git_subcommand
 
@@ -186,6 +187,10 @@ def _effects(words: list[str]) -> list[Effect]:
 
 def _git_effects(words: list[str]) -> list[Effect]:
     """What git does; files that it only forgets (``--cached``) are still there."""
+    if "-C" in words[1:-1]:
+        place = words.index("-C")
+        effects = _git_effects(words[:place] + words[place + 2 :])
+        return [replace(effect, path=_join(words[place + 1], effect.path)) for effect in effects]
     match git_subcommand(words[1:]):
         case ["rm" | "mv", *arguments] if {"--cached", "-n", "--dry-run"} & {*arguments}:
             return []
