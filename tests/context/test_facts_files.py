@@ -296,3 +296,64 @@ def test_the_telling_line_of_a_traceback_comes_first() -> None:
     trace = "Traceback (most recent call last):\n  File \"a.py\", line 3\nKeyError: 'name'\nexit code 1"
     [error] = texts(extract_facts(history(user("Run."), shell("python a.py", trace))), "error")
     assert error.startswith("`python a.py` · failed: KeyError: 'name'")
+
+
+@pytest.mark.parametrize(
+    ("broken", "works", "still_open"),
+    [
+        ("cd app && npm test", "npm test --prefix app", False),
+        ("cd /w/app && npm run build", "npm --prefix=app run build", False),
+        ("npm test --prefix app", "cd app && npm test", False),
+        ("cd lib && make check", "make -C lib check", False),
+        ("cd app && yarn test", "yarn --cwd ./app test", False),
+        ("cd app && npm test", "npm test --prefix web", True),
+        ("npm test", "npm test --prefix app", True),
+        ("cd app && npm test", "npm run lint --prefix app", True),
+    ],
+)
+def test_a_command_in_a_folder_is_the_same_however_it_gets_there(
+    broken: str, works: str, still_open: bool
+) -> None:
+    facts = extract_facts(history(shell(broken, "FAIL src/x.js\nexit code: 1"), shell(works, "ok")))
+    assert bool(texts(facts, "error")) is still_open
+
+
+_MAKE = shell("make", "cc: error: x.c: No such file\nexit code: 2")
+_PYTEST = shell("pytest tests/test_cart.py", "E   KeyError: price\n1 failed\nexit code: 1")
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("I fixed that build error myself, it works now.", {"pytest"}),
+        ("OK, I've fixed the make error.", {"pytest"}),
+        ("I have already resolved the x.c problem", {"pytest"}),
+        ("I just fixed the failing test.", {"make"}),
+        ("I fixed the KeyError myself. Go on.", {"make"}),
+        ("Ich habe den Build-Fehler selbst behoben.", {"pytest"}),
+        ("I fixed the error.", {"make", "pytest"}),
+        ("I fixed it.", {"make", "pytest"}),
+        ("I fixed the lint error.", {"make", "pytest"}),
+        ("I fixed the build error, but it still fails.", {"make", "pytest"}),
+        ("I thought I fixed the build error.", {"make", "pytest"}),
+        ("Have I fixed the build error?", {"make", "pytest"}),
+        ("Once I fixed the build error you can go on.", {"make", "pytest"}),
+        ("I fixed the typo in the README.", {"make", "pytest"}),
+        ("Please fix the build error.", {"make", "pytest"}),
+    ],
+)
+def test_what_the_user_says_to_have_fixed_is_closed_where_it_is_named(said: str, left: set[str]) -> None:
+    facts = extract_facts(history(_MAKE, _PYTEST, user(said)))
+    assert {text.split("`")[1].split(" ")[0] for text in texts(facts, "error")} == left
+    told = [text for text in texts(facts, "detail") if text.startswith("user says fixed: ")]
+    assert len(told) == 2 - len(left)
+
+
+def test_an_error_after_those_words_is_open() -> None:
+    facts = extract_facts(history(user("I fixed that build error."), _MAKE))
+    assert len(texts(facts, "error")) == 1
+    again = extract_facts(history(_MAKE, user("I fixed that build error."), _MAKE))
+    assert len(texts(again, "error")) == 1
+    told = extractive_summary(history(_MAKE, user("I fixed that build error.")), budget_tokens=900, count=len)
+    assert "`make` · failed, user says fixed" in told
+    assert "## Errors" not in told

@@ -108,11 +108,8 @@ def test_files_that_were_only_seen_stand_apart() -> None:
 
 def test_no_piece_of_a_key_is_told_as_a_name() -> None:
     found = details(
-        shell(
-            "cat .env",
-            "VAULT=hvs." + "jKuiHcAF2o0D7LNrbuKMJhFi" + "\nDB_PASS=Hunter2Secret\nport = mainPort2Use",
-        ),
-        says("The key is hvs." + "jKuiHcAF2o0D7LNrbuKMJhFi"),
+        shell("cat .env", "VAULT=hvs." + "jKuiHcAF2o0D7LNrbuKMJhFi" + "\nDB_PASS=Hunter2Secret"),
+        says("Key hvs." + "jKuiHcAF2o0D7LNrbuKMJhFi and DB_PASS=Hunter2Secret of `mainPort2Use`."),
     )
     assert not any("jKuiHc" in text or "Hunter2Secret" in text for text in found)
     assert any("mainPort2Use" in text for text in found)
