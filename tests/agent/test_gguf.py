@@ -1,6 +1,7 @@
 """A model file in this process: it answers, says how large its window is, and leaves nothing behind."""
 
 import gc
+import re
 import socket
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from tests.servers.scripted_gguf import cached_gguf
 from tui_app.agent import gguf
 from tui_app.agent.models import ModelNotReady, UnknownModel, ask_window, build_model
+from tui_app.extras import install_command
 
 
 @pytest.fixture(scope="module")
@@ -62,5 +64,5 @@ def test_a_damaged_file_is_told_as_one(file: Path, tmp_path: Path) -> None:
 
 def test_without_the_package_it_says_what_to_install(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gguf, "find_spec", lambda _name: None)
-    with pytest.raises(ModelNotReady, match=r"plimsoll-tui\[local\]"):
+    with pytest.raises(ModelNotReady, match=re.escape(install_command("local"))):
         build_model(f"gguf:{file}", env={})

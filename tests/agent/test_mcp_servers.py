@@ -20,6 +20,7 @@ from tui_app.agent.mcp.seen import SeenTools
 from tui_app.agent.mcp.server import CallFailed
 from tui_app.agent.mcp.servers import McpServers
 from tui_app.agent.mcp.status import McpStatus
+from tui_app.extras import install_command
 from tui_app.settings.mcp import McpServer
 
 pytest.importorskip("fastmcp")
@@ -220,4 +221,4 @@ async def test_without_the_extra_it_is_said_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_ai.mcp", None)
     async with running(tmp_path, program()) as servers:
-        assert "pip install 'plimsoll-tui[mcp]'" in status(servers).error
+        assert install_command("mcp") in status(servers).error

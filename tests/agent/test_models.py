@@ -21,6 +21,7 @@ from tui_app.agent.models import (
     server_window,
 )
 from tui_app.agent.offline.model import OfflineModel
+from tui_app.agent.providers import vendor_provider
 from tui_app.settings import Endpoint
 
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OLLAMA_BASE_URL")
@@ -247,3 +248,23 @@ async def test_vendors_and_models_without_a_server_are_not_asked(monkeypatch: py
 async def test_a_dead_server_is_no_error() -> None:
     model = build_model("mine:tiny", env={}, endpoints=endpoint("openai-chat", "http://127.0.0.1:9/v1"))
     assert await server_window(model) is None
+
+
+@pytest.mark.parametrize(
+    ("prefix", "name"),
+    [
+        ("together", "TOGETHER_API_KEY"),
+        ("fireworks", "FIREWORKS_API_KEY"),
+        ("alibaba", "ALIBABA_API_KEY"),
+        ("alibaba", "DASHSCOPE_API_KEY"),
+        ("vercel", "VERCEL_AI_GATEWAY_API_KEY"),
+        ("sambanova", "SAMBANOVA_API_KEY"),
+        ("nebius", "NEBIUS_API_KEY"),
+        ("ovhcloud", "OVHCLOUD_API_KEY"),
+    ],
+)
+async def test_a_key_that_stands_in_the_keyring_reaches_its_provider(prefix: str, name: str) -> None:
+    """The process environment does not hold it: only what is handed over does."""
+    provider = vendor_provider(prefix, {name: "from-the-keyring"})
+    async with provider:
+        assert provider.client.api_key == "from-the-keyring"

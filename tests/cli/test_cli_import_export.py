@@ -1,6 +1,7 @@
 """``plimsoll import`` and ``plimsoll export``."""
 
 import json
+import os
 import stat
 import time
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from tests.cli.conftest import Plimsoll
 from tui_app.cli.screen import latest_session
 from tui_app.context.events import AssistantMessage, CompactionComplete, SessionStart, ToolResult, UserMessage
-from tui_app.conversation.importing import import_session
+from tui_app.conversation import importing
+from tui_app.conversation.importing import ImportReport, import_session
 from tui_app.paths import Paths
 from tui_app.session.store import Store
 
@@ -41,7 +43,7 @@ def test_report_of_an_import(plimsoll: Plimsoll, chat: Path) -> None:
         "skipped": [],
     }
     assert set(report) >= {"session", "file", "tokens", "notes"}
-    text = plimsoll("import", chat).out
+    text = plimsoll("import", chat, "--again").out
     assert "49 messages, 12 tool calls, 12 results" in text
 
 
@@ -72,6 +74,35 @@ def test_bad_file_does_not_keep_the_others_out(plimsoll: Plimsoll, chat: Path, t
     assert len(plimsoll("sessions", "--json").json["sessions"]) == 1
 
 
+def test_the_same_file_is_imported_once_unless_asked_again(plimsoll: Plimsoll, chat: Path) -> None:
+    first = plimsoll("import", chat, "--json").json["session"]
+    refused = plimsoll("import", chat)
+    assert (refused.code, refused.out) == (1, "")
+    assert f"is session {first} already" in refused.err
+    assert plimsoll("import", chat, "--again").code == 0
+    later = time.time() + 60
+    os.utime(chat, (later, later))
+    assert plimsoll("import", chat).code == 0, "it was written to since"
+    assert len(plimsoll("sessions", "--json").json["sessions"]) == 3
+
+
+def test_a_stopped_import_says_what_was_imported(
+    plimsoll: Plimsoll, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [tmp_path / "second.json", tmp_path / "third.json"]
+    real = importing.import_session
+
+    def stopping(path: Path, **more: Any) -> ImportReport:
+        if path == others[0]:
+            raise KeyboardInterrupt
+        return real(path, **more)
+
+    monkeypatch.setattr(importing, "import_session", stopping)
+    done = plimsoll("import", chat, *others)
+    assert done.code == 130
+    assert f"Stopped. Imported: 1 of 3. Not imported: {others[0]}, {others[1]}" in done.err
+
+
 def test_import_counts_as_the_last_use_of_a_session(
     plimsoll: Plimsoll, chat: Path, tmp_path: Path, database: Path, project: Path
 ) -> None:
@@ -99,7 +130,7 @@ def test_unusable_lines_are_named(plimsoll: Plimsoll, chat: Path, tmp_path: Path
     report = plimsoll("import", damaged, "--json").json
     assert [skipped["line"] for skipped in report["skipped"]] == [3]
     assert report["messages"] == 49
-    assert "line 3: " in plimsoll("import", damaged).out
+    assert "line 3: " in plimsoll("import", damaged, "--again").out
 
 
 def test_wrong_format_is_wrong_use(plimsoll: Plimsoll, chat: Path) -> None:

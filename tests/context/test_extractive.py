@@ -59,8 +59,7 @@ def test_the_sections_of_a_session() -> None:
         "- src/book/",
         "  importer.py · created (#6)",
         "  model.py · read (#4)",
-        "- `pytest -x` · failed (#8)",
-    ]
+    ], "a failed command is told by its error alone"
     assert "ValueError: bad header in importer.py:12" in section(text, "Errors")
     assert "I decided to stream the rows because files may be large. (#2)" in section(text, "Decisions")
 
@@ -119,7 +118,10 @@ def test_a_previous_summary_is_updated_and_not_nested() -> None:
     second = summarise(later, previous=first)
     assert section(second, "Errors") == ""
     assert "\n  importer.py · created, edited (#21)" in section(second, "Files and commands")
-    assert "- `pytest -x` · ok (#23)" in section(second, "Files and commands")
+    assert "- Last done: `pytest -x` · ok (#23)" in section(second, "Current state")
+    assert "pytest" not in section(second, "Files and commands"), "and it is not said twice"
+    third = summarise(history(call("edit_file", {"path": "src/book/csv.py"}), start=30), previous=second)
+    assert "- `pytest -x` · ok (#23)" in section(third, "Files and commands")
     assert "First request (#1): Add CSV import" in section(second, "Intent")
     assert "Latest request (#25): Also export to CSV." in section(second, "Intent")
     assert RULE in second

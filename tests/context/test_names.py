@@ -27,9 +27,8 @@ def test_a_definition_says_so_and_counts_more_than_a_mention() -> None:
 def test_files_that_were_only_seen_stand_by_folder() -> None:
     facts = detail_facts(read_items(history(shell("git ls-files", LISTING))))
     assert {text for text, _ in grouped(facts)} == {
-        "files in web/src/: chat.tsx, app.tsx",
-        "files in web/lib/: util.ts",
-    }
+        "files: web/src/: chat.tsx, app.tsx; web/lib/util.ts",
+    }, "what came up together stands together"
 
 
 def test_an_opened_file_is_not_listed_as_seen() -> None:
@@ -98,7 +97,7 @@ def test_files_that_were_only_seen_stand_apart() -> None:
     items = history(user("Look around."), shell("git ls-files", LISTING))
     once = extractive_summary(items, budget_tokens=900, count=characters)
     seen = once.partition("## Seen but not opened\n")[2].splitlines()
-    assert "- web/src/: chat.tsx, app.tsx (#3)" in seen
+    assert "- web/src/: chat.tsx, app.tsx; web/lib/util.ts (#3)" in seen
     again = extractive_summary(history(user("Go on.")), budget_tokens=900, count=characters, previous=once)
     assert again.partition("## Seen but not opened\n")[2].splitlines() == seen
     below = "**Details**\n- files in web/src/: chat.tsx (#3)\n- files: alone.py (#3)"
@@ -113,3 +112,29 @@ def test_no_piece_of_a_key_is_told_as_a_name() -> None:
     )
     assert not any("jKuiHc" in text or "Hunter2Secret" in text for text in found)
     assert any("mainPort2Use" in text for text in found)
+
+
+def test_what_a_line_says_already_is_not_said_again() -> None:
+    found = details(
+        shell("git ls-files", "src/tide_table.py\nsrc/moon.py"),
+        says("See `src/moon.py:12-40`: `tide_table` asks `moon_phase`."),
+    )
+    assert {"`moon_phase`", "`tide_table.py` · in src/"} <= found.keys()
+    assert not found.keys() & {"`tide_table`", "`src/moon.py:12-40`"}
+
+
+def test_a_path_whose_beginning_is_left_out_is_the_whole_one() -> None:
+    found = details(shell("git diff --stat", ".../src/chat.tsx | 2 +-"), shell("git ls-files", LISTING))
+    assert [text for text in found if "chat.tsx" in text] == ["`chat.tsx` · in web/src/"]
+
+
+def test_names_that_can_be_read_beside_the_notes_are_left_out() -> None:
+    printed = "def call_home(): far_away(); near_by()\n# see lib/b.py, lib/c.py"
+    items = history(
+        call("Read", {"file_path": "a.py"}, printed),
+        says("All of call_home, far_away and near_by are at fault."),
+        call("Read", {"file_path": "d.py"}, "near_by(); call_home()\n# see lib/b.py"),
+    )
+    texts = {fact.text for fact in detail_facts(read_items(items, in_sight={items[-1].key}))}
+    assert {"`call_home` · defined in a.py", "`far_away` · in a.py", "`c.py` · in lib/"} <= texts
+    assert not any("near_by" in text or "b.py" in text for text in texts), "where one is defined is news"

@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 from tests.context.histories import as_items, asked, messages
 from tests.context.validity import as_bytes, complaints, prompts, system_prompts
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor
-from tui_app.context.compaction.replacement import key_ranges
+from tui_app.context.compaction.ranges import key_ranges
 from tui_app.context.compaction.segments import choose_boundary, safe_cuts, split_at
 from tui_app.context.compaction.spending import Ledger
 from tui_app.context.counting.encodings import TextCounter

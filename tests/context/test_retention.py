@@ -174,3 +174,17 @@ def test_a_failure_without_output_must_be_said_to_have_failed() -> None:
     quiet = (fact("error", "`make docs` · failed: no output"),)
     assert judge(quiet, replacement_text="`make docs` went well.")[1] == 0.0
     assert judge(quiet, replacement_text="make docs fails without a word")[1] == 1.0
+
+
+def test_what_was_done_to_files_comes_before_names_and_their_folder_is_said_once() -> None:
+    facts = (
+        fact("detail", "`retry_limit` · in net/client.py", 9.0),
+        *(fact("file", f"src/app/{name}.py · edited", 1.0) for name in ("first", "second", "third")),
+    )
+    block = missing_facts(facts, "", 200, characters)
+    names = "".join(f"\n  {name}.py · edited (#3)" for name in ("first", "second", "third"))
+    files = f"**Files**\n- src/app/{names}"
+    assert block.startswith(files)
+    assert "retry_limit" not in missing_facts(facts, "", characters(files), characters)
+    judged, _ = judge(facts[1:], replacement_text=block)
+    assert {one.state for one in judged} == {"kept"}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from pydantic_ai.messages import CompactionPart
@@ -17,7 +17,7 @@ from tui_app.context.counting.usage import Breakdown
 from tui_app.context.events import CompactionAwaited, CompactionComplete
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.items import to_messages
-from tui_app.context.policy import PLIMSOLL
+from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.summaries.summary import SummaryTask
 from tui_app.context.windows.window import resolve_window
 
@@ -40,13 +40,13 @@ class Person:
         return self.answers[len(self.asked) - 1]
 
 
-def compactor(writer: Writer | None = None) -> Compactor:
+def compactor(writer: Writer | None = None, policy: Policy = PLIMSOLL) -> Compactor:
     heard = Heard()
     history = ListHistory(plain_counter(), heard)
     history.sync(long_conversation(40))
     history.fix(resolve_window(setting=8_000), Breakdown(), "m")
     wrote = writer or Writer()
-    return Compactor(history, PLIMSOLL, lambda _trigger: (wrote,))
+    return Compactor(history, policy, lambda _trigger: (wrote,))
 
 
 def seen(made: Compactor) -> bytes:
@@ -98,11 +98,12 @@ async def test_an_edited_summary_takes_the_place_and_is_measured_anew() -> None:
 
 
 async def test_facts_are_looked_up_in_what_was_edited() -> None:
+    bare = replace(PLIMSOLL, facts_share=0.0)  # nothing is brought back below the notes
     person = Person([NOTES])
-    await ended(compactor(), person)
+    await ended(compactor(policy=bare), person)
     facts = person.asked[0][0].complete.facts
     rule = next(fact for fact in facts if fact.state != "kept")
-    done = await ended(compactor(), Person([f"{NOTES}\n{rule.text}"]))
+    done = await ended(compactor(policy=bare), Person([f"{NOTES}\n{rule.text}"]))
     assert [fact.state for fact in done.facts if fact.text == rule.text] == ["kept"]
 
 

@@ -21,6 +21,8 @@ def test_the_root_is_the_deepest_folder_of_most_paths() -> None:
     assert common_root(PATHS[:2]) == "", "two paths are not worth a line"
     assert common_root(["a/b.py"] * 9) == "", "relative paths are short already"
     assert common_root(["/a/1", "/a/2", "/a/3"]) == ""
+    near = [f"{ROOT}/web/admin/{name}" for name in "abcde"]
+    assert common_root([*near, *PATHS[:2], f"{ROOT}/d.py"]) == ROOT, "what saves most"
     assert common_root([*PATHS, *(f"/opt/tools/lib/{name}" for name in "xyzu")]) == ""
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import closing
 from pathlib import Path
 from time import monotonic
 
@@ -20,6 +21,7 @@ from tui_app.context.events import (
     MemoryPruned,
     Notice,
     Payload,
+    SessionStart,
     UserMessage,
 )
 from tui_app.context.inbox import HEADING, is_inbox
@@ -275,6 +277,35 @@ async def test_a_session_fills_the_board_it_was_begun_at_wherever_it_goes_on(
     assert standing(desk) == []
     desk.cwd = home
     assert RULE in standing(desk)
+
+
+async def test_what_is_shown_and_told_is_the_board_that_is_filled(desk: Desk, tmp_path: Path) -> None:
+    home = desk.cwd
+    async with desk.session(model=OFFLINE) as opened:
+        session = opened.conversation.session
+        await turn(opened.conversation, "Hello.")
+        opened.remembering.add("The till is counted twice.")
+    desk.cwd = tmp_path
+    async with desk.session(session=session, model=OFFLINE) as opened:
+        assert [entry.text for entry in opened.remembering.board().entries()] == [
+            "The till is counted twice."
+        ]
+        opened.remembering.add("The till is blue.")
+        await done(opened.conversation, Clear())
+        await turn(opened.conversation, "What do you know?")
+        told = [head.type for head in opened.conversation.history.view.held()]
+        assert told.count(MemoryInbox.TYPE) == 1
+    assert {entry.repository for entry in every(desk)} == {str(home)}
+
+
+async def test_where_its_own_folder_is_not_here_the_board_is_that_of_the_present_one(desk: Desk) -> None:
+    with closing(Store(desk.opening().paths.database)) as store:
+        session = store.create(SessionStart(cwd="/home/nobody/elsewhere", model=OFFLINE), time=1.0)
+        store.append(session, UserMessage(text="Hello."), None, time=1.0)
+    async with desk.session(session=session, model=OFFLINE) as opened:
+        await talked(opened)
+        opened.remembering.add("The till is blue.")
+    assert {entry.repository for entry in every(desk)} == {str(desk.cwd)}
 
 
 async def test_by_hand_too_it_is_the_board_it_was_begun_at(desk: Desk, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pydantic_ai.messages import (
 )
 
 from tests.conversation.logged import FIXED, WINDOW, answer, as_json, opened, result, say
-from tui_app.context.compaction.replacement import key_ranges
+from tui_app.context.compaction.ranges import key_ranges
 from tui_app.context.counting.sizes import sizes_of
 from tui_app.context.events import (
     CheckpointCreated,

@@ -10,6 +10,8 @@ from tests.quality.text import message_text, names_in, text_of, typed_in
 
 HIDDEN = "[old output hidden]"
 KEPT_OUTPUTS = 10
+MASKED = "old outputs masked, the newest of it"
+PRODUCT = "the product's own summary alone"
 Count = Callable[[str], int]
 
 
@@ -26,6 +28,8 @@ class Context:
     written_tokens: int = 0
     ours: bool = False
     """Whether the written part has the form of our summaries, so that its claims can be checked."""
+    clipped: bool = False
+    """Whether it was too large for a budget, and what did not fit is left out."""
 
 
 def raw_tail(before: Sequence[ModelMessage], budget: int, count: Count, name: str = "raw tail") -> Context:
@@ -84,6 +88,20 @@ def product(summary: str, tail: Sequence[ModelMessage], count: Count) -> Context
     """What the other product really put in place of the history."""
     text = "\n".join(filter(None, [summary, text_of(tail)]))
     return Context("the product's own summary", text, count(text), summary, count(summary))
+
+
+def masked_within(before: Sequence[ModelMessage], budget: int, count: Count) -> Context:
+    """Masking in a budget; where too much is left, the newest of it."""
+    whole = masked(before, count)
+    text = whole.text if whole.tokens <= budget else _last(whole.text, budget, count)
+    return Context(MASKED, text, count(text), clipped=whole.tokens > budget)
+
+
+def product_within(summary: str, budget: int, count: Count) -> Context:
+    """The other product's summary without the messages beside it; where it is too long, its beginning."""
+    text = summary if count(summary) <= budget else _first(summary, budget, count)
+    size = count(text)
+    return Context(PRODUCT, text, size, text, size, clipped=text != summary)
 
 
 def what_cannot_leave(before: Sequence[ModelMessage]) -> list[ModelMessage]:

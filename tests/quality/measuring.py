@@ -13,7 +13,9 @@ from tests.quality.contexts import (
     head_and_tail,
     ledger,
     masked,
+    masked_within,
     product,
+    product_within,
     raw_tail,
     what_cannot_leave,
 )
@@ -41,6 +43,8 @@ class Measured:
 
     window: dict[str, list[Scores]] = field(default_factory=dict)
     budgets: dict[int, dict[str, list[Scores]]] = field(default_factory=dict)
+    clipped: dict[int, dict[str, list[bool]]] = field(default_factory=dict)
+    """By budget and context, of each history whether it was too large and clipped."""
     chains: dict[int, list[Scores]] = field(default_factory=dict)
     played: dict[str, list[Scores]] = field(default_factory=dict)
     cases: list[tuple[Case, float, Scores]] = field(default_factory=list)
@@ -94,13 +98,19 @@ def _at_budgets(case: Case, truth: Truth, into: Measured, budgets: Sequence[int]
     """What is written alone, against the same number of tokens spent otherwise."""
     for budget in budgets:
         rows = into.budgets.setdefault(budget, {})
-        for context in (
+        contexts = [
             bare_summary(case.before, budget, text),
             raw_tail(case.before, budget, text.count),
             head_and_tail(case.before, budget, text.count),
+            masked_within(case.before, budget, text.count),
             ledger(case.before, budget, text.count),
-        ):
+        ]
+        if case.product:
+            contexts.append(product_within(case.product, budget, text.count))
+        for context in contexts:
             rows.setdefault(context.name, []).append(score(context, truth, case.tokens, text.count))
+            too_large = into.clipped.setdefault(budget, {})
+            too_large.setdefault(context.name, []).append(context.clipped)
 
 
 def _complain(into: Measured, case: Case, ours: Context, truth: Truth) -> None:

@@ -1,7 +1,8 @@
 """The report as text: tables of numbers, with nothing of the sessions in it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from tests.quality.contexts import MASKED, PRODUCT
 from tests.quality.measuring import Measured
 from tests.quality.scores import Scores, average
 
@@ -55,6 +56,17 @@ def _budgets(measured: Measured) -> Iterable[str]:
     for budget, rows in measured.budgets.items():
         yield f"### The same {budget:,} tokens spent in different ways"
         yield _table("kept context", rows.items(), tuple(COLUMNS))
+        yield _too_large(measured.clipped[budget])
+
+
+def _too_large(clipped: Mapping[str, Sequence[bool]]) -> str:
+    """Which contexts were larger than the budget, and what is left of those."""
+    told = [
+        f"{name}: {sum(clipped[name])} of {len(clipped[name])} histories ({keeps} is kept)"
+        for name, keeps in ((MASKED, "the end"), (PRODUCT, "the beginning"))
+        if name in clipped
+    ]
+    return f"Too large and clipped to the budget: {'; '.join(told)}."
 
 
 def _table(head: str, rows: Iterable[tuple[str, Sequence[Scores]]], columns: Sequence[str]) -> str:

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
 from tests.quality.__main__ import main
+from tests.quality.contexts import MASKED, masked_within, product_within
 from tests.quality.report import COLUMNS, number
 from tests.quality.scores import Scores
 
@@ -38,9 +40,28 @@ def test_from_a_folder_to_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert page == capsys.readouterr().out[:-1]
     assert "`python -m tests.quality FOLDER --window 2000 --budget 200`" in page
     assert "zanzibar" not in page, "a page that is committed holds numbers only"
-    for name in ("ours", "raw tail of the same size", "bare list of names", "our summary alone"):
+    for name in ("ours", "raw tail of the same size", "bare list of names", "our summary alone", MASKED):
         assert f"| {name} |" in page
+    assert f"{MASKED}: 1 of 1 histories (the end is kept)" in page
     assert "9,000 tokens" in page
+
+
+def test_what_is_too_large_for_a_budget_is_clipped_and_says_so() -> None:
+    before: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart(f"word {n}")]) for n in range(20)]
+    small, large = masked_within(before, 10, words), masked_within(before, 1_000, words)
+    assert small.clipped
+    assert small.text.endswith("word 19")
+    assert small.tokens <= 10
+    assert not large.clipped
+    assert large.text.startswith("word 0")
+    summary = "one two three four"
+    assert product_within(summary, 2, words).text.strip() == "one two"
+    assert product_within(summary, 2, words).clipped
+    assert product_within(summary, 4, words).text == summary
+
+
+def words(text: str) -> int:
+    return len(text.split())
 
 
 def test_nothing_long_enough_is_said_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -464,3 +464,22 @@ def test_edits_follow_undo_redo_and_rewind() -> None:
     session.add(SessionRewind(to=prompt))
     assert words_of(session, compaction) == (0, 2), "what came behind the prompt is rewound"
     assert fold_agent_view(session.heads) == session.agent
+
+
+def test_an_edit_goes_and_comes_with_its_summary() -> None:
+    log = [
+        UserMessage(text="Write it."),
+        CompactionComplete(job="1", outcome="success", trigger="manual", removed=((2, 2),), summary="S"),
+        CompactionEdited(compaction=3, summary="T"),
+        CompactionEdited(compaction=3, summary="U"),
+        RewriteUndone(rewrite=5),
+        CompactionUndone(compaction=3),
+    ]
+    heads = [head_of(seq, 0.0, payload) for seq, payload in enumerate(log, 2)]
+
+    def states(*more: Payload) -> list[str]:
+        later = [head_of(seq, 0.0, payload) for seq, payload in enumerate(more, len(log) + 2)]
+        return [entry.state for entry in fold_user_view([*heads, *later]).entries if entry.seq in (3, 4, 5)]
+
+    assert states() == ["undone", "undone", "undone"]
+    assert states(CompactionRedone(compaction=3)) == ["ok", "ok", "undone"]

@@ -20,6 +20,7 @@ from tui_app.context.events import (
     MemoryConsolidated,
     Payload,
     RewriteUndone,
+    SessionClear,
     SessionRewind,
     SessionStart,
     ToolArchived,
@@ -146,10 +147,43 @@ def test_what_was_taken_back_saves_nothing() -> None:
         StageRow(stage="trim", count=1, undone=1),
         StageRow(stage="compact", count=1, undone=1),
     )
-    assert [row.tokens_removed for row in stats.compactions] == [0]
+    assert [(row.count, row.undone, row.tokens_removed) for row in stats.compactions] == [(1, 1, 0)]
     redone = folded(*events, CompactionUndone(compaction=2), CompactionRedone(compaction=2))
     assert redone.stages[1] == StageRow(stage="compact", count=1, tokens_removed=900)
     assert folded(CompactionUndone(compaction=9)) == SessionStats()
+
+
+def test_what_a_rewind_leaves_behind_saves_nothing() -> None:
+    events = [ToolTrimmed(tokens_removed=50), UserMessage(text="go on"), ToolArchived(tokens_removed=70),
+              compaction(), cut(3)]  # fmt: skip
+    stats = folded(*events, SessionRewind(to=2))
+    assert stats.stages == (
+        StageRow(stage="archive", count=1, undone=1),
+        StageRow(stage="trim", count=1, tokens_removed=50),
+        StageRow(stage="compact", count=1, undone=1),
+        StageRow(stage="truncate", count=1, tokens_removed=3),
+    )
+    assert [(row.count, row.undone, row.tokens_removed) for row in stats.compactions] == [(1, 1, 0)]
+    # Neither what is taken back a second time nor a prompt that failed changes any of it.
+    assert folded(*events, SessionRewind(to=2), RewriteUndone(rewrite=3)).stages == stats.stages
+    assert folded(*events, SessionRewind(to=2, failed=True)).stages == folded(*events).stages
+
+
+def test_a_cleared_view_is_spared_nothing() -> None:
+    stats = folded(
+        ToolTrimmed(tokens_removed=50), compaction(), SessionClear(), ToolTrimmed(tokens_removed=4)
+    )
+    assert stats.stages == (
+        StageRow(stage="trim", count=2, tokens_removed=4),
+        StageRow(stage="compact", count=1),
+    )
+    assert [(row.undone, row.tokens_removed) for row in stats.compactions] == [(0, 900)]
+
+
+def test_a_compaction_of_another_program_is_told_as_one() -> None:
+    theirs = CompactionComplete(job="imported-9", outcome="success", trigger="blocking", tokens_removed=900)
+    stats = folded(theirs, CompactionUndone(compaction=1))
+    assert stats.compactions == (CompactionRow(trigger="blocking", outcome="imported", count=1, undone=1),)
 
 
 def test_errors_by_kind() -> None:

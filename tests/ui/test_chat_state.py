@@ -24,7 +24,7 @@ from tui_app.context.events import (
     TurnStart,
 )
 from tui_app.ui.chat_events import ASKING, advance
-from tui_app.ui.chat_state import NOTICES, ChatState
+from tui_app.ui.chat_state import NOTICES, ChatState, noticed
 from tui_app.ui.compaction_outcome import CANCELLED
 
 FAILED = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="the model answered nothing")
@@ -35,6 +35,14 @@ def after(*events: Payload, state: ChatState | None = None) -> ChatState:
     for event in events:
         state = advance(state, event, 0.0)
     return state
+
+
+def test_notices_are_unread_until_somebody_looks() -> None:
+    state = after(Notice(text="one"), Notice(text="two"), Notice(text="No.", passing=True))
+    assert (state.notices, state.unread, state.status.text) == (("one", "two"), 2, "No.")
+    read = noticed(state)
+    assert (read.notices, read.unread) == (("one", "two"), 0)
+    assert after(Notice(text="three"), state=read).unread == 1
 
 
 def test_only_the_newest_notices_are_kept() -> None:

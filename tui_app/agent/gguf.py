@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.models import Model
 
+from tui_app.extras import install_command
+
 if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
@@ -36,7 +38,7 @@ def gguf_model(path: Path) -> Model[Any]:
         UnusableFile: if there is no such file, or llama.cpp cannot run it.
     """
     if find_spec("xllamacpp") is None:
-        raise NoLlama("Model files need llama.cpp. To install it: pip install 'plimsoll-tui[local]'.")
+        raise NoLlama(f"Model files need llama.cpp. To install it: {install_command('local')}")
     _look_at(path)
     key = secrets.token_urlsafe(24)
     server = _start(path, key)

@@ -40,6 +40,13 @@ KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "meta": ("META_API_KEY",),
         "huggingface": ("HF_TOKEN",),
         "heroku": ("HEROKU_INFERENCE_KEY",),
+        "together": ("TOGETHER_API_KEY",),
+        "fireworks": ("FIREWORKS_API_KEY",),
+        "alibaba": ("ALIBABA_API_KEY", "DASHSCOPE_API_KEY"),
+        "vercel": ("VERCEL_AI_GATEWAY_API_KEY",),
+        "sambanova": ("SAMBANOVA_API_KEY",),
+        "nebius": ("NEBIUS_API_KEY",),
+        "ovhcloud": ("OVHCLOUD_API_KEY",),
         "gateway": ("PYDANTIC_AI_GATEWAY_API_KEY", "PAIG_API_KEY"),
     }
 )

@@ -4,8 +4,9 @@ import argparse
 
 from tui_app.cli.command import Command, Program, add_agent, add_model, add_policy, add_window
 from tui_app.cli.exits import CommandFailed
+from tui_app.extras import install_command
 
-MISSING = "Support for editors is not installed. Install it with: pip install 'plimsoll-tui[acp]'"
+MISSING = f"Support for editors is not installed. Install it with: {install_command('acp')}"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

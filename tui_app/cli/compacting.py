@@ -13,6 +13,7 @@ from tui_app.context.compaction.compactor import CompactionRefused
 from tui_app.context.compaction.planner import Plan, Refusal
 from tui_app.context.compaction.span import WHOLE, Span
 from tui_app.context.events import CompactionComplete, Error, HookRan, Record
+from tui_app.conversation.compactions import NO_COMPACTION
 from tui_app.conversation.inspecting import inspect_session
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.policy_change import policy_of
@@ -200,7 +201,7 @@ async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
         view = conversation.history.view
         numbered = view.compactions if undo else view.undone
         if not numbered:
-            raise CommandFailed("Nothing to undo." if undo else "Nothing to redo.")
+            raise CommandFailed(NO_COMPACTION if undo else "Nothing to redo.")
         compaction = numbered[-1]
         await opened.prepare()
         before = conversation.usage

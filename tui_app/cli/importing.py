@@ -12,6 +12,7 @@ from tui_app.cli.exits import FAILED, OK, WrongUsage
 from tui_app.cli.import_listing import find_local, list_local, picked
 from tui_app.cli.output import print_json, say, tell
 from tui_app.cli.progress import ProgressLine
+from tui_app.conversation.imported import same_import
 from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
 from tui_app.session.ports import SessionStore
 from tui_app.ui import format as numbers
@@ -37,6 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--list", action="store_true", help="list the transcripts of other programs on this machine"
     )
+    parser.add_argument(
+        "--again", action="store_true", help="import a file that was imported before and has not changed"
+    )
     add_json(parser)
 
 
@@ -57,15 +61,19 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
 def _import_all(program: Program, files: Sequence[Path], args: argparse.Namespace) -> int:
     """Import files one by one; a bad one does not keep the others out."""
-    code = OK
+    code, done = OK, 0
     with program.sessions(writing=True) as store:
-        for path in files:
+        for number, path in enumerate(files):
             try:
-                report = _import(program, store, path, args.format)
+                report = _import(program, store, path, args)
             except (ImportFormatError, OSError) as error:
                 tell(complaint(str(path), error))
                 code = FAILED
                 continue
+            except KeyboardInterrupt:
+                tell(_stopped(done, files, number))
+                raise
+            done += 1
             if args.json:
                 print_json(report.to_json())
             else:
@@ -73,12 +81,22 @@ def _import_all(program: Program, files: Sequence[Path], args: argparse.Namespac
     return code
 
 
-def _import(program: Program, store: SessionStore, path: Path, format: str) -> "ImportReport":
+def _import(program: Program, store: SessionStore, path: Path, args: argparse.Namespace) -> "ImportReport":
+    if not args.again and (session := same_import(path, store)):
+        raise ImportFormatError(
+            f"{path} is session {session} already and has not changed since. To import it once more: --again"
+        )
     # Counting needs pydantic-ai, which takes a second to load.
     from tui_app.conversation.importing import import_session
 
     with ProgressLine(f"Importing {path}"):
-        return import_session(path, store=store, format=format, cwd=program.cwd, now=time.time())
+        return import_session(path, store=store, format=args.format, cwd=program.cwd, now=time.time())
+
+
+def _stopped(done: int, files: Sequence[Path], at: int) -> str:
+    """What an interrupted import leaves behind; of the file it was at there is nothing."""
+    left = ", ".join(map(str, files[at:]))
+    return f"Stopped. Imported: {done:,} of {len(files):,}. Not imported: {left}"
 
 
 def complaint(name: str, error: Exception) -> str:

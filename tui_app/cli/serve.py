@@ -5,9 +5,10 @@ import argparse
 from tui_app.cli.command import Command, Program, add_model, add_policy
 from tui_app.cli.exits import CommandFailed, WrongUsage
 from tui_app.cli.output import flush, say, tell
+from tui_app.extras import install_command
 
 HOST, PORT = "127.0.0.1", 8420
-MISSING = "The web server is not installed. Install it with: pip install 'plimsoll-tui[serve]'"
+MISSING = f"The web server is not installed. Install it with: {install_command('serve')}"
 OPEN_TO_ALL = "Without a token, whoever can reach {} could use your files: --no-token is for loopback only."
 
 

@@ -15,6 +15,9 @@ from tui_app.conversation.reviews import Reviews
 from tui_app.conversation.session_history import SessionHistory
 
 _log = logging.getLogger(__name__)
+NO_COMPACTION = "No compaction to undo."
+BY_ROW = " Mark a row and press u to take one back."
+"""Said where something else has made room: that can be taken back as well."""
 
 
 @dataclass(slots=True)
@@ -82,12 +85,10 @@ class Compactions:
         view = self.history.view
         numbers = view.compactions if undo else view.undone
         if not numbers:
-            self.history.append(Notice(text="Nothing to undo." if undo else "Nothing to redo."))
-            return False
+            return self._refuse(self._nothing_to_undo() if undo else "Nothing to redo.")
         if compaction not in (0, numbers[-1]):
             again = "taken back" if undo else "applied again"
-            self.history.append(Notice(text=f"Only the newest compaction can be {again}."))
-            return False
+            return self._refuse(f"Only the newest compaction can be {again}.")
         # The view goes back to what it was before: a job made for the other view is of no use.
         self.cancel()
         self.history.restate(numbers[-1], undo=undo)
@@ -97,8 +98,7 @@ class Compactions:
         """Take back what a stage has rewritten, or an edit of a summary; whether it still stood."""
         view = self.history.view
         if rewrite not in view.rewrites and not view.edited_by(rewrite):
-            self.history.append(Notice(text="Nothing to take back: these messages are as they were."))
-            return False
+            return self._refuse("Nothing to take back: these messages are as they were.")
         self.cancel()
         self.history.restore(rewrite)
         return True
@@ -109,10 +109,17 @@ class Compactions:
         A job in the background goes on: its result is applied if all that it replaces is still there.
         """
         if not self.history.view.can_rewind(to):
-            self.history.append(Notice(text=f"Nothing to rewind: #{to} is no prompt of this conversation."))
-            return False
+            return self._refuse(f"Nothing to rewind: #{to} is no prompt of this conversation.")
         self.history.rewind(to)
         return True
+
+    def _nothing_to_undo(self) -> str:
+        """Rewrites are taken back one by one, not by what takes compactions back."""
+        return f"{NO_COMPACTION}{BY_ROW if self.history.view.rewrites else ''}"
+
+    def _refuse(self, why: str) -> bool:
+        self.history.append(Notice(text=why, passing=True))
+        return False
 
     def floor(self) -> int:
         """Tokens no compaction can remove from the view."""

@@ -87,7 +87,7 @@ class FileKeeper:
         """Take a restoring back: the files hold again what they held in front of it."""
         record = self.history.store.record(self.history.session, seq)
         if record is None or not isinstance(record.data, FilesRestored):
-            self.history.append(Notice(text=f"Nothing to take back: #{seq} restored no files."))
+            self.history.append(Notice(text=f"Nothing to take back: #{seq} restored no files.", passing=True))
             return None
         steps = [_Step(seq, file.path, file.before, file.after, file.mode) for file in record.data.files]
         files = await asyncio.to_thread(lambda: [self._fate(*each) for each in _targets(steps)])

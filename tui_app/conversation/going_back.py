@@ -40,7 +40,7 @@ class GoingBack:
         seq = last_prompt(history)
         prompt = prompt_at(history, seq)
         if prompt is None:
-            history.append(Notice(text=NOTHING))
+            history.append(Notice(text=NOTHING, passing=True))
         elif history.view.can_rewind(seq):
             history.rewind(seq, again=True)
             if work.files != "keep":

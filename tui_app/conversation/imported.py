@@ -32,6 +32,21 @@ def earlier_imports(store: SessionStore) -> dict[str, EarlierImport]:
     return found
 
 
+def same_import(path: Path, store: SessionStore) -> str:
+    """Id of the session that holds a file as it is; empty where none does, or the file was written to since.
+
+    Args:
+        path: The file; a part of it may be named behind ``#``.
+        store: Where sessions are.
+    """
+    before = imported_as(path, earlier_imports(store))
+    try:
+        written = Path(str(path).partition("#")[0]).stat().st_mtime
+    except OSError:
+        return ""
+    return before.session if before is not None and written <= before.time else ""
+
+
 def imported_as(path: Path, earlier: dict[str, EarlierImport]) -> EarlierImport | None:
     """The session that a file became; None when it was not imported."""
     return earlier.get(str(path.absolute()))

@@ -34,7 +34,7 @@ class PolicySwitch:
             )
             return
         if name == old:
-            self.history.append(Notice(text=f"The policy is {name} already."))
+            self.history.append(Notice(text=f"The policy is {name} already.", passing=True))
             return
         # A job that is under way was planned for the other policy, and what stopped there may work here.
         self.compactions.cancel()

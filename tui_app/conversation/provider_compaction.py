@@ -19,7 +19,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.compaction.replacement import key_ranges
+from tui_app.context.compaction.ranges import key_ranges
 from tui_app.context.events import CompactionComplete, Notice
 from tui_app.context.history import Proposal
 from tui_app.context.items import Item, is_system

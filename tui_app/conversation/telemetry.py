@@ -15,6 +15,7 @@ from tui_app.context.history import ignore
 from tui_app.context.spans import SCOPE, Spans
 from tui_app.conversation.bus import Subscription
 from tui_app.conversation.threads import DaemonThreads
+from tui_app.extras import install_command
 from tui_app.version import __version__
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 NOT_INSTALLED = (
     "Telemetry is on, but OpenTelemetry's exporter is not installed, so nothing is sent: "
-    "pip install 'plimsoll-tui[otel]'."
+    f"{install_command('otel')}"
 )
 NO_ADDRESS = (
     "Telemetry is on, but neither OTEL_EXPORTER_OTLP_TRACES_ENDPOINT nor OTEL_EXPORTER_OTLP_ENDPOINT says "

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_app.context.events import UserMessage
+from tui_app.session.interruptions import is_interruption
 from tui_app.session.places import Database, has_begun, open_store
 
 MOST = 500
@@ -37,6 +38,8 @@ def past_prompts(database: Database, cwd: Path) -> list[PastPrompt]:
         rows = store.prompts(str(cwd), MOST, SEARCHED_CHARS)
     found: dict[str, PastPrompt] = {}
     for session, seq, time, text in rows:
+        if is_interruption(text):
+            continue
         whole = len(text) < SEARCHED_CHARS
         found.setdefault(
             text, PastPrompt(text=text, time=time, session="" if whole else session, seq=0 if whole else seq)

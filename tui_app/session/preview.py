@@ -25,6 +25,7 @@ from tui_app.session.entries import Body, Entry
 from tui_app.session.head_titles import output_text
 from tui_app.session.heads import Head
 from tui_app.session.info import SessionInfo
+from tui_app.session.interruptions import is_interruption
 from tui_app.session.known import Known, known_of
 from tui_app.session.places import Database, open_store
 from tui_app.session.ports import SessionStore
@@ -92,9 +93,13 @@ def heads_after(database: Database, session: str, seq: int) -> list[Head]:
 
 
 def _prompts(store: SessionStore, session: str, view: AgentView) -> tuple[str, ...]:
-    seqs = [head.seq for head in view.visible() if head.type == UserMessage.TYPE][-_PROMPTS:]
+    seqs = [head.seq for head in view.visible() if _is_prompt(head)][-_PROMPTS:]
     records = (store.record(session, seq) for seq in seqs)
     return tuple(r.data.text for r in records if r is not None and isinstance(r.data, UserMessage))
+
+
+def _is_prompt(head: Head) -> bool:
+    return head.type == UserMessage.TYPE and not is_interruption(head.title)
 
 
 class Records(Protocol):

@@ -8,6 +8,7 @@ from tui_app.context.events import SessionRewind, UserMessage
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
 from tui_app.session.heads import Head
+from tui_app.session.interruptions import is_interruption
 from tui_app.session.visibility import MESSAGES
 
 _LATER = 2**62
@@ -36,7 +37,7 @@ def rewind_points(view: AgentView) -> list[RewindPoint]:
     messages = 0
     for head in sorted(view.held(), key=lambda head: head.seq, reverse=True):
         messages += head.type in MESSAGES
-        if head.type == UserMessage.TYPE:
+        if head.type == UserMessage.TYPE and not is_interruption(head.title):
             taken_back = sum(compaction >= head.seq for compaction in view.compactions)
             points.append(
                 RewindPoint(

@@ -15,6 +15,7 @@ from tui_app.context.events import (
     HookRan,
     MemoryConsolidated,
     RewriteUndone,
+    SessionClear,
     SessionRewind,
     SubAgentStart,
     SubAgentStep,
@@ -48,17 +49,20 @@ STAGES: dict[str, str] = {
 """Stages that make the context smaller, by the event that records their work, in the order they run."""
 COUNTED: tuple[str, ...] = (
     UserMessage.TYPE, AssistantMessage.TYPE, ToolCall.TYPE, ToolResult.TYPE, UsageInfo.TYPE, *STAGES,
-    CompactionUndone.TYPE, CompactionRedone.TYPE, RewriteUndone.TYPE, SessionRewind.TYPE, Error.TYPE,
-    HookRan.TYPE, SubAgentStart.TYPE, SubAgentStep.TYPE, MemoryConsolidated.TYPE,
+    CompactionUndone.TYPE, CompactionRedone.TYPE, RewriteUndone.TYPE, SessionRewind.TYPE, SessionClear.TYPE,
+    Error.TYPE, HookRan.TYPE, SubAgentStart.TYPE, SubAgentStep.TYPE, MemoryConsolidated.TYPE,
 )  # fmt: skip
 """Types of the events that the fold looks at."""
 FIGURES: tuple[str, ...] = (
     "model", "input_tokens", "output_tokens", "cache_read_tokens", "cost_usd", "duration_s", "outcome",
     "trigger", "tokens_removed", "retention", "prefix_kept", "kind", "compaction", "rewrite", "failed",
-    "hook",
+    "hook", "to", "job",
 )  # fmt: skip
 """Their fields that it reads; none of them is long."""
 _REWRITES = frozenset(kind.TYPE for kind in REWRITES)
+_CUTS = STAGES[Truncation.TYPE]
+_IMPORTED = "imported"
+"""Outcome of a compaction that another program made: nothing of it was done here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +145,8 @@ class StatsFold:
     _hooks: Counter[str] = field(default_factory=Counter)
     _saved: dict[int, tuple[str, int, tuple[str, str] | None]] = field(default_factory=dict)
     """By log number: the stage, the tokens it saved, and the row of compactions it is in."""
+    _standing: set[int] = field(default_factory=set)
+    """Those that still save something."""
 
     def apply(self, seq: int, kind: str, data: Mapping[str, Any]) -> None:
         """Fold one event.
@@ -175,7 +181,9 @@ class StatsFold:
             case ToolResult.TYPE:
                 self._counts["failed tools"] += data.get("outcome") != "success"
             case SessionRewind.TYPE:
-                self._counts["failed prompts"] += bool(data.get("failed"))
+                self._rewound(data)
+            case SessionClear.TYPE:
+                self._cleared()
             case UsageInfo.TYPE if (kept := data.get("prefix_kept")) is not None:
                 self._kept.append(float(kept))
             case Error.TYPE:
@@ -212,8 +220,9 @@ class StatsFold:
         _add(self._models, name, ModelRow(model=name), data, answers=1, unpriced=unpriced)
 
     def _compaction(self, seq: int, data: Mapping[str, Any]) -> None:
-        key = (str(data.get("trigger")), str(data.get("outcome")))
-        applied = key[1] == "success"
+        applied = data.get("outcome") == "success"
+        other = applied and str(data.get("job") or "").startswith(_IMPORTED)
+        key = (str(data.get("trigger")), _IMPORTED if other else str(data.get("outcome")))
         spent = data if applied else {**data, "tokens_removed": 0}
         row, unpriced = CompactionRow(trigger=key[0], outcome=key[1]), int(_unpriced(data))
         _add(self._compactions, key, row, spent, count=1, unpriced=unpriced)
@@ -231,17 +240,38 @@ class StatsFold:
     def _save(self, seq: int, kind: str, data: Mapping[str, Any], row: tuple[str, str] | None = None) -> None:
         stage = STAGES[kind]
         self._saved[seq] = stage, _number(data, "tokens_removed"), row
+        self._standing.add(seq)
         _add(self._stages, stage, StageRow(stage=stage), data, count=1)
 
     def _restate(self, seq: int, sign: int) -> None:
         """Take what an event saved out of the figures, or put it back."""
-        if seq not in self._saved:
+        if seq not in self._saved or (seq in self._standing) == (sign > 0):
             return
         stage, tokens, key = self._saved[seq]
+        (self._standing.add if sign > 0 else self._standing.discard)(seq)
         again = {"tokens_removed": sign * tokens}
         _add(self._stages, stage, StageRow(stage=stage), again, undone=-sign)
         if key is not None:
-            _add(self._compactions, key, self._compactions[key], again)
+            _add(self._compactions, key, self._compactions[key], again, undone=-sign)
+
+    def _rewound(self, data: Mapping[str, Any]) -> None:
+        """Take out what was saved behind the prompt that was gone back to; requests cut there stay cut."""
+        if data.get("failed"):
+            self._counts["failed prompts"] += 1
+        elif to := _number(data, "to"):
+            for seq in self._savings(to):
+                self._restate(seq, -1)
+
+    def _cleared(self) -> None:
+        """What a cleared view was spared is saved no more, though nobody took it back."""
+        for seq in self._savings(0):
+            stage, tokens, _ = self._saved[seq]
+            self._standing.discard(seq)
+            _add(self._stages, stage, StageRow(stage=stage), {"tokens_removed": -tokens})
+
+    def _savings(self, first: int) -> list[int]:
+        """Numbers of what changed the view from a log number on, and still does."""
+        return sorted(seq for seq in self._standing if seq >= first and self._saved[seq][0] != _CUTS)
 
 
 def _add(rows: dict[Any, Row], key: object, new: Row, data: Mapping[str, Any], **more: int) -> None:

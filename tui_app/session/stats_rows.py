@@ -24,9 +24,12 @@ class CompactionRow:
 
     trigger: str
     outcome: str
+    """``imported`` where another program has made them."""
     count: int = 0
+    undone: int = 0
+    """How many of them were taken back since, by an undo or a rewind."""
     tokens_removed: int = 0
-    """Those of compactions that were undone since are not in it."""
+    """Those of compactions that were taken back since are not in it."""
     duration_s: float = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -50,11 +53,11 @@ class SideRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRow:
-    """What one stage has saved."""
+    """What one stage saves now."""
 
     stage: str
     count: int = 0
     undone: int = 0
-    """How many of them a person has taken back; their tokens are saved no more."""
+    """How many of them were taken back, by a person or by a rewind; their tokens are saved no more."""
     tokens_removed: int = 0
     """Of truncation: summed over requests, because it cuts each one anew."""

@@ -35,6 +35,7 @@ from tui_app.context.events import (
 )
 from tui_app.session.entries import Entry, EntryKind, EntryState
 from tui_app.session.heads import Head
+from tui_app.session.interruptions import INTERRUPTED, is_interruption
 
 _KINDS: dict[str, EntryKind] = {
     SystemMessage.TYPE: "system",
@@ -62,7 +63,7 @@ _KINDS: dict[str, EntryKind] = {
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "compaction", "rewrite"})
 """What a rewind takes back."""
-_LEFT = _REWINDABLE | {"error", "truncation"}
+_LEFT = _REWINDABLE | {"error", "truncation", "notice"}
 """What a rewind leaves behind, because it belongs to what was said."""
 _COMPACTION_STATES: dict[str, EntryState] = {
     "success": "ok",
@@ -96,6 +97,8 @@ class UserView:
     entries: list[Entry] = field(default_factory=list)
     _places: dict[int, int] = field(default_factory=dict)
     _open_calls: dict[str, int] = field(default_factory=dict)
+    _edits: dict[int, list[int]] = field(default_factory=dict)
+    """By the number of a compaction, the edits of its summary that nobody has taken back by themselves."""
 
     def apply(self, head: Head) -> Sequence[Change]:
         """Fold one event; nothing changes where it shows nothing of its own."""
@@ -109,7 +112,7 @@ class UserView:
             case FilesRestored.TYPE if head.state == "undo":
                 return (*self._restate(head.ref, "undone"), *self._started(head))
             case CompactionUndone.TYPE | RewriteUndone.TYPE | CompactionRedone.TYPE:
-                return self._restate(head.ref, "ok" if head.type == CompactionRedone.TYPE else "undone")
+                return self._restated(head)
             case SubAgentStep.TYPE:
                 return self._stepped(head)
             case MessagePinned.TYPE:
@@ -124,6 +127,8 @@ class UserView:
         entry = replace(entry, title=title) if title else entry
         if head.type == ToolCall.TYPE:
             self._open_calls[head.ids[0]] = head.seq
+        if head.type == CompactionEdited.TYPE:
+            self._edits.setdefault(head.ref, []).append(head.seq)
         self._places[entry.seq] = len(self.entries)
         self.entries.append(entry)
         return (Change(entry, new=True),)
@@ -169,6 +174,16 @@ class UserView:
         row = self.entries[self._places[call]]
         return self._put(replace(row, calls=row.calls + len(head.ids) - 1, used=row.used + head.reported))
 
+    def _restated(self, head: Head) -> Sequence[Change]:
+        """A summary goes and comes with its edits, less those that a rewind has left behind."""
+        if head.type == RewriteUndone.TYPE:
+            for edits in self._edits.values():
+                edits[:] = [edit for edit in edits if edit != head.ref]
+        state: EntryState = "ok" if head.type == CompactionRedone.TYPE else "undone"
+        rows = [self.entries[self._places[edit]] for edit in self._edits.get(head.ref, ())]
+        changed = [change for row in rows if not row.left for change in self._restate(row.seq, state)]
+        return (*self._restate(head.ref, state), *changed)
+
     def _restate(self, seq: int, state: EntryState) -> Sequence[Change]:
         place = self._places.get(seq)
         return () if place is None else self._put(replace(self.entries[place], state=state))
@@ -185,6 +200,8 @@ class UserView:
 def entry_of(head: Head) -> Entry | None:
     """The row an event starts, if it starts one."""
     kind = _KINDS.get(head.type)
+    if kind == "user" and is_interruption(head.title):
+        return Entry(seq=head.seq, kind="notice", time=head.time, title=INTERRUPTED)
     if kind is None or (kind == "assistant" and not head.title) or _went_quietly(head):
         return None
     state: EntryState = "ok"

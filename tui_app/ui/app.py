@@ -5,12 +5,13 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
@@ -20,6 +21,7 @@ from tui_app.ui.held_keys import is_text, written
 from tui_app.ui.keys import as_bindings, textual_keymap
 from tui_app.ui.launch import Launch
 from tui_app.ui.outside import Outside
+from tui_app.ui.plain_lines import DRAWING, SIGNS
 from tui_app.ui.screens.chat import ChatScreen
 from tui_app.ui.themes import THEMES, own_themes
 
@@ -70,6 +72,11 @@ class PlimsollApp(App[int]):
     def get_default_screen(self) -> Screen[None]:
         """Begin with the chat; on top of an empty screen, everything would be styled twice."""
         return self.chat
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """What every line is passed through before it is painted; plain mode draws nothing."""
+        plain = (DRAWING, SIGNS) if self.launch.settings.plain else ()
+        return [*super().get_line_filters(), *plain]
 
     def on_mount(self) -> None:
         """Make signals end the program like a person would."""

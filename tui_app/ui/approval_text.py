@@ -7,6 +7,7 @@ from textual.content import Content
 
 from tui_app.context.visible_text import visible
 from tui_app.ui.glyphs import Glyphs
+from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import cut_cells, one_line
 
 if TYPE_CHECKING:
@@ -15,11 +16,14 @@ if TYPE_CHECKING:
 MOST_LINES = 2_000
 """Lines painted of one question; more are counted."""
 _LINE_CHARS = 4_000
+_SUBJECT_CELLS = 120
 
 
 def question_title(asked: "ApprovalRequested", glyphs: Glyphs) -> Content:
     """What is asked, in one line: ``Allow edit_file src/app.py?  +3 -1``."""
-    subject = f" {cut_cells(visible(asked.subject), 120)}" if asked.kind in ("file", "address") else ""
+    subject = (
+        f" {cut_cells(visible(asked.subject), _SUBJECT_CELLS)}" if asked.kind in ("file", "address") else ""
+    )
     note = f"  {one_line(asked.note, 60)}" if asked.note else ""
     more = f" {glyphs.separator} {asked.waiting} more after this" if asked.waiting else ""
     return Content.assemble(
@@ -41,13 +45,20 @@ def question_detail(asked: "ApprovalRequested") -> Content:
 
 def _lines(asked: "ApprovalRequested") -> Iterator[Content]:
     if asked.kind == "file":
-        yield from (_diff_line(line) for line in asked.detail.split("\n"))
+        yield from (_diff_line(line) for line in _without_head(asked.subject, asked.detail.split("\n")))
         return
     sign = "$ " if asked.kind == "command" else ""
     for number, line in enumerate(asked.subject.split("\n")):
         yield Content.styled(f"{'  ' if number and sign else sign}{_bounded(line)}", "bold")
     if asked.detail:
         yield Content.styled(_bounded(asked.detail), "$text-muted")
+
+
+def _without_head(path: str, diff: list[str]) -> list[str]:
+    """A diff without the two lines that name the file, where the question names it in full."""
+    named = len(visible(path)) <= _SUBJECT_CELLS
+    told = named and len(diff) > 2 and diff[0].startswith("--- ") and diff[1].startswith("+++ ")
+    return diff[2:] if told else diff
 
 
 def _diff_line(line: str) -> Content:
@@ -64,3 +75,28 @@ def _diff_line(line: str) -> Content:
 def _bounded(line: str) -> str:
     cut = f" [{len(line) - _LINE_CHARS:,} more characters]" if len(line) > _LINE_CHARS else ""
     return visible(line[:_LINE_CHARS]) + cut
+
+
+def question_hints(
+    asked: "ApprovalRequested", *, typing: bool, editing: bool, focused: bool
+) -> tuple[Hint, ...]:
+    """The keys that answer, as things are.
+
+    Args:
+        asked: The question.
+        typing: Whether a reason or a rule is being written.
+        editing: Whether it is a rule.
+        focused: Whether letters answer.
+    """
+    if typing:
+        return (Hint("enter", "allow" if editing else "say no", 0), Hint("esc", "back", 1, "back"))
+    if not focused:
+        return (Hint("f12", "answer", 0, "answer"),)
+    always = (Hint("a", "from now on", 1, "always"), Hint("e", "edit the rule", 3, "edit"))
+    return (
+        Hint("y", "once", 0, "once"),
+        *(always if asked.pattern else ()),
+        Hint("n", "no", 0, "refuse"),
+        Hint("up/down", "scroll", 2),
+        Hint("esc", "no, and stop", 3, "back"),
+    )

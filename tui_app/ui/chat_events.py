@@ -242,6 +242,8 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
 def _told(state: ChatState, payload: Payload) -> ChatState | None:
     """What must not be missed: it stays among the notices."""
     match payload:
+        case Notice(text=text, passing=True):
+            return saying(state, text)
         case Notice(text=text):
             return noting(saying(state, text), text)
         case HookRan(outcome="failed" | "timeout" | "missing" | "overruled"):

@@ -16,11 +16,11 @@ from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import heads_after, load_preview
 from tui_app.session.stats_reader import StatsReader
 from tui_app.settings import SettingsError
-from tui_app.ui.chat_state import ChatState, loading, noting, saying, still_loading
+from tui_app.ui.chat_state import ChatState, loading, noticed, noting, saying, still_loading
 from tui_app.ui.following import Following
 from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
 from tui_app.ui.late_bodies import LateBodies
-from tui_app.ui.launch import Launch, started
+from tui_app.ui.launch import Launch, begun_elsewhere, started
 from tui_app.ui.link import Link
 from tui_app.ui.looking_on import TAKEN_OVER, WRITTEN_ELSEWHERE, LookingOn
 from tui_app.ui.presenter import Presenter
@@ -46,6 +46,8 @@ class ChatSession:
         self.bodies = bodies
         bodies.announce(presenter.redraw)
         self.link = Link(launch.opening(wanted))
+        self._begun = ""
+        """That the session goes on in another folder than its own; empty where it does not."""
         self.unsent = Unsent(launch.paths.unsent_file, launch.cwd)
         """What was said and is in no log yet."""
         self._refused = ""
@@ -87,6 +89,7 @@ class ChatSession:
         except (SessionNotFound, sqlite3.Error):
             return  # opening it says so, with authority
         self.id = preview.info.id
+        self._begun = begun_elsewhere(preview.info.cwd, self.launch.cwd)
         self.presenter.begin(preview)
 
     async def run(self) -> None:
@@ -106,6 +109,8 @@ class ChatSession:
             self.refuse(self._refused)
             return
         self.presenter.update(self._with(model, policy))
+        if self._begun:
+            self.report(self._begun)
         worker = get_current_worker()
         async for batch in self.link.records():
             if worker.is_cancelled:
@@ -194,6 +199,11 @@ class ChatSession:
     def report(self, text: str) -> None:
         """Say something that must not be missed: it stays among the notices."""
         self.presenter.update(noting(saying(self.state, text), text))
+
+    def read_notices(self) -> tuple[str, ...]:
+        """What was reported, for somebody who looks at it now."""
+        self.presenter.update(noticed(self.state))
+        return self.state.notices
 
     def submit(self, work: Work) -> bool:
         """Ask for something that changes the conversation; whether that was possible."""

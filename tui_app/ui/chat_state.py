@@ -29,6 +29,8 @@ class ChatState:
     queue: tuple[str, ...] = ()
     paused: bool = False
     notices: tuple[str, ...] = ()
+    unread: int = 0
+    """How many of them came since they were looked at last."""
     sending: str = ""
     """The prompt of the turn under way until the log holds it; empty from then on."""
     turn: bool = False
@@ -74,4 +76,10 @@ def saying(state: ChatState, text: str) -> ChatState:
 
 def noting(state: ChatState, text: str) -> ChatState:
     """Add a notice; the oldest ones leave."""
-    return replace(state, notices=(*state.notices, text)[-NOTICES:])
+    notices = (*state.notices, text)[-NOTICES:]
+    return replace(state, notices=notices, unread=min(state.unread + 1, NOTICES))
+
+
+def noticed(state: ChatState) -> ChatState:
+    """Count every notice as read; they can still be looked at."""
+    return replace(state, unread=0)

@@ -148,3 +148,15 @@ def _say_goodbye(text: str) -> None:
             os.dup2(nowhere, sys.stdout.fileno())
             os.dup2(nowhere, sys.stderr.fileno())
             os.close(nowhere)
+
+
+def begun_elsewhere(begun: str, here: Path) -> str:
+    """Say that a session goes on in another folder than its own; empty where it does not.
+
+    Args:
+        begun: Its own folder.
+        here: The folder it goes on in.
+    """
+    if not begun or Path(begun).resolve() == here.resolve():
+        return ""
+    return f"This session was begun in {begun}; it goes on in {here}."

@@ -80,17 +80,19 @@ def _cache(stats: SessionStats) -> Iterable[str]:
 def _compactions(stats: SessionStats) -> Iterable[str]:
     if not stats.compactions:
         return
-    head = ("trigger", "outcome", "times", "removed", "time", "cost")
-    yield from _table([head, *map(_compaction, stats.compactions)], left=2)
+    undone = any(row.undone for row in stats.compactions)
+    head = ("trigger", "outcome", "times", *(["undone"] if undone else []), "removed", "time", "cost")
+    yield from _table([head, *(_compaction(row, undone=undone) for row in stats.compactions)], left=2)
     if stats.retention is not None and stats.retention_min is not None:
         yield f"facts kept {percent(stats.retention)} on average, {percent(stats.retention_min)} at least"
 
 
-def _compaction(row: CompactionRow) -> Sequence[str]:
+def _compaction(row: CompactionRow, *, undone: bool) -> Sequence[str]:
     return (
         _word(row.trigger),
         _word(row.outcome),
         f"{row.count:,}",
+        *([f"{row.undone:,}" if row.undone else ""] if undone else []),
         tokens(row.tokens_removed),
         duration(row.duration_s),
         cost(row.cost_usd) if row.unpriced < row.count else "?",

@@ -11,7 +11,8 @@ from textual.widgets import Input, TextArea
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import LIMIT_S, Desk, write_files
 from tui_app.conversation import opening
-from tui_app.ui.widgets import stray_keys
+from tui_app.ui import chat_session
+from tui_app.ui.widgets import lone_letter, stray_keys
 
 FILES = {
     "README.md": "# Ferry timetable\n\nThis project prints the ferry timetable of the harbour.\n",
@@ -30,6 +31,13 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> None:
 def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys for a question count at once; tests of its own tell them apart by time."""
     monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
+    monkeypatch.setattr(lone_letter, "ALONE_S", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def _at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stories are told of a folder of Ada's, wherever tests run; tests of its own say where one goes on."""
+    monkeypatch.setattr(chat_session, "begun_elsewhere", lambda *_: "")
 
 
 @pytest.fixture

@@ -11,8 +11,10 @@ from textual.dom import DOMNode
 from textual.widget import Widget
 
 import tui_app.ui
+from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.scenes import SCENES
+from tests.ui.app.story import Story
 from tests.ui.app.test_app_snapshots import CHOICES, DONE, MODEL, talk
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tests.ui.render import Run, runs
@@ -201,3 +203,48 @@ async def test_every_command_is_in_the_palette(full: Desk) -> None:
         await deck.ready()
         offered = {command.title for command in app.get_system_commands(app.screen)}
         assert {f"/{command.name}" for command in COMMANDS} - offered == set()
+
+
+OURS = re.compile("[·…→↓✓✗▸⊖•]")
+WRITTEN = "wait… a · b → c • d ✓ ├── ⠋"
+"""What a person, a model and a tool have written: of it only what is drawn is painted otherwise."""
+
+
+@pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])
+@pytest.mark.parametrize("scene", SCENES)
+async def test_plain_spells_our_own_signs_in_ascii(full: Desk, scene: str, size: tuple[int, int]) -> None:
+    full.change(plain=True)
+    async with shown(full.app(everything(full)), size) as deck:
+        await at(deck, scene)
+        assert [row for row in deck.rows if OURS.search(row)] == []
+
+
+async def test_plain_keeps_what_somebody_wrote(full: Desk) -> None:
+    full.change(plain=True)
+    story = Story().user(f"my {WRITTEN}").answer(f"its {WRITTEN}").tool("ls", "{}", f"out {WRITTEN}")
+    painted = WRITTEN.replace("├──", "+--").replace("⠋", ".")
+    async with shown(full.app(full.store(story)), WIDE) as deck:
+        await deck.ready()
+        deck.transcript.focus()
+        await deck.press("up", "enter")
+        await deck.says(f"out {painted}")
+        assert f"my {painted}" in deck.text
+        assert f"its {painted}" in deck.text
+        await deck.type(f"draft {WRITTEN}")
+        await deck.says(f"draft {painted}")
+        assert deck.editor.text == f"draft {WRITTEN}"
+        await deck.press("ctrl+c")
+        await deck.send("/copy")
+        await deck.says("Copied")
+        assert deck.app.clipboard == f"its {WRITTEN}"
+
+
+async def test_plain_asks_with_the_very_words_of_a_command(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.serve(fake_openai).change(plain=True, read_only=False)
+    fake_openai.add(tool("run_command", command=f"echo '{WRITTEN}'"), Text("Done."))
+    async with shown(desk.app(), WIDE) as deck:
+        await deck.ready()
+        await deck.send("Do it.")
+        await deck.says("echo 'wait… a · b → c • d ✓ +-- .'")
+        await deck.press("escape")
+        await deck.idle()

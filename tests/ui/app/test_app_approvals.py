@@ -16,7 +16,7 @@ from tui_app.context.events import ApprovalDecided
 from tui_app.settings import load_settings
 from tui_app.ui.screens.approvals import ApprovalsScreen
 from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.widgets import approval_box, chat_pane
+from tui_app.ui.widgets import approval_box, chat_pane, lone_letter
 from tui_app.ui.widgets.approval_box import ApprovalBox
 from tui_app.ui.widgets.output_tail import OutputTail
 
@@ -226,6 +226,48 @@ async def test_other_letters_start_a_prompt_at_once(served: Desk, fake_openai: F
         await deck.press("w", "a", "y")
         assert deck.editor.text == "way"
         assert decisions(served) == []
+
+
+@pytest.mark.parametrize("word", ["you", "and", "yes", "easy", "now"])
+async def test_a_letter_that_begins_a_word_is_no_answer(
+    served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
+    fake_openai.add(write(), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.press(*word)
+        assert deck.editor.text == word
+        assert box(deck).question is not None
+        assert decisions(served) == []
+        assert not (served.cwd / "plan.txt").exists()
+
+
+async def test_words_that_come_at_once_are_no_answer_either(
+    served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
+    fake_openai.add(write(), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.hurry(*"yay")
+        await deck.until(lambda: deck.editor.text == "yay", "the draft")
+        assert decisions(served) == []
+
+
+async def test_a_letter_that_nothing_follows_answers(
+    served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 0.01)
+    fake_openai.add(write(), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.press("y")
+        await deck.until((served.cwd / "plan.txt").exists, "the file")
+        await deck.answered()
 
 
 async def test_esc_says_no_and_stops_the_turn(served: Desk, fake_openai: FakeOpenAI) -> None:

@@ -108,7 +108,7 @@ async def test_forgetting_asks_and_is_in_the_log(repository: Desk) -> None:
     async with shown(repository.app()) as deck:
         await deck.ready()
         await opened(deck)
-        await deck.press("down", "f8")
+        await deck.press(*"never", "f8")
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
         await deck.press("n")
         await deck.until(lambda: isinstance(deck.app.screen, MemoryScreen), "the board")
@@ -118,6 +118,7 @@ async def test_forgetting_asks_and_is_in_the_log(repository: Desk) -> None:
         await deck.press("y")
         await deck.says("is off the board")
         assert "Never touch the legacy importer." not in texts(repository)
+        assert deck.app.screen.query_one(Input).value == "never", "what was looked for"
         session = deck.app.chat.session.id
         assert logged(repository, session) == ["memory.pruned"]
         await deck.press("escape")

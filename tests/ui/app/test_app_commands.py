@@ -5,7 +5,7 @@ import pytest
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
-from tests.ui.kit import Deck, Desk, shown
+from tests.ui.kit import USUAL, Deck, Desk, shown
 from tui_app.ui.commands import COMMANDS
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.context import ContextScreen
@@ -156,9 +156,49 @@ async def test_copy_and_export_say_what_they_did(served: Desk) -> None:
         await deck.send("/export talk.md")
         await deck.says("Exported to")
         assert "Because." in (served.cwd / "talk.md").read_text(encoding="utf-8")
+        await deck.send("/export talk.svg")
+        await deck.says("Not exported: .svg is no format. Use .md, .txt, .html, .json or .jsonl.")
+        await deck.send("/export nowhere/talk.md")
+        await deck.says("Not exported: there is no folder ")
+        assert not (served.cwd / "talk.svg").exists()
+        assert not (served.cwd / "nowhere").exists()
         await deck.send("/export README.md/talk.md")
         await deck.says("Not exported")
         assert "1 notice" not in deck.hints
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("/undo", "Nothing to undo."),
+        ("/redo", "Nothing to redo."),
+        ("/copy", "There is no answer to copy yet."),
+        ("/export", "Nothing to export: nothing has been said yet."),
+        ("/rewind", "Nothing to rewind: the context holds no earlier prompt."),
+        ("/retry", "Nothing to try again: there is no earlier prompt."),
+        ("/fork", "Nothing to fork: there is no prompt yet."),
+        ("/pin", "Nothing is pinned."),
+        ("/pin last", "There is no message yet."),
+        ("/unpin last", "Nothing is pinned."),
+        ("/clear", "Nothing to clear: the context holds no message."),
+        ("/compact", "Nothing to compact yet: there are fewer than two messages."),
+        ("/queue", "Nothing is queued."),
+        ("/stats", "0 turns, 0 requests, 0 tool calls"),
+        ("/memory", "Nothing is remembered here yet."),
+        ("/history", "Nothing has been said yet."),
+        ("/session checkpoints", "There is no checkpoint yet."),
+        ("/skills", "There is no skill."),
+        ("/mcp", "No server is set."),
+        ("/resume", "There is no other session yet."),
+        ("/subconscious run", "Nothing has been said in this session"),
+    ],
+)
+async def test_a_command_with_nothing_to_do_says_so(desk: Desk, command: str, words: str) -> None:
+    async with shown(desk.app(), USUAL) as deck:
+        await deck.ready()
+        await deck.send(command)
+        await deck.says(words)
+        assert not list(desk.cwd.glob("plimsoll-*"))
 
 
 async def test_status_history_and_checkpoints_are_words(served: Desk) -> None:
@@ -167,7 +207,7 @@ async def test_status_history_and_checkpoints_are_words(served: Desk) -> None:
         for command, words in (
             ("/history", "2 turns, 4 entries in the log."),
             ("/status", "harbour:scripted"),
-            ("/session checkpoints", "Checkpoints are written when the conversation is compacted."),
+            ("/session checkpoints", "There is no checkpoint yet. One is written"),
         ):
             await deck.send(command)
             await deck.says(words)

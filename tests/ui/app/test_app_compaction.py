@@ -179,6 +179,11 @@ async def test_a_failure_changes_nothing_and_says_why(
         await deck.press("f2")
         await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the notices")
         assert "Compaction failed" in deck.text
+        await deck.press("escape")
+        assert "notice" not in deck.hints
+        await deck.press("f2")
+        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the notices again")
+        assert "Compaction failed" in deck.text
 
 
 async def test_undo_and_redo_from_the_entry_the_screen_and_by_name(
@@ -207,7 +212,8 @@ async def test_undo_and_redo_from_the_entry_the_screen_and_by_name(
         await deck.press("u")
         await deck.until(lambda: deck.gauge == gauge, "the gauge from before")
         await deck.send("/undo")
-        await deck.says("Nothing to undo.")
+        await deck.says("No compaction to undo.")
+        assert not deck.app.chat.session.state.notices
         assert served.agent_view(session) == full
     assert len(fake_openai.journal) == 1
 

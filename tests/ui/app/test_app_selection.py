@@ -89,6 +89,8 @@ async def test_pins_are_listed_and_taken_away(served: Desk) -> None:
         await deck.until(lambda: deck.app.chat.session.presenter.agent_view.pins == {5}, "the result's pin")
         await deck.send("/pin last")
         await deck.until(lambda: len(deck.app.chat.session.presenter.agent_view.pins) == 2, "two pins")
+        await deck.says("Pinned #8: ")
+        assert "Nothing is pinned" not in deck.status
         await deck.send("/pin")
         await deck.until(lambda: isinstance(deck.app.screen, PinsScreen), "the list")
         await deck.says("Pinned · 2 · ")
@@ -96,6 +98,7 @@ async def test_pins_are_listed_and_taken_away(served: Desk) -> None:
         await deck.until(lambda: deck.app.chat.session.presenter.agent_view.pins == {8}, "one pin left")
         await deck.send("/unpin last")
         await deck.until(lambda: not deck.app.chat.session.presenter.agent_view.pins, "no pin")
+        await deck.says("Unpinned #8: ")
         await deck.send("/pin this")
         await deck.says("/pin takes the number of a message")
 
@@ -108,6 +111,8 @@ async def test_marked_results_leave_the_view(served: Desk, key: str, kind: type)
         await on_row(deck, 2)
         await deck.press("v", "shift+down", key)
         await deck.until(lambda: deck.app.chat.session.presenter.agent_view.rewrites, "the rewrite")
+        await deck.send("/undo")
+        await deck.says("No compaction to undo. Mark a row and press u to take one back.")
     with served.log() as log:
         assert [record for record, _ in log.records(session) if isinstance(record.data, kind)]
 

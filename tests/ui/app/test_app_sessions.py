@@ -6,14 +6,19 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from textual.events import Key
+from textual.widgets import Input
 
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.session.workspace import SessionFolder
+from tui_app.ui import chat_session
+from tui_app.ui.launch import begun_elsewhere
 from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.memory import MemoryScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 
 HOLD = """
@@ -142,6 +147,33 @@ async def test_deleting_asks_and_keeps_by_default(served: Desk) -> None:
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
 
 
+async def test_what_was_written_stays_in_the_list_around_a_question(served: Desk) -> None:
+    for prompt in ("When is low tide?", "And the tide on Sunday?", "How late is the ferry?"):
+        served.store(Story().user(prompt).answer("At nine."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await listed(deck)
+        await deck.press(*"ti")
+        await deck.press("f8")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        await deck.press(*"de", "escape")
+        await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the list")
+        await deck.until(lambda: searched(deck) == "tide", "all that was written")
+        assert "How late" not in deck.text
+        await deck.press("f8")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        await deck.press("y")
+        await deck.says("Sessions · 2")
+        assert searched(deck) == "tide"
+        assert "How late" not in deck.text
+        await deck.press("space", "x")
+        assert searched(deck) == "tide x", "one goes on writing behind it"
+
+
+def searched(deck: Deck) -> str:
+    return deck.app.screen.query_one("#sessions-search", Input).value
+
+
 async def test_a_session_open_elsewhere_is_not_deleted(served: Desk) -> None:
     session = served.store(Story().turns(1))
     with written_elsewhere(served, session):
@@ -229,3 +261,21 @@ async def test_keys_during_a_change_of_sessions_are_kept(served: Desk, fake_open
         await deck.answered()
         assert fake_openai.journal[-1]["messages"][-1]["content"] == "hello"
         assert deck.app.is_running
+
+
+async def test_a_session_that_goes_on_in_another_folder_says_so(
+    served: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_session, "begun_elsewhere", begun_elsewhere)
+    session = served.store(Story(cwd="/home/ada/elsewhere").turns(1))
+    async with shown(served.app(session), (120, 40)) as deck:
+        await deck.ready()
+        said = f"This session was begun in /home/ada/elsewhere; it goes on in {served.cwd}."
+        assert deck.app.chat.session.state.notices == (said,)
+        await deck.send("/memory")
+        await deck.until(lambda: isinstance(deck.app.screen, MemoryScreen), "the board")
+        assert "Memory · ferry-timetable" in deck.text, "nobody would look at a board of a folder elsewhere"
+    session = served.store(Story(cwd=str(served.cwd)).turns(1))
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        assert deck.app.chat.session.state.notices == ()

@@ -19,10 +19,7 @@ from tui_app.session.visibility import MessageKind
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.context_text import (
-    KINDS,
-    STATES,
     ContextView,
-    arranged,
     category_lines,
     category_rows,
     category_words,
@@ -31,6 +28,7 @@ from tui_app.ui.screens.context_text import (
     outlook_text,
 )
 from tui_app.ui.widgets.ledger_list import LedgerList
+from tui_app.ui.widgets.ledger_text import KINDS, STATES, Columns, arranged, ledger_row
 
 USAGE = ContextUsage(
     parts=Breakdown(system=2_100, tools=4_800, user=3_000, assistant=14_200, tool_results=60_900),
@@ -307,3 +305,25 @@ def test_every_kind_of_message_has_a_name_that_fits_its_column() -> None:
     assert set(KINDS) == set(get_args(MessageKind))
     assert all(0 < len(name) <= 12 for name in KINDS.values())
     assert set(STATES) == set(get_args(ItemState))
+
+
+async def test_a_tiny_terminal_keeps_items_and_keys() -> None:
+    app = Host(ContextScreen(Source(), VIEW))
+    async with app.run_test(size=(40, 12)):
+        screen = app.screen
+        assert isinstance(screen, ContextScreen)
+        assert screen.query_one("#context-items").region.height >= 4
+        assert screen.key_row.region.bottom <= 12
+        assert "esc" in str(screen.key_row.render())
+
+
+def test_columns_stand_below_one_another_and_narrow_ones_say_what_an_item_is() -> None:
+    rows = [LedgerRow(tokens=1, age=1, kind="user", title="When is low tide?", seq=seq) for seq in (8, 120)]
+    wide, narrow = Columns(118, 4), Columns(38, 4)
+    rights = [ledger_row(row, "", wide).right for row in rows]
+    assert [right.index("visible") for right in rights] == [0, 0]
+    assert len({len(right) for right in rights}) == 1
+    assert [ledger_row(row, "", narrow).text.split(maxsplit=2)[2] for row in rows] == [
+        "When is low tide?"
+    ] * 2
+    assert ledger_row(rows[1], "", narrow).right == "#120"

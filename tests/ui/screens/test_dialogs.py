@@ -18,6 +18,7 @@ from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.switch_dialog import WAYS, SwitchDialog, SwitchPlan, switch_lines
 from tui_app.ui.themes import THEMES
+from tui_app.ui.widgets import lone_letter
 from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.stray_keys import QUIET_S
 
@@ -103,6 +104,52 @@ async def test_confirm_hears_a_letter_that_stands_alone_once_nobody_types() -> N
         await pilot.press("backspace")
         clock.now += QUIET_S
         await pilot.press("y")
+        assert app.results == [True]
+
+
+@pytest.mark.parametrize("letter", ["y", "n"])
+async def test_confirm_takes_no_letter_that_begins_a_word(
+    monkeypatch: pytest.MonkeyPatch, letter: str
+) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
+    clock = Clock()
+    shown = ConfirmDialog(QUESTION, clock=clock)
+    app = Host(lambda: shown)
+    async with app.run_test(size=(80, 24)) as pilot:
+        clock.now += 60
+        await pilot.press(letter, "o", "n")
+        assert app.results == []
+        assert shown.typed == f"{letter}on"
+        clock.now += 60
+        await pilot.press("escape")
+        assert app.results == [False]
+
+
+@pytest.mark.parametrize(
+    ("keys", "results"),
+    [(["y", "enter"], [True]), (["y", "escape"], [False]), (["y", "backspace"], []), (["y", "y"], [])],
+)
+async def test_confirm_and_what_follows_a_letter_at_once(
+    monkeypatch: pytest.MonkeyPatch, keys: list[str], results: list[bool]
+) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
+    clock = Clock()
+    app = Host(lambda: ConfirmDialog(QUESTION, clock=clock))
+    async with app.run_test(size=(80, 24)) as pilot:
+        clock.now += QUIET_S
+        await pilot.press(*keys)
+        assert app.results == results
+
+
+async def test_confirm_hears_a_letter_that_nothing_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 0.01)
+    clock = Clock()
+    app = Host(lambda: ConfirmDialog(QUESTION, clock=clock))
+    async with app.run_test(size=(80, 24)) as pilot:
+        clock.now += QUIET_S
+        await pilot.press("y")
+        while not app.results:
+            await pilot.pause(0.005)
         assert app.results == [True]
 
 
@@ -232,6 +279,16 @@ async def test_switch_says_the_numbers_whole_at_80_columns() -> None:
         options = app.screen.query_one(OptionList)
         widest = max(len(line) for option in options.options for line in str(option.prompt).split("\n"))
         assert widest <= options.scrollable_content_region.width
+
+
+async def test_a_tiny_terminal_shows_all_ways_to_switch() -> None:
+    app = Host(lambda: SwitchDialog(PLAN))
+    async with app.run_test(size=(40, 12)):
+        options = app.screen.query_one(OptionList)
+        assert options.virtual_size.height <= options.size.height
+        shown = "\n".join(options.render_line(y).text for y in range(options.size.height))
+        assert all(label in shown for label in ("Compact and switch", "Switch anyway", "Cancel"))
+        assert app.screen.query_one("#dialog-hints").region.bottom <= 12
 
 
 @pytest.mark.parametrize("key", ["escape", "question_mark", "f1"])

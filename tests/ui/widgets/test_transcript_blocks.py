@@ -190,7 +190,7 @@ def test_a_plain_row_says_with_three_dots_that_it_was_cut(title: str, width: int
     assert line.text == spelled or (line.text.endswith("...") and len(line.text) <= width)
 
 
-def test_plain_answers_spell_the_dots_out() -> None:
+def test_plain_answers_keep_the_signs_of_who_wrote_them() -> None:
     painter = Painter(PLAIN_PALETTE, PLAIN, 20, plain=True)
     lines = MarkdownPiece("wait… " * 6).lines(painter)
-    assert " ".join(line.text for line in lines).split() == ["wait..."] * 6
+    assert " ".join(line.text for line in lines).split() == ["wait…"] * 6

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from tui_app.agent.mcp import warden
 from tui_app.agent.mcp.environment import header_values, program_environment
-from tui_app.agent.mcp.status import INSTALL
+from tui_app.extras import install_command
 from tui_app.settings.mcp import McpServer
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def load_client() -> None:
             for module in ("pydantic_ai.mcp", "fastmcp.client.transports"):
                 importlib.import_module(module)
     except ImportError as error:
-        raise ClientMissing(f"The client for MCP servers is not installed. Install it: {INSTALL}") from error
+        told = f"The client for MCP servers is not installed. Install it: {install_command('mcp')}"
+        raise ClientMissing(told) from error
     for name in ("mcp", "fastmcp", "client"):
         # What a server sends that is no message would be written out as it is.
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -4,8 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 ServerState = Literal["off", "starting", "ready", "stopped", "failed"]
-INSTALL = "pip install 'plimsoll-tui[mcp]'"
-"""What brings the client along."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from pydantic_ai.messages import ModelRequest
 
 from tui_app.context.compaction.planner import Plan
+from tui_app.context.compaction.ranges import key_ranges
 from tui_app.context.compaction.replacement import (
     Earlier,
     Words,
     acknowledging,
     choose_prompts,
     earlier_summary,
-    key_ranges,
     said_beside,
     summary_message,
+    superseded_in,
     tells_earlier,
 )
 from tui_app.context.compaction.retention import judge, missing_facts
@@ -147,6 +148,7 @@ def _draft(plan: Plan, whole: Unabridged, summary: Summary, *, recoverable: bool
     left = {item.key for item in plan.leaving}
     old = tuple(item for item in whole.items if item.key in left)
     words = choose_prompts(earlier, old, plan.prompts_budget, _rough)
+    words = replace(words, replaced=superseded_in(earlier, whole.items))
     facts = _facts(earlier, whole)
     standing = "\n".join(
         [summary.text, *(text for _, text in words.prompts), *map(_text, (*split.head, *split.recent))]

@@ -12,7 +12,9 @@ from tui_app.context.compaction.additions import Addition
 from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.labels import with_facts
 from tui_app.context.fact_extractors.language import one_line, sentences
+from tui_app.context.fact_extractors.reading import Said
 from tui_app.context.fact_extractors.rules import is_bare_command
+from tui_app.context.fact_extractors.superseded import marked, superseded
 from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
 from tui_app.context.items import Item, is_summary
 from tui_app.context.masking import mask_secrets
@@ -23,8 +25,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG = re.compile(r"<(\s*/?\s*conversation_summary)", re.IGNORECASE)
 """pydantic-ai sends a summary inside this tag; the text itself must not be able to close it."""
 WAY_BACK = (
-    "Everything before this point is kept. To get a message back use search_history with its number, for "
-    "example `#12`, or search_history with words."
+    "Everything before this point is kept. search_history brings a message back, by its number, for example "
+    "`#12`, or by words."
 )
 _LEFT_OUT = re.compile(r"\n\[… \d{1,12} characters left out …\]\n")
 FACTS_HEADING = "## Also worth keeping"
@@ -49,6 +51,8 @@ class Earlier:
     """Lines put below the notes, because those lacked them."""
     rules: tuple[Fact, ...] = ()
     """The user's standing rules; they outlive the prompts they were said in."""
+    replaced: tuple[Prompt, ...] = ()
+    """Sentences that had been corrected by then."""
 
     @property
     def notes(self) -> str:
@@ -64,6 +68,8 @@ class Words:
     """Oldest first."""
     omitted: int = 0
     """How many more there were."""
+    replaced: tuple[Prompt, ...] = ()
+    """Sentences that do not hold any more, because the person corrected them."""
 
 
 def earlier_summary(items: Sequence[Item]) -> Earlier:
@@ -81,6 +87,7 @@ def earlier_summary(items: Sequence[Item]) -> Earlier:
         omitted=sum(one.omitted for one in each),
         facts="\n".join(filter(None, (one.facts for one in each))),
         rules=tuple(dict.fromkeys(rule for one in each for rule in one.rules)),
+        replaced=tuple(dict.fromkeys(prompt for one in each for prompt in one.replaced)),
     )
 
 
@@ -191,6 +198,7 @@ def summary_message(
         "prompts": prompts,
         "omitted": words.omitted,
         "facts": facts,
+        "replaced": [list(prompt) for prompt in words.replaced],
         "rules": [[rule.text, rule.source, rule.weight] for rule in rules],
     }
     return ModelRequest(parts=[CompactionPart(text, metadata={OWN: own})], timestamp=_EPOCH)
@@ -206,17 +214,22 @@ def earlier_part(part: CompactionPart) -> Earlier:
     own = _own(part.metadata)
     return Earlier(
         summary=_notes(part),
-        prompts=tuple((int(key), str(text)) for key, text in own.get("prompts", ())),
+        prompts=_prompts(own, "prompts"),
+        replaced=_prompts(own, "replaced"),
         omitted=int(own.get("omitted", 0)),
         facts=str(own.get("facts", "")),
         rules=tuple(map(_rule, own.get("rules", ()))),
     )
 
 
+def _prompts(own: Mapping[str, Any], name: str) -> tuple[Prompt, ...]:
+    return tuple((int(key), str(text)) for key, text in own.get(name, ()))
+
+
 def said_section(words: Words, summary: str) -> str:
     """What the person said and the notes do not say; empty where that is nothing."""
-    said = _not_said(words.prompts, summary)
-    lines = [f"- #{key}: {text}" for key, text in said]
+    said = _not_said(words, summary)
+    lines = [f"- #{key}: {marked(key, text, words.replaced)}" for key, text in said]
     if said and words.omitted:
         lines.append(OMITTED.format(count=words.omitted))
     return "\n".join(["## Said by the user, word for word", *lines]) if said else ""
@@ -230,13 +243,24 @@ def acknowledging(text: str) -> ModelResponse:
 
 def said_beside(words: Words, summary: str, count: Callable[[str], int]) -> int:
     """Tokens that the person's words take beside a summary: what stands in it is not said twice."""
-    return sum(count(text) + _FRAMING for _, text in _not_said(words.prompts, summary))
+    return sum(count(text) + _FRAMING for _, text in _not_said(words, summary))
 
 
-def _not_said(prompts: Sequence[Prompt], summary: str) -> list[Prompt]:
-    """The prompts that do not stand in the notes already, sentence for sentence."""
-    flat = one_line(summary)
-    return [(key, text) for key, text in prompts if not _stands_in(text, flat)]
+def _not_said(words: Words, summary: str) -> list[Prompt]:
+    """The prompts that do not stand in the notes already, sentence for sentence, and those to be marked."""
+    flat, corrected = one_line(summary), {key for key, _ in words.replaced}
+    return [(key, text) for key, text in words.prompts if key in corrected or not _stands_in(text, flat)]
+
+
+def superseded_in(earlier: Earlier, items: Sequence[Item]) -> tuple[Prompt, ...]:
+    """What the person corrected, by what they typed before and since; those that stay may correct others."""
+    every = dict.fromkeys((key, mask_secrets(text)) for key, text in (*earlier.prompts, *_typed(items)))
+    typed = [Said(key, place, text) for place, (key, text) in enumerate(sorted(every, key=_key_of))]
+    return tuple(dict.fromkeys((*earlier.replaced, *superseded(typed))))
+
+
+def _key_of(prompt: Prompt) -> int:
+    return prompt[0]
 
 
 def _stands_in(text: str, flat: str) -> bool:
@@ -249,25 +273,3 @@ def _stands_in(text: str, flat: str) -> bool:
     for piece in pieces:
         rest = rest.replace(piece, "", 1)
     return bool(pieces) and not any(map(str.isalnum, rest)) and all(piece in flat for piece in pieces)
-
-
-def key_ranges(items: Sequence[Item], left: frozenset[int]) -> tuple[tuple[int, int], ...]:
-    """Describe which visible messages leave, as inclusive ranges of their numbers.
-
-    A range never covers the number of a message that stays, wherever in the view that stands.
-    """
-    ranges: list[tuple[int, int]] = []
-    open_range = False
-    for item in sorted(items, key=_key):
-        if item.key not in left:
-            open_range = False
-        elif open_range:
-            ranges[-1] = (ranges[-1][0], item.key)
-        else:
-            ranges.append((item.key, item.key))
-            open_range = True
-    return tuple(ranges)
-
-
-def _key(item: Item) -> int:
-    return item.key

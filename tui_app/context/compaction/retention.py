@@ -10,7 +10,7 @@ from tui_app.context.events import Fact, FactState
 from tui_app.context.fact_extractors.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
 from tui_app.context.fact_extractors.details import grouped
 from tui_app.context.fact_extractors.labels import KIND_LABELS
-from tui_app.context.fact_extractors.paths import root_in, shortened
+from tui_app.context.fact_extractors.paths import folder_of, root_in, shortened
 from tui_app.context.fact_extractors.rules import REPLACED, clip_middle
 from tui_app.context.masking import MASK
 
@@ -75,27 +75,47 @@ def missing_facts(
     told, names = Told(replacement_text), _shared_names(facts)
     missing = [fact for fact in facts if not _stands_in(fact, told, names)]
     chosen: dict[str, list[str]] = {}
+    folders: set[str] = set()
     left = budget_tokens
     root = root_in(replacement_text)
     for kind, full in _lines(missing):
         line = shortened(full, root) if kind in {"file", "detail"} else full
-        cost = count(line) + 1 + (0 if kind in chosen else count(_label(kind)) + 1)
+        folder = _folder(line) if kind == "file" else ""
+        shown = line.replace(f"- {folder}", "  ", 1) if folder in folders else line
+        cost = count(shown) + 1 + (0 if kind in chosen else count(_label(kind)) + 1)
         if cost <= left:
             chosen.setdefault(kind, []).append(line)
+            folders |= {folder} - {""}
             left -= cost
     return _within(chosen, budget_tokens, count)
 
 
+def _folder(line: str) -> str:
+    """The folder of a file's line, below which others of it can stand."""
+    return folder_of(line.removeprefix("- ").rpartition(_SEPARATOR)[0])
+
+
+def _below_folders(lines: Sequence[str]) -> Iterator[str]:
+    """Lines of files with those of one folder together below it, at the place of the first."""
+    folders: dict[str, list[str]] = {}
+    for line in lines:
+        folders.setdefault(_folder(line), []).append(line)
+    for folder, together in folders.items():
+        if not folder or len(together) < 2:
+            yield from together
+        else:
+            yield f"- {folder}"
+            yield from (line.replace(f"- {folder}", "  ", 1) for line in together)
+
+
 def _lines(missing: Sequence[Fact]) -> Iterator[tuple[str, str]]:
-    """Lines by weight: one a fact, but details of one file together."""
-    plain: list[tuple[float, str, str]] = [
-        (-fact.weight, fact.kind, fact_line(fact)) for fact in missing if fact.kind != "detail"
-    ]
+    """Lines by weight: one a fact; then details, those of one file together, for names alone say little."""
+    plain = [(-fact.weight, fact.kind, fact_line(fact)) for fact in missing if fact.kind != "detail"]
+    details: list[tuple[float, str, str]] = []
     for text, part in grouped(fact for fact in missing if fact.kind == "detail"):
-        plain.append(
-            (-sum(fact.weight for fact in part) / len(part), "detail", f"- {text} ({part[0].source})")
-        )
-    for _, kind, line in sorted(plain, key=_first):
+        weight = sum(fact.weight for fact in part) / len(part)
+        details.append((-weight, "detail", f"- {text} ({part[0].source})"))
+    for _, kind, line in (*sorted(plain, key=_first), *sorted(details, key=_first)):
         yield kind, line
 
 
@@ -116,7 +136,8 @@ def _within(chosen: dict[str, list[str]], budget: int, count: Callable[[str], in
         block: list[str] = []
         for kind in KIND_LABELS:
             if kind in chosen:
-                block += [_label(kind), *chosen[kind]]
+                lines = _below_folders(chosen[kind]) if kind == "file" else chosen[kind]
+                block += [_label(kind), *lines]
         text = "\n".join(block)
         if count(text) <= budget:
             return text

@@ -131,3 +131,5 @@ class Notice(Payload):
     TYPE: ClassVar[str] = "notice"
     STORED: ClassVar[bool] = False
     text: str
+    passing: bool = False
+    """Whether it only answers what was just asked for, so that nobody has to read it later."""

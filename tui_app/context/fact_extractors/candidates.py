@@ -6,8 +6,9 @@ from dataclasses import replace
 from tui_app.context.fact_extractors import carried as sections
 from tui_app.context.fact_extractors.carried import Carried
 from tui_app.context.fact_extractors.commands import latest_runs, untold_runs
+from tui_app.context.fact_extractors.details import detail_facts, folders_of
 from tui_app.context.fact_extractors.files import file_trails
-from tui_app.context.fact_extractors.labels import FIRST_REQUEST, LATEST_REQUEST
+from tui_app.context.fact_extractors.labels import FIRST_REQUEST, LAST_DONE, LATEST_REQUEST
 from tui_app.context.fact_extractors.lines import Candidate, Tier, from_fact, kept, key_of
 from tui_app.context.fact_extractors.narrative import Told, last_words, milestones, plans, turns
 from tui_app.context.fact_extractors.outcomes import command_of
@@ -24,6 +25,8 @@ from tui_app.context.fact_extractors.work_lines import (
     open_error_lines,
 )
 
+_MANY = 8
+"""Files that came up by their names only, below which their common folder is not worth a line of its own."""
 _MOST_DECISIONS = 500
 """More than fit; which of them are taken is for weight and focus to say."""
 
@@ -40,7 +43,8 @@ def candidates(reading: Reading, carried: Carried) -> list[Candidate]:
     """
     runs = latest_runs(reading)
     trails = file_trails(reading, carried.trails())
-    root = common_root(trail.path for trail in trails)
+    details = detail_facts(reading)
+    root = common_root(trail.path for trail in trails) or common_root(folders_of(details), fewest=_MANY)
     return [
         *_requests(reading, carried),
         *_rules(reading, carried),
@@ -53,14 +57,13 @@ def candidates(reading: Reading, carried: Carried) -> list[Candidate]:
         *open_error_lines(reading, carried, runs),
         *_state(reading, carried, root),
         *_open(reading, carried),
-        *detail_lines(reading, carried, root),
+        *detail_lines(details, carried, root),
     ]
 
 
 def _requests(reading: Reading, carried: Carried) -> Iterator[Candidate]:
-    first, latest = carried.request(FIRST_REQUEST), carried.request(LATEST_REQUEST)
+    first, latest = _first(reading, carried), carried.request(LATEST_REQUEST)
     if reading.typed:
-        first = first or (None if carried.sections else first_request(reading.typed))
         latest = reading.typed[-1]
     for entry in carried.other_intents():
         yield Candidate(sections.INTENT, Tier.REQUEST, entry.text, entry.key, 2.0)
@@ -70,6 +73,11 @@ def _requests(reading: Reading, carried: Carried) -> Iterator[Candidate]:
         )
         if said is not None and not repeated:
             yield replace(_request(label, said), carried=said.index < 0)
+
+
+def _first(reading: Reading, carried: Carried) -> Said | None:
+    carries = carried.request(FIRST_REQUEST)
+    return carries or (first_request(reading.typed) if reading.typed and not carried.sections else None)
 
 
 def _request(label: str, said: Said) -> Candidate:
@@ -98,7 +106,8 @@ def _done(reading: Reading, carried: Carried) -> Iterator[Candidate]:
     for todo in current_todos(reading):
         if todo.state == "done":
             yield Candidate(sections.DONE, Tier.DONE, f"{todo.text} · done", todo.key, 1.0)
-    told = [(turn, 1.2) for turn in turns(reading)]
+    first = _first(reading, carried)
+    told = [(turn, 1.2) for turn in turns(reading, FIRST_REQUEST if first else "", first.key if first else 0)]
     words = last_words(reading)
     said = "\n".join([*(turn.text for turn, _ in told), words.text if words else ""])
     told += [(step, 0.8) for step in reversed(list(milestones(reading))) if step.text not in said]
@@ -125,7 +134,7 @@ def _state(reading: Reading, carried: Carried, root: str) -> Iterator[Candidate]
     if runs:
         run = runs[-1]
         shown = f"`{run.what}`" if command_of(run.action) else shortened(run.what, root)
-        text = f"Last done: {shown} · {'ok' if run.ok else 'failed'}"
+        text = f"{LAST_DONE}{shown} · {'ok' if run.ok else 'failed'}"
         yield Candidate(sections.STATE, Tier.STATE, text, run.action.key, 1.5)
 
 

@@ -2,11 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_app.context.fact_extractors.changes import LAST_CHANGE
 from tui_app.context.fact_extractors.commands import FAILED
-from tui_app.context.fact_extractors.labels import AGREED, FIRST_REQUEST, LATEST_REQUEST, UNCONFIRMED
+from tui_app.context.fact_extractors.labels import (
+    AGREED,
+    FIRST_REQUEST,
+    LAST_DONE,
+    LATEST_REQUEST,
+    UNCONFIRMED,
+)
 from tui_app.context.fact_extractors.language import paragraphs, sentences
 from tui_app.context.fact_extractors.paths import WholePaths
 from tui_app.context.fact_extractors.reading import Said
@@ -94,7 +100,12 @@ class Carried:
 
     def commands(self) -> dict[str, Entry]:
         """Other lines about files and commands; commands by what was run."""
-        others = (entry for entry in self.entries(FILES) if LAST_CHANGE not in entry.text)
+        others = [entry for entry in self.entries(FILES) if LAST_CHANGE not in entry.text]
+        others += [
+            replace(entry, text=entry.text.removeprefix(LAST_DONE))
+            for entry in self.entries(STATE)
+            if entry.text.startswith(f"{LAST_DONE}`")
+        ]
         return {_ran(entry.text): entry for entry in others if not _trail(entry)}
 
     def changes(self) -> dict[str, Entry]:

@@ -7,23 +7,25 @@ that only stood in an output weigh little, else the listing of a folder would wi
 import math
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.files import file_trails
-from tui_app.context.fact_extractors.names import LONGEST, Seen, index_names
+from tui_app.context.fact_extractors.names import LONGEST, Names, Seen, index_names
+from tui_app.context.fact_extractors.paths import ending_of
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Reading
 from tui_app.context.fact_extractors.trails import Trail
 
 MAX_DETAILS = 250
 """Enough to judge a summary by; a log entry that lists more is read by nobody."""
-NAMES_IN_A_LINE = 14
+NAMES_IN_A_LINE = 28
 LEAST_WEIGHT = 0.15
 """Names below it stood once in an old output: hardly one in thirty of them is ever needed again."""
 _SEEN, _DEFINED = "in ", "defined in "
 SEEN_IN, DEFINED_IN = f" · {_SEEN}", f" · {_DEFINED}"
-FILES, FILES_IN = "files: ", "files in "
+FILES = "files: "
 _SEPARATOR = " · "
 _NO_FOLDER = "?"
 _FILE = 2.0
@@ -41,6 +43,7 @@ _MEASURE = re.compile(
     r"|\d{1,9}(?:[.,]\d{1,6})?\s?(?:ms|µs|ns|seconds?|secs?|minutes?|hours?|days?|[KMGT]i?B|bytes|px|rem"
     r"|MHz|GHz|fps|tokens|%|°C|€|USD))(?!\w|\.\w)"
 )
+_IDENTIFIER = re.compile(r"\w*(?:[a-z0-9][A-Z]|_)\w*")
 _HEX = re.compile(r"(?<![\w])#[0-9A-Fa-f]{6}\b|\b[0-9a-f]{7,12}\b(?<=\d\w{5})")
 
 
@@ -52,19 +55,29 @@ def detail_facts(reading: Reading, limit: int = MAX_DETAILS) -> list[Fact]:
         limit: Facts to return at most.
 
     Returns:
-        Facts, weightiest first; without names of files that have their own trail.
+        Facts, ``NAMES_IN_A_LINE`` of a place at most; without names of files that have their own trail.
     """
     facts = [*_named_values(reading), *_names(reading)]
     facts = [fact for fact in facts if fact.weight >= LEAST_WEIGHT]
     facts.sort(key=_weight, reverse=True)
-    return facts[:limit]
+    return list(_few_of_each(facts[:limit]))
+
+
+def _few_of_each(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """No more facts of one place than a line holds: whoever needs more of its names opens the file."""
+    given: Counter[str] = Counter()
+    for fact in facts:
+        place = _place(fact)
+        given[place] += 1
+        if given[place] <= NAMES_IN_A_LINE:
+            yield fact
 
 
 def grouped(facts: Iterable[Fact]) -> Iterator[tuple[str, list[Fact]]]:
     """Put details of one file, and files of one folder, on a common line: ``path: a, b``.
 
-    There is one line for each: whoever needs more of a file's names opens the file, and nobody reads a page
-    of them.
+    There is one line for each, for nobody reads a page of names. Folders that came up in the same message
+    share a line.
 
     Args:
         facts: Details, weightiest first.
@@ -75,9 +88,37 @@ def grouped(facts: Iterable[Fact]) -> Iterator[tuple[str, list[Fact]]]:
     groups: dict[str, list[Fact]] = {}
     for fact in facts:
         groups.setdefault(_place(fact), []).append(fact)
+    folders: dict[str, list[list[Fact]]] = {}
+    parts: list[tuple[str, list[Fact]]] = []
     for place, members in groups.items():
         part = members[:NAMES_IN_A_LINE]
-        yield _line(place, part), part
+        parts.append((place, part))
+        if place.endswith("/"):
+            folders.setdefault(_newest(part), []).append(part)
+    for place, part in parts:
+        if not place.endswith("/"):
+            yield _line(place, part), part
+        elif part is folders[_newest(part)][0]:
+            yield from _folder_lines(folders[_newest(part)])
+
+
+def _newest(part: Iterable[Fact]) -> str:
+    """The handle of the newest message that facts come from."""
+    return max((fact.source for fact in part), key=lambda source: int(source.removeprefix("#")))
+
+
+def _folder_lines(folders: Iterable[list[Fact]]) -> Iterator[tuple[str, list[Fact]]]:
+    """Files of several folders that came up together, some to a line."""
+    told: list[str] = []
+    facts: list[Fact] = []
+    for part in folders:
+        if facts and len(facts) + len(part) > NAMES_IN_A_LINE:
+            yield f"{FILES}{'; '.join(told)}", facts
+            told, facts = [], []
+        place, names = _place(part[0]), [fact.text.partition(_SEPARATOR)[0].replace("`", "") for fact in part]
+        told.append(f"{place}: {', '.join(names)}" if len(names) > 1 else f"{place}{names[0]}")
+        facts = [*facts, *part]
+    yield f"{FILES}{'; '.join(told)}", facts
 
 
 def _place(fact: Fact) -> str:
@@ -86,19 +127,28 @@ def _place(fact: Fact) -> str:
     return where.removeprefix(_DEFINED).removeprefix(_SEEN)
 
 
+def folders_of(facts: Iterable[Fact]) -> list[str]:
+    """Paths of the folders that details stand in, one for each file."""
+    return [place for fact in facts if (place := _place(fact)).endswith("/")]
+
+
 def _line(place: str, part: Iterable[Fact]) -> str:
     """What is known of one place: in a file what is defined there first, then what else came up in it."""
     defined: list[str] = []
     others: list[str] = []
     for fact in part:
         name, _, where = fact.text.partition(_SEPARATOR)
-        (defined if where.startswith(_DEFINED) else others).append(name.replace("`", "") if place else name)
+        (defined if where.startswith(_DEFINED) else others).append(_shown(name, place))
     listed = ", ".join(others)
     if defined:
         return f"{place} defines {', '.join(defined)}" + (f"; also {listed}" if others else "")
-    if place.endswith("/"):
-        return f"{FILES_IN}{place}: {listed}"
     return f"{FILES}{listed}" if place == _NO_FOLDER else f"{place}: {listed}" if place else listed
+
+
+def _shown(name: str, place: str) -> str:
+    """A name as it stands in a line: in code marks only where nobody could tell it from a word."""
+    bare = name.replace("`", "")
+    return bare if place or _IDENTIFIER.fullmatch(bare) else name
 
 
 def _weight(fact: Fact) -> float:
@@ -124,12 +174,19 @@ def _names(reading: Reading) -> Iterator[Fact]:
     typed = "\n".join(said.text for said in reading.typed)
     central = {trail.path for trail in trails if _is_central(trail, typed)}
     names = index_names(reading)
+    stems = {posixpath.splitext(posixpath.basename(path))[0] for path in names.files}
+    beside = index_names(reading.beside) if reading.beside else Names()
+    in_sight = {ending for path in beside.files for ending in _endings(path)}
     for name, seen in names.code.items():
-        place = "/".join(seen.place.rsplit("/", 2)[-2:])
+        if name in stems or (name in beside.code and not seen.defined):
+            continue  # the name of the file says it already, or it can be read beside the notes
+        place = ending_of(seen.place)
         where = f"{DEFINED_IN if seen.defined else SEEN_IN}{place}" if place and name not in place else ""
         factor = _factor(reading, seen) * (_CENTRAL if seen.place in central else 1.0)
         yield make_fact(reading, "detail", f"`{name}`{where}", key=seen.key, index=seen.index, factor=factor)
     for path, seen in _unopened(names.files, trails):
+        if path in in_sight:
+            continue
         folder, name = posixpath.split(path)
         where = SEEN_IN + (f"{folder}/" if folder.strip("/") else _NO_FOLDER)
         factor = _FILE * _factor(reading, seen, fades=_FILE_FADES)

@@ -20,6 +20,7 @@ USERS_LABELS = frozenset((*(KIND_LABELS[kind].casefold() for kind in ("rule", "r
 """Those whose lines are the user's. Decisions may be the assistant's own; an answer says whose it is."""
 FIRST_REQUEST = "First request"
 LATEST_REQUEST = "Latest request"
+LAST_DONE = "Last done: "
 QUOTED_REQUEST = re.compile(rf"(?:{FIRST_REQUEST}|{LATEST_REQUEST}) \(#-?\d{{1,12}}\): ")
 """What stands before a request that is quoted whole."""
 UNCONFIRMED = "(unconfirmed)"

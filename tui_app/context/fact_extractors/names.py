@@ -32,8 +32,8 @@ _FILE_ENDINGS = words(
 _DIFF_HEAD = re.compile(r"(?m)^(?:diff --git|---|\+\+\+) [ab]/.*$")
 _DIFF_SIDE = re.compile(r" [ab]/")
 """A diff puts a letter for its side in front of every path."""
-_OUTSIDE = re.compile(r"^(?:\.{1,2}/|@)+")
-"""What stands in front of a path that is told from somewhere else."""
+_OUTSIDE = re.compile(r"^(?:\.{1,3}/|@)+")
+"""What stands in front of a path that is told from somewhere else, or whose beginning is left out."""
 _ATTRIBUTES = frozenset({"process.env", "console.log"})
 """Everyday code that is spelt like a file."""
 _MARKED = re.compile(r"`([^`\n]{2,80})`")
@@ -43,6 +43,8 @@ _DEFINED = re.compile(
     r"(?:(?:async|static|readonly|abstract|override|const|function|func|class|type|enum|let|var|mut)\s+){0,3}"
     r"(?:\([^()\n]{0,80}\)\s{0,2})?([A-Za-z_$][A-Za-z0-9_$]{3,60})"
 )
+_LINES = re.compile(r"[^\s:]+\.\w+:\d+(?:[-:,]\d+)*")
+"""Lines of a file: they are others after its next change, and by themselves say nothing."""
 _PUNCTUATION = (",", ";", ":", "(", "{")
 _REPORTERS = words("task agent subagent delegate dispatch explore research")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -169,7 +171,7 @@ def _marked(text: str) -> Iterator[str]:
     for mark in _MARKED.findall(text[:LONGEST]):
         bare = mark.removesuffix("()")
         plain = " " in bare or bare.isalpha() or bare.endswith(_PUNCTUATION)
-        if not plain and not _is_file(bare) and not _NAME.fullmatch(bare):
+        if not plain and not _LINES.fullmatch(bare) and not _is_file(bare) and not _NAME.fullmatch(bare):
             yield bare
 
 

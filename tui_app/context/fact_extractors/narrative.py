@@ -41,11 +41,13 @@ class Told:
     index: int
 
 
-def turns(reading: Reading) -> Iterator[Told]:
+def turns(reading: Reading, quoted: str = "", key: int = 0) -> Iterator[Told]:
     """Yield for every request but the newest what it led to: its first words and the answer's first words.
 
     Args:
         reading: The history.
+        quoted: What the request of ``key`` is called; it is quoted elsewhere and not said again.
+        key: Log number of that request.
 
     Yields:
         Lines ``asked (#key) → answered``, oldest first.
@@ -60,7 +62,7 @@ def turns(reading: Reading) -> Iterator[Told]:
             ahead = next(spoken, None)
         answer = opening(last.text, _ANSWER_LIMIT) if last is not None else ""
         if last is not None and number + 1 < len(reading.typed) and not answer.endswith(_ANNOUNCES):
-            asked = clip(one_line(said.text), _ASKED_LIMIT)
+            asked = quoted if quoted and said.key == key else clip(one_line(said.text), _ASKED_LIMIT)
             yield Told(f"{asked} (#{said.key}) → {answer}", last.key, last.index)
 
 

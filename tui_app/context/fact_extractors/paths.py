@@ -15,10 +15,10 @@ _STANDS_FOR = re.compile(r"(?m)^- …/ stands for (/[^\n]{1,400})/$")
 _FOLDER = re.compile(r"- ([^\s`]{1,400}/)")
 
 
-def common_root(paths: Iterable[str]) -> str:
-    """The deepest folder that most of the absolute paths lie in; empty when there is none worth naming."""
+def common_root(paths: Iterable[str], fewest: int = _FEWEST) -> str:
+    """The folder of most absolute paths that saves most when told short; empty when none is worth naming."""
     absolute = [path for path in paths if path.startswith("/")]
-    if len(absolute) < _FEWEST:
+    if len(absolute) < fewest:
         return ""
     counts: Counter[str] = Counter()
     for path in absolute:
@@ -26,9 +26,9 @@ def common_root(paths: Iterable[str]) -> str:
         while place > 0:
             counts[path[:place]] += 1
             place = path.find("/", place + 1)
-    wanted = max(_FEWEST, _MOST_OF_THEM * len(absolute))
+    wanted = max(fewest, _MOST_OF_THEM * len(absolute))
     fitting = [folder for folder, count in counts.items() if count >= wanted and len(folder) >= _SHORTEST]
-    return max(fitting, key=len, default="")
+    return max(fitting, key=lambda folder: (counts[folder] * len(folder), len(folder)), default="")
 
 
 def root_line(root: str) -> str:
@@ -45,6 +45,11 @@ def root_in(summary: str) -> str:
 def shortened(text: str, root: str) -> str:
     """A text with every path below the folder told short."""
     return text.replace(f"{root}/", SHORT) if root else text
+
+
+def ending_of(path: str) -> str:
+    """A path by its name and the folder above it: enough to know it by where its whole path stands nearby."""
+    return "/".join(path.rsplit("/", 2)[-2:])
 
 
 def folder_of(path: str) -> str:

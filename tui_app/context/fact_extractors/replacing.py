@@ -52,6 +52,16 @@ def replaces(new: Subject, old: Subject) -> bool:
     return not asks(new.text) and not _BESIDES.search(new.text)
 
 
+def corrects(sentence: str) -> bool:
+    """Whether a sentence sounds like a correction of what was said before."""
+    return _TAKES_BACK.search(sentence) is not None
+
+
+def adds(sentence: str) -> bool:
+    """Whether a sentence says that what it asks for comes on top."""
+    return _BESIDES.search(sentence) is not None
+
+
 def _plainly(new: Subject, old: Subject) -> bool:
     # Words are compared before cues are looked for: most pairs of rules have nothing in common.
     if takes_back(new, old):

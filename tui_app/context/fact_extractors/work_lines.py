@@ -1,7 +1,9 @@
 """Lines about the work: files, what was last changed in them, commands, errors, and names worth keeping."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from tui_app.context.events import Fact
 from tui_app.context.fact_extractors import carried as sections
 from tui_app.context.fact_extractors.carried import Carried
 from tui_app.context.fact_extractors.changes import LAST_CHANGE, last_changes
@@ -13,16 +15,16 @@ from tui_app.context.fact_extractors.commands import (
     error_facts,
     solves,
 )
-from tui_app.context.fact_extractors.details import FILES, FILES_IN, detail_facts, grouped
+from tui_app.context.fact_extractors.details import FILES, grouped
 from tui_app.context.fact_extractors.lines import Candidate, Tier, from_fact, kept, key_of
-from tui_app.context.fact_extractors.paths import folder_of, root_line, shortened
+from tui_app.context.fact_extractors.paths import ending_of, folder_of, root_line, shortened
 from tui_app.context.fact_extractors.reading import Reading
 from tui_app.context.fact_extractors.trails import Trail
 
-_MOST_DETAILS = 800
-"""More than fit; which of them are taken is for weight and focus to say."""
 _FEW = 3
 """Errors that are told in more than one line are fewer than these."""
+_FILES_IN = "files in "
+"""What stood in front of the files of one folder before."""
 _NAMED = (sections.DETAILS, sections.SEEN)
 _ALWAYS = 1_000.0
 """Weight of a line that others cannot be read without."""
@@ -45,11 +47,15 @@ def file_lines(reading: Reading, trails: Sequence[Trail], root: str) -> Iterator
 def change_lines(reading: Reading, carried: Carried, root: str) -> Iterator[Candidate]:
     """What was last changed where; a carried one goes when its file was changed since."""
     newest = {change.path: change for change in last_changes(reading)}
+    names = Counter(map(ending_of, newest))
     for path, entry in carried.changes().items():
-        if path not in newest:
+        if not any(f"/{changed}".endswith(f"/{path}") for changed in newest):
             yield Candidate(sections.FILES, Tier.CHANGE, shortened(entry.text, root), entry.key, 0.5)
     for change in reversed(newest.values()):
-        text = f"{shortened(change.path, root)}{LAST_CHANGE}{change.line}`"
+        # Its line above says where it lies.
+        ending = ending_of(change.path)
+        name = ending if names[ending] == 1 else shortened(change.path, root)
+        text = f"{name}{LAST_CHANGE}{change.line}`"
         weight = 1.0 + reading.recency(change.index)
         yield Candidate(sections.FILES, Tier.CHANGE, text, change.key, weight)
 
@@ -98,17 +104,13 @@ def _target(what: str) -> str:
     return path if separator and " " not in path and tool[:1].isalpha() else ""
 
 
-def detail_lines(reading: Reading, carried: Carried, root: str) -> Iterator[Candidate]:
+def detail_lines(details: Sequence[Fact], carried: Carried, root: str) -> Iterator[Candidate]:
     """Values and names by the file they belong to, and files by their folder, some to a line."""
     known = " ".join(entry.text for name in _NAMED for entry in carried.entries(name))
     for name in _NAMED:
         for entry in kept(carried, name, Tier.DETAIL, 0.5):
             yield _named(shortened(entry.text, root), entry.key, entry.weight, seen=name == sections.SEEN)
-    facts = (
-        fact
-        for fact in detail_facts(reading, _MOST_DETAILS)
-        if fact.text.partition(" · ")[0].strip("`") not in known
-    )
+    facts = (fact for fact in details if fact.text.partition(" · ")[0].strip("`") not in known)
     for text, part in grouped(facts):
         weight = sum(fact.weight for fact in part) / len(part)
         yield _named(shortened(text, root), max(map(key_of, part)), weight)
@@ -116,7 +118,7 @@ def detail_lines(reading: Reading, carried: Carried, root: str) -> Iterator[Cand
 
 def _named(text: str, key: int | None, weight: float, *, seen: bool = False) -> Candidate:
     """A line of names: those of files that were never opened stand apart."""
-    if seen or text.startswith((FILES, FILES_IN)):
-        folder = text.removeprefix(FILES_IN).removeprefix(FILES)
+    if seen or text.startswith((FILES, _FILES_IN)):
+        folder = text.removeprefix(_FILES_IN).removeprefix(FILES)
         return Candidate(sections.SEEN, Tier.SEEN, folder, key, weight)
     return Candidate(sections.DETAILS, Tier.DETAIL, text, key, weight)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tui_app.context.fact_extractors.carried import SHOWN
+from tui_app.context.fact_extractors.commands import FAILED
+from tui_app.context.fact_extractors.labels import LAST_DONE
 from tui_app.context.fact_extractors.language import one_line
 from tui_app.context.fact_extractors.lines import Candidate, Tier
 
@@ -39,6 +41,7 @@ SHARES: dict[Tier, float] = {
 }
 """Share of the budget each tier may take at first, in order of priority; what is left over is then given out
 in the same order."""
+_FAILED_COMMAND = " · failed"
 _LITTLE = 1_000
 """Tokens below which a summary is about what was asked before anything else."""
 _REQUESTS_IN_LITTLE = 0.7
@@ -114,7 +117,14 @@ def choose(
         selection.take(tier, int(budget * share))
     for tier in SHARES:
         selection.take(tier, selection.left)
-    return [candidate for _, candidate in sorted(selection.chosen, key=_order)]
+    return _without_told([candidate for _, candidate in sorted(selection.chosen, key=_order)])
+
+
+def _without_told(chosen: Sequence[Candidate]) -> list[Candidate]:
+    """The lines less those of commands told elsewhere: failed ones by their error, and the newest."""
+    told = {one.text.partition(FAILED)[0] + _FAILED_COMMAND for one in chosen if one.tier is Tier.ERROR}
+    told |= {one.text.removeprefix(LAST_DONE) for one in chosen if one.tier is Tier.STATE}
+    return [one for one in chosen if one.tier is not Tier.COMMAND or one.text not in told]
 
 
 def _cost(candidate: Candidate, neighbours: int, count: Callable[[str], int]) -> int:

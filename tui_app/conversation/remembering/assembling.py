@@ -36,7 +36,7 @@ def remembering_of(
     remembering = Remembering(
         history=history,
         boards=boards,
-        inbox=BoardInbox(history, boards, opening.cwd, settings),
+        inbox=BoardInbox(history, boards, opening.database, opening.cwd, settings),
         reader=SessionReader(
             boards,
             opening.database,

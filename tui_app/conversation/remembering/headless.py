@@ -11,9 +11,9 @@ from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.events import MemoryConsolidated
 from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.limits import Limits
+from tui_app.conversation.board_scopes import own_scope
 from tui_app.conversation.boards import boards_in, lock_of
 from tui_app.conversation.remembering.reader import SessionReader
-from tui_app.conversation.remembering.scopes import own_scope
 from tui_app.conversation.remembering.telling import LogOf, Telling
 from tui_app.conversation.request import Opening
 from tui_app.session.info import SessionInfo
@@ -69,15 +69,15 @@ async def read_sessions(
             if who := store.holder(info.id, folder.lock_file):
                 yield Reading(info.id, held=who)
                 continue
-            scope = await asyncio.to_thread(own_scope, boards, opening.database, info, due.get(info.id))
+            asked = due.get(info.id)
+            scope = await asyncio.to_thread(own_scope, boards, opening.database, info, opening.cwd, asked)
             if scope is None:
                 yield Reading(info.id, elsewhere=info.cwd)
                 continue
             done = await _reader(opening, info, telling).read(info, scope, opening.model)
             if done is not None:
                 _log_to(telling, info.id, done)
-            asked = due[info.id].asked if info.id in due else None
-            boards.done(info.id, 0, asked=asked)
+            boards.done(info.id, 0, asked=None if asked is None else asked.asked)
             yield Reading(info.id, done)
 
 

@@ -8,12 +8,15 @@ from pathlib import Path
 
 from tui_app.context.events import MemoryInbox
 from tui_app.context.inbox import inbox_message
+from tui_app.conversation.board_scopes import session_scope
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Entry
 from tui_app.memory.reading_out import read_out
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
+from tui_app.session.info import SessionInfo
+from tui_app.session.places import Database
 from tui_app.session.visibility import CARRYING
 from tui_app.settings.memory import MemorySettings
 
@@ -24,10 +27,11 @@ _SHARE = 20
 
 @dataclass(slots=True)
 class BoardInbox:
-    """Delivers the board of a folder to one session."""
+    """Delivers its board to one session."""
 
     history: SessionHistory
     boards: BoardStore
+    database: Database
     cwd: Path
     settings: MemorySettings
 
@@ -41,7 +45,8 @@ class BoardInbox:
         if not self.settings.enabled or budget <= 0 or self._has_begun():
             return
         try:
-            scope, entries = await asyncio.to_thread(self._entries)
+            info = self.history.store.info(self.history.session)
+            scope, entries = await asyncio.to_thread(self._entries, info)
         except (OSError, sqlite3.Error) as error:
             # A prompt is worth more than what is remembered.
             _log.warning("the context board cannot be read: %s", error)
@@ -64,8 +69,8 @@ class BoardInbox:
     def _has_begun(self) -> bool:
         return any(head.type in CARRYING for head in self.history.view.held())
 
-    def _entries(self) -> tuple[Scope, list[Entry]]:
-        scope = self.boards.scope(self.cwd)
+    def _entries(self, info: SessionInfo) -> tuple[Scope, list[Entry]]:
+        scope = session_scope(self.boards, self.database, info, self.cwd)
         return scope, ContextBoard(self.boards, scope, self.settings.max_entries).entries()
 
     def _count(self, text: str) -> int:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_app.context.events import MemoryConsolidated, Notice, Payload, Record, TurnEnd, UserMessage
+from tui_app.conversation.board_scopes import session_scope
 from tui_app.conversation.remembering.inbox import BoardInbox
 from tui_app.conversation.remembering.reader import SessionReader
-from tui_app.conversation.remembering.scopes import own_scope
 from tui_app.conversation.remembering.telling import Telling
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.memory.board import Added, ContextBoard
@@ -58,18 +58,12 @@ class Remembering:
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def board(self) -> ContextBoard:
-        """The board of the folder as it is now; its branch may have changed since the session began."""
+        """The board of the session as it is now; its branch may have changed since the session began."""
         return ContextBoard(self.boards, self._scope(), self.settings.max_entries, self.now)
 
     def _scope(self) -> Scope:
-        return self.boards.scope(self.cwd)
-
-    def _own_scope(self) -> Scope:
-        """Whose board this session fills: where it was begun, though it may go on in another repository."""
-        here, info = self._scope(), self.history.store.info(self.history.session)
-        own = own_scope(self.boards, self.reader.database, info)
-        # In the same repository it is the present branch that counts, in a worktree too.
-        return here if own is None or own.repository == here.repository else own
+        info = self.history.store.info(self.history.session)
+        return session_scope(self.boards, self.reader.database, info, self.cwd)
 
     def heard(self, record: Record) -> None:
         """Ask for this session to be read, once enough has been said in it."""
@@ -78,7 +72,7 @@ class Remembering:
         turns = sum(head.type == UserMessage.TYPE for head in self.history.view.held())
         if turns >= self.settings.min_turns:
             try:
-                scope = self._own_scope()
+                scope = self._scope()
                 due = Due(
                     session=self.history.session,
                     repository=scope.repository,
@@ -182,7 +176,7 @@ class Remembering:
     async def _run(self) -> None:
         session = self.history.session
         try:
-            done = await self._consolidated(session, self._own_scope())
+            done = await self._consolidated(session, self._scope())
         except SessionLocked:
             self.history.append(Notice(text=RUNNING))
             return

@@ -25,6 +25,7 @@ from tui_app.session.exports.markdown import code, contained, fenced, inline, qu
 from tui_app.session.exports.masking import masked_json, readable, safe
 from tui_app.session.exports.notices import notice
 from tui_app.session.exports.plain_text import plain_text
+from tui_app.session.interruptions import INTERRUPTED, is_interruption
 from tui_app.session.visibility import MESSAGES
 
 
@@ -113,6 +114,8 @@ def export_markdown(
 def _section(data: Payload, shown: str | None) -> tuple[str, str]:
     """Heading and body of an event; ``shown`` takes the place of its text."""
     match data:
+        case UserMessage(text=text) if is_interruption(text):
+            return INTERRUPTED, ""
         case UserMessage():
             named = [f"[{inline(plain_text(name))}]" for name in data.attachments if name not in data.text]
             return "You", quote("\n\n".join(filter(None, (data.text, *named))))

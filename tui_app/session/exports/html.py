@@ -23,6 +23,7 @@ from tui_app.session.exports.html_style import STYLE
 from tui_app.session.exports.masking import readable, safe
 from tui_app.session.exports.notices import notice
 from tui_app.session.head_titles import output_text
+from tui_app.session.interruptions import INTERRUPTED, is_interruption
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^`\n]*$", re.MULTILINE)
 
@@ -76,8 +77,7 @@ def _content(data: Payload, instead: str | None) -> tuple[str, str, str]:
     """Class, heading and body of an event; ``instead`` takes the place of its text."""
     match data:
         case UserMessage():
-            names = "".join(f"<p>[{escape(name)}]</p>" for name in data.attachments if name not in data.text)
-            return "user", "You", _prose(data.text) + names
+            return _prompt(data)
         case AssistantMessage() | AgentOutput():
             return _answer(data)
         case SystemMessage():
@@ -98,6 +98,13 @@ def _content(data: Payload, instead: str | None) -> tuple[str, str, str]:
             return "tool", "Digest of archived results", _folded(_size(instead), instead)
         case _:
             return "notice", _plain(notice(data)), ""
+
+
+def _prompt(data: UserMessage) -> tuple[str, str, str]:
+    if is_interruption(data.text):
+        return "notice", _plain(INTERRUPTED), ""
+    names = "".join(f"<p>[{escape(name)}]</p>" for name in data.attachments if name not in data.text)
+    return "user", "You", _prose(data.text) + names
 
 
 def _answer(data: AssistantMessage | AgentOutput) -> tuple[str, str, str]:

@@ -9,10 +9,26 @@ from tui_app.context.events import UserMessage
 from tui_app.session.exports.plain_text import without_sequences
 from tui_app.session.importers.result import ImportedEvent
 from tui_app.session.importers.source import Json
+from tui_app.session.interruptions import is_interruption
 
 MAX_TITLE = 60
 """Characters of a title that is taken from the first prompt."""
 
+PLACEHOLDER = re.compile(r"(New|Child) session - \d{4}-\d\d-\d\dT[\d:.]+Z?")
+"""What OpenCode calls a conversation that it has not named yet."""
+_NOTES = ("# AGENTS.md", "Caveat:")
+"""How texts begin that a program wrote in the person's name."""
+_BARE_COMMAND = re.compile(r"\s*/[\w:.-]+(\s+\S+){0,2}\s*")
+"""A slash command with hardly a word behind it: it says what was to be run, not what was wanted."""
+_ISSUE = re.compile(
+    r"<(?:issue|pr)_description>\s*(?P<tagged>.{1,2000})"
+    r"|^ISSUE:\s*(?P<plain>.{1,2000})"
+    r"|The description is:\s*(?P<challenge>.{1,2000})",
+    re.DOTALL | re.MULTILINE,
+)
+"""Where a harness for benchmarks puts the task, behind its own words about the workspace."""
+_LOOKED_AT = 20_000
+"""Characters of a prompt in which that is looked for."""
 _COMMAND = re.compile(r"<command-name>([^<]{1,200})</command-name>")
 _COMMAND_ARGS = re.compile(r"<command-args>([^<]{1,2000})</command-args>")
 _LATEST = 253_402_300_799.0
@@ -67,9 +83,33 @@ def _beginning(line: str, limit: int) -> str:
 
 
 def title_of(events: Sequence[ImportedEvent]) -> str:
-    """A title from the first prompt: what was typed, without the markup of a slash command."""
-    texts = [without_markup(event.data.text) for event in events if isinstance(event.data, UserMessage)]
-    return one_line(next((text for text in texts if text), ""))
+    """A title from the first prompt that says what was wanted; where none does, from a slash command."""
+    texts = [event.data.text for event in events if isinstance(event.data, UserMessage)]
+    commands = (without_markup(text) for text in texts if not is_interruption(text))
+    return one_line(_headline(next(filter(None, map(wanted, texts)), "")) or next(filter(None, commands), ""))
+
+
+def _headline(prompt: str) -> str:
+    """A prompt from where it says something: what a first line only announces stands behind it."""
+    beginning = prompt[:_LOOKED_AT].lstrip("#").lstrip()
+    first, _, rest = beginning.partition("\n")
+    told = rest.lstrip("# \r\n")
+    return f"{first.strip()} {told}" if first.rstrip().endswith(":") else beginning
+
+
+def given_title(text: str) -> str:
+    """The title that a program gave, as one line; empty for one that only says when it began."""
+    return "" if PLACEHOLDER.fullmatch(text.strip()) else one_line(text)
+
+
+def wanted(prompt: str) -> str:
+    """What a person wanted with a prompt; empty for bare commands, marks and what a program wrote."""
+    if task := _ISSUE.search(prompt[:_LOOKED_AT]):
+        return str(next(filter(None, task.groups())))
+    said = without_markup(prompt).strip()
+    told = is_interruption(said) or said.startswith(_NOTES) or _BARE_COMMAND.fullmatch(said)
+    # A number or a yes by its first letter answers a question that a title does not show.
+    return said if not told and any(map(str.isalpha, said)) else ""
 
 
 def without_markup(text: str) -> str:

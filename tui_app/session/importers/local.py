@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_app.session.importers.fields import one_line, record_text, seconds
+from tui_app.session.importers.fields import given_title, record_text, seconds
 from tui_app.session.importers.peek import glance
 from tui_app.session.importers.places import PLACES, Found
 from tui_app.session.importers.result import ImportFormatError
@@ -63,7 +63,7 @@ def _looked_into(program: str, found: Found) -> list[LocalTranscript]:
             LocalTranscript(
                 path=found.path,
                 program=program,
-                title=one_line(record_text(found.info, "title")),
+                title=given_title(record_text(found.info, "title")),
                 cwd=record_text(found.info, "directory"),
                 time=seconds(updated, 0.0),
                 size=0,

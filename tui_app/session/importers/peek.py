@@ -7,7 +7,7 @@ from typing import Any
 
 from tui_app.session.importers.content import block_list
 from tui_app.session.importers.cut_json import closed
-from tui_app.session.importers.fields import one_line, record_text, without_markup
+from tui_app.session.importers.fields import PLACEHOLDER, one_line, record_text, wanted
 from tui_app.session.importers.source import MAX_DEPTH, Json, open_regular, parse_json
 
 _BYTES = (65_536, 1_048_576)
@@ -16,8 +16,6 @@ _MAX_TITLE = 120
 """Characters of a title: long prompts often differ in what stands behind their first line."""
 _INNER = ("message", "payload", "data", "info")
 """Keys under which records keep what was said."""
-_NOTES = ("# AGENTS.md", "Caveat:", "[Request interrupted")
-"""How texts begin that the program wrote in the person's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,7 @@ def _first(record: Json, keys: tuple[str, ...]) -> str:
     if keys[0] == "title" and record.get("type") not in (None, "custom-title", "session_info"):
         return ""
     found = (record_text(each, key) for each in _inner(record) for key in keys)
-    return next(filter(None, found), "")
+    return next((text for text in found if text and not PLACEHOLDER.fullmatch(text)), "")
 
 
 def _prompt(record: Json) -> str:
@@ -109,8 +107,7 @@ def _prompt(record: Json) -> str:
         if "user" in (each.get("role"), kind.partition(".")[0]) and "content" in each:
             blocks = block_list(each["content"])
             texts = [record_text(block, "text") for block in blocks if isinstance(block, dict)]
-            said = without_markup("\n".join(filter(None, texts)).strip())
-            if said and not said.startswith(_NOTES):
+            if said := wanted("\n".join(filter(None, texts))):
                 return " ".join(said.split())
     return ""
 

@@ -6,7 +6,7 @@ from typing import Any
 from tui_app.session.importers import messages
 from tui_app.session.importers.answer import Answer
 from tui_app.session.importers.content import ContentReader, joined
-from tui_app.session.importers.fields import one_line, seconds, title_of
+from tui_app.session.importers.fields import given_title, seconds, title_of
 from tui_app.session.importers.result import Imported
 from tui_app.session.importers.source import Source, shown
 from tui_app.session.importers.timeline import Timeline, ToolOutcome
@@ -90,7 +90,7 @@ class Reader:
         for number in numbers:
             if not self.out.knows(number):
                 self.out.skip(number, _UNUSED)
-        title = one_line(self.title) or title_of(self.out.events)
+        title = given_title(self.title) or title_of(self.out.events)
         return self.out.finish(
             format=self.format, title=title, cwd=self.cwd, model=self.model, notes=self.notes
         )

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from tui_app.context.masking import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError
+from tui_app.extras import install_command
 from tui_app.session.places import Server
 
 try:
@@ -17,7 +18,7 @@ try:
 except ImportError as error:
     raise StorageError(
         "Sessions are set to be kept on a PostgreSQL server, but its driver is not installed.",
-        "Install it with: pip install 'plimsoll-tui[postgres]'. Or take the setting store away.",
+        f"Take the setting store away, or install it with: {install_command('postgres')}",
     ) from error
 
 T = TypeVar("T")

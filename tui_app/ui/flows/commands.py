@@ -31,6 +31,7 @@ from tui_app.ui.screens.help import HelpScreen
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
 
+NOTHING_TO_CLEAR = "Nothing to clear: the context holds no message."
 ONE_RUNS = "A compaction is running already. Esc cancels it; then another can begin."
 
 
@@ -153,8 +154,12 @@ async def _go_back(app: "PlimsollApp", session: ChatSession, command: CommandId,
 
 
 async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
-    count = len(session.presenter.agent_view.visible())
-    text = f"Clear the context? {count} messages leave the model's view; the log keeps them."
+    held = len(session.presenter.agent_view.visible())
+    if not held:
+        session.say(NOTHING_TO_CLEAR)
+        return
+    leave = "1 message leaves" if held == 1 else f"{held:,} messages leave"
+    text = f"Clear the context? {leave} the model's view; the log keeps them."
     if await confirmed(app, text, verb="Clear", keep="Keep"):
         session.submit(Clear())
 

@@ -11,6 +11,7 @@ from tui_app.session.places import Server
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.context_source import SessionContext
 from tui_app.ui.flows.extras import overview, status_lines
+from tui_app.ui.format import count
 from tui_app.ui.gauge_marks import marks
 from tui_app.ui.screens.checkpoints import CheckpointRow, CheckpointsScreen
 from tui_app.ui.screens.context import ContextScreen
@@ -29,12 +30,13 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
     """Model, policy, context and session in words."""
     state, launch = session.state, session.launch
     background, blocking = marks(launch.settings, state.usage, state.policy)
+    filled = gauge_text(state.usage, background=background, blocking=blocking)
     lines = [
         f"Session    {session.id or 'not started'}",
         f"Folder     {launch.cwd}",
         f"Model      {state.model}",
         f"Policy     {state.policy}",
-        f"Context    {gauge_text(state.usage, background=background, blocking=blocking)}",
+        f"Context    {filled.replace('·', session.glyphs.separator)}",
         f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
         f"Files      {session.folder}",
         *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, Server) else []),
@@ -49,10 +51,11 @@ async def show_history(app: App[Any], session: ChatSession) -> None:
     entries = session.presenter.view.entries
     turns = sum(entry.kind == "user" for entry in entries)
     lines = [
-        f"{turns} turns, {len(entries)} entries in the log.",
-        f"{len(heads)} messages in the next request.",
+        f"{count(turns, 'turn')}, {len(entries)} entries in the log.",
+        f"{count(len(heads), 'message')} in the next request.",
     ]
-    await app.push_screen_wait(DetailsScreen("History", "\n".join(lines)))
+    text = "\n".join(lines) if entries else "Nothing has been said yet."
+    await app.push_screen_wait(DetailsScreen("History", text))
 
 
 async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
@@ -61,7 +64,7 @@ async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
     while True:
         rows = await _checkpoints(session)
         if not rows:
-            none = "Checkpoints are written when the conversation is compacted."
+            none = "There is no checkpoint yet. One is written whenever the conversation is compacted."
             await app.push_screen_wait(DetailsScreen("Checkpoints", none))
             return
         path = await app.push_screen_wait(CheckpointsScreen(rows, marked))

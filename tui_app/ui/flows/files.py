@@ -9,19 +9,32 @@ from tui_app.conversation.exporting import export_session as export_document
 from tui_app.session.places import open_store
 from tui_app.ui.chat_session import ChatSession
 
+NOTHING = "Nothing to export: nothing has been said yet."
 _FORMATS: dict[str, Format] = {
     ".htm": "html",
     ".html": "html",
     ".json": "pydantic-ai",
     ".jsonl": "jsonl",
+    ".markdown": "markdown",
+    ".md": "markdown",
+    ".txt": "markdown",
 }
-"""Formats by the end of a file's name; every other name is one of Markdown."""
+"""Formats by the end of a file's name; one without an end is of Markdown."""
 
 
 async def export_session(session: ChatSession, target: str) -> None:
     """Write the conversation in the format that the name ends in; without a name, as Markdown."""
+    if not session.presenter.view.entries:
+        session.say(NOTHING)
+        return
     path = _destination(session, target)
+    if path.suffix and path.suffix.lower() not in _FORMATS:
+        session.say(f"Not exported: {path.suffix} is no format. Use .md, .txt, .html, .json or .jsonl.")
+        return
     try:
+        if not await asyncio.to_thread(path.parent.exists):
+            session.say(f"Not exported: there is no folder {path.parent}.")
+            return
         if await asyncio.to_thread(path.exists):
             session.say(f"Not exported: {path} exists already. Give another name: /export NAME.")
             return
@@ -29,7 +42,12 @@ async def export_session(session: ChatSession, target: str) -> None:
     except OSError as error:
         session.say(f"Not exported: {path} cannot be written ({error.strerror}).")
         return
-    session.say(f"Exported to {path}. Secrets are masked.")
+    session.say(f"Exported to {_short(path, session.launch.cwd)}. Secrets are masked.")
+
+
+def _short(path: Path, folder: Path) -> Path:
+    """A path as it reads from the folder that is worked in: its end is what a person looks for."""
+    return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 
 def _destination(session: ChatSession, target: str) -> Path:
@@ -47,4 +65,4 @@ def _write(session: ChatSession, path: Path) -> None:
 
 
 def _format(path: Path) -> Format:
-    return _FORMATS.get(path.suffix.lower(), "markdown")
+    return _FORMATS[path.suffix.lower()] if path.suffix else "markdown"

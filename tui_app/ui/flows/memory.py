@@ -3,10 +3,12 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_app.context.storage_errors import storage_error
+from tui_app.conversation.board_scopes import session_scope
 from tui_app.conversation.boards import boards_in
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Entry
@@ -41,17 +43,20 @@ _Change = Callable[["OpenSession"], _Result]
 
 async def show_memory(app: "PlimsollApp", session: ChatSession) -> None:
     """Show the board until the person leaves it, or goes to where an entry comes from."""
-    result = _Result()
+    result, written = _Result(), ""
     while True:
         try:
-            entries, whose = await asyncio.to_thread(_read, session.launch)
+            entries, whose = await asyncio.to_thread(_read, session.launch, session.id)
         except (sqlite3.Error, OSError) as error:
             told = storage_error(error, session.launch.paths.database) or error
             session.say(f"What is remembered cannot be read. {told}")
             return
         off = not memory_settings(session.launch.settings.memory).enabled
         screen = MemoryScreen(entries, whose, told=result.told, marked=result.entry, off=off)
+        screen.written = written
         choice = await app.push_screen_wait(screen)
+        # What was just added must not be left out of the list.
+        written = "" if choice is not None and choice.action == "add" else screen.written
         if choice is None:
             return
         if choice.action == "source" and choice.entry is not None:
@@ -73,12 +78,17 @@ async def read_session_now(session: ChatSession) -> None:
     await session.link.ask(run)
 
 
-def _read(launch: Launch) -> tuple[list[Entry], str]:
-    """What stands on the board of the folder, and whose it is."""
+def _read(launch: Launch, session: str) -> tuple[list[Entry], str]:
+    """What stands on the board that the session fills and is told, and whose it is."""
     boards = boards_in(launch.database)
-    scope = boards.scope(launch.cwd)
     if not has_begun(launch.database):
-        return [], scope.label
+        return [], boards.scope(launch.cwd).label
+    if session:
+        with closing(open_store(launch.database, read_only=True)) as store:
+            info = store.info(session)
+        scope = session_scope(boards, launch.database, info, launch.cwd)
+    else:
+        scope = boards.scope(launch.cwd)
     return ContextBoard(boards, scope).entries(), scope.label
 
 

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 from tui_app.conversation.work import Pin
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.selection import entry_of
+from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.pins import PinRow, PinsScreen
 
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
 
+_TITLE_CELLS = 60
 NOTHING = "Nothing is pinned. /pin last pins the newest message, /pin #12 another one."
 USAGE = "/{} takes the number of a message, as in /{} #12, or last; alone it lists what is pinned."
 
@@ -34,7 +36,11 @@ async def pin(app: "PlimsollApp", session: ChatSession, argument: str, *, pinned
 
 
 def _submit(session: ChatSession, seq: int, pinned: bool) -> None:
-    session.submit(Pin(seq, pinned))
+    """Ask for it and say so; where it is refused, the reason takes that sentence's place."""
+    if session.submit(Pin(seq, pinned)):
+        titles = (entry.title for entry in session.presenter.view.entries if entry.message == seq)
+        title = one_line(next(titles, ""), _TITLE_CELLS)
+        session.say(f"{'Pinned' if pinned else 'Unpinned'} #{seq}{f': {title}' if title else ''}")
 
 
 def _newest(session: ChatSession, *, pinned: bool) -> int:

@@ -45,6 +45,7 @@ async def choose_session(app: App[Any], launch: Launch, current: str) -> Chosen 
     Returns:
         What to open; None when the list was closed.
     """
+    written = ""
     while True:
         try:
             infos = await asyncio.to_thread(_list, launch)
@@ -53,7 +54,10 @@ async def choose_session(app: App[Any], launch: Launch, current: str) -> Chosen 
             await app.push_screen_wait(DetailsScreen("No sessions", f"The sessions cannot be read. {told}"))
             return None
         rows = [_row(info) for info in infos if info.messages and info.id != current]
-        choice = await app.push_screen_wait(SessionsScreen(rows))
+        screen = SessionsScreen(rows)
+        screen.written = written
+        choice = await app.push_screen_wait(screen)
+        written = screen.written
         if choice is None:
             return None
         if choice.action == "open":

@@ -214,7 +214,7 @@ class ChatScreen(Screen[None]):
         """Show what was reported."""
         from tui_app.ui.screens.details import DetailsScreen
 
-        notices = "\n".join(self.session.state.notices) or "Nothing was reported."
+        notices = "\n".join(self.session.read_notices()) or "Nothing was reported."
         self.app.push_screen(DetailsScreen("Notices", notices))
 
     def action_cancel(self) -> None:

@@ -34,6 +34,10 @@ from tui_app.ui.screens.summary_editor import SummaryEditor
 
 ONE_LINE = 100
 """Columns from which sizes and facts stand in one row."""
+ROOMY = 20
+"""Rows below which they do anyway: the text has the room."""
+WIDE = 70
+"""Columns below which the names of the tabs are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +54,7 @@ class FactWanted:
     text: str
 
 
-_SIDES: tuple[tuple[Literal["-", " "], str, str], ...] = (
-    ("-", "left", "What left"),
-    (" ", "stayed", "What stayed"),
-)
+_SIDES: tuple[tuple[Literal["-", " "], str], ...] = (("-", "left"), (" ", "stayed"))
 _READING = "Reading the log …"
 
 Decision = Literal["undo", "redo"] | NewWords | FactWanted
@@ -139,7 +140,8 @@ class CompactionDetail(Dialog[Decision]):
     def compose(self) -> ComposeResult:
         """Head, six tabs, keys."""
         view = self._view
-        gap = "   " if self.app.size.width >= ONE_LINE else "\n"
+        width, height = self.app.size
+        gap = "   " if width >= ONE_LINE or height < ROOMY else "\n"
         with Vertical(classes="dialog -full"):
             yield self.heading(headline(self._view.done, self._view.time, self._glyphs, self._tz))
             yield Static(
@@ -155,9 +157,9 @@ class CompactionDetail(Dialog[Decision]):
                     lines = fact_lines(view.done.facts, self._glyphs, view.done.history_path, back)
                     facts = [Option(line) for line in lines] or [Option(Content("No facts were found."))]
                     yield OptionList(*facts, id="facts", compact=True)
-                with TabPane(Content("What left"), id="tab-left"):
+                with TabPane(Content(self._side("left")), id="tab-left"):
                     yield reading_area(_READING, id="left")
-                with TabPane(Content("What stayed"), id="tab-stayed"):
+                with TabPane(Content(self._side("stayed")), id="tab-stayed"):
                     yield reading_area(_READING, id="stayed")
                 with TabPane(Content("Diff"), id="tab-diff"):
                     yield reading_area(_READING, id="diff")
@@ -197,10 +199,14 @@ class CompactionDetail(Dialog[Decision]):
         """Compare the views in a thread: that reads the session's whole log."""
         lines = await asyncio.to_thread(self._view.diff)
         tabs = self.query_one(TabbedContent)
-        for sign, name, title in _SIDES:
-            tabs.get_tab(f"tab-{name}").label = Content(f"{title} {_of(lines, sign):,}")
+        for sign, name in _SIDES:
+            label = f"{self._side(name)} {_of(lines, sign):,}"
+            tabs.get_tab(f"tab-{name}").label = Content(label)
             self._list(f"#{name}", message_lines(lines, sign, self._tz))
         self._list("#diff", diff_lines(lines, self._view.done.summary, self._tz) or "Nothing.")
+
+    def _side(self, title: str) -> str:
+        return f"What {title}" if self.app.size.width >= WIDE else title.capitalize()
 
     def _list(self, selector: str, text: str) -> None:
         area = self.query_one(selector, TextArea)

@@ -1,7 +1,7 @@
 """A question before something is lost: verb, object and consequence, and the safe answer first.
 
-Somebody may still be writing when it comes up. So a letter answers only after a moment without keys and with
-nothing written, and what is written goes on in the prompt.
+Somebody may still be writing when it comes up, or begin to. So a letter answers only after a moment without
+keys, with nothing written, and when no other follows it at once; what is written goes on where one wrote.
 """
 
 from collections.abc import Callable
@@ -19,6 +19,7 @@ from textual.widgets import Button, Static
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import clean
 from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.widgets.lone_letter import LoneLetter
 from tui_app.ui.widgets.stray_keys import StrayKeys
 
 
@@ -27,8 +28,8 @@ class ConfirmDialog(Dialog[bool]):
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/confirm.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer(True)", "Yes", show=False, id="confirm.yes", tooltip="Do it."),
-        Binding("n", "answer(False)", "No", show=False, id="confirm.no", tooltip="Keep everything."),
+        Binding("y", "letter(True)", "Yes", show=False, id="confirm.yes", tooltip="Do it."),
+        Binding("n", "letter(False)", "No", show=False, id="confirm.no", tooltip="Keep everything."),
         Binding(
             "left,right,up,down",
             "other",
@@ -58,6 +59,9 @@ class ConfirmDialog(Dialog[bool]):
         super().__init__()
         self._text, self._verb, self._keep = text, verb, keep
         self._stray = StrayKeys(clock)
+        self._lone = LoneLetter(self)
+        self._writes = ""
+        """What the key would write that is acted on now."""
 
     @property
     def typed(self) -> str:
@@ -85,6 +89,13 @@ class ConfirmDialog(Dialog[bool]):
     def on_key(self, event: events.Key) -> None:
         """Let only those keys through to the answers that are meant for them."""
         # Bindings act only after this; a focused button takes enter as one.
+        if event.key == "enter" and self._lone.act():
+            event.stop()
+            return
+        began = self._lone.take()
+        self._writes = (event.character or "") if event.is_printable else ""
+        if self._writes and began:
+            self._stray.write(began)
         if self._stray.catch(event, self._answers):
             event.stop()
 
@@ -102,10 +113,15 @@ class ConfirmDialog(Dialog[bool]):
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
         event.stop()
-        self.dismiss(event.button.id == "confirm-verb")
+        self.action_answer(event.button.id == "confirm-verb")
+
+    def action_letter(self, yes: bool) -> None:
+        """Answer by letter, if it stands alone."""
+        self._lone.press(self._writes, lambda: self.action_answer(yes))
 
     def action_answer(self, yes: bool) -> None:
-        """Answer by letter."""
+        """Answer."""
+        self._lone.take()
         self.dismiss(yes)
 
     def action_other(self) -> None:
@@ -114,4 +130,4 @@ class ConfirmDialog(Dialog[bool]):
 
     def action_close(self) -> None:
         """Esc keeps everything."""
-        self.dismiss(False)
+        self.action_answer(False)

@@ -26,16 +26,18 @@ from tui_app.ui.screens.context_text import (
     limits,
     outlook_text,
     saved_text,
-    with_stale,
 )
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.widgets.ledger_list import LedgerList
+from tui_app.ui.widgets.ledger_text import with_stale
 from tui_app.ui.widgets.row_list import RowList
 
 LOOK_S = 0.2
 """Seconds between two looks at whether anything has changed while the screen is open."""
 ROOMY = 30
 """Rows from which each category has one of its own."""
+SHORT = 20
+"""Rows below which the items get the room of what was saved."""
 _WAITS = "Asked for: it is done when what runs has ended."
 
 
@@ -164,7 +166,7 @@ class ContextScreen(Dialog[int]):
         self.query_one(".dialog-title", Static).update(Content(headline(view)))
         _say(self, "#context-limits", limits(view, self._glyphs))
         _say(self, "#context-saved", saved)
-        self.query_one("#context-saved").display = bool(saved)
+        self.query_one("#context-saved").display = bool(saved) and self.app.size.height >= SHORT
         if view.usage is not None:
             width = max(8, self.app.size.width - 44)
             lines = category_lines(view.usage, width, self._glyphs, view.shares)

@@ -1,20 +1,17 @@
 """The words of the context screen: pure functions over what it shows."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from textual.content import Content
 
 from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, percent_text
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.shares import Share
-from tui_app.session.ledger import ItemState, LedgerRow
+from tui_app.session.ledger import LedgerRow
 from tui_app.session.stats import StageRow
-from tui_app.session.visibility import MessageKind
 from tui_app.ui.format import tokens
 from tui_app.ui.glyphs import Glyphs
-from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.shares_text import in_brackets, made_of
 from tui_app.ui.widgets.gauge_text import (
     BACKGROUND,
@@ -24,7 +21,6 @@ from tui_app.ui.widgets.gauge_text import (
     unmarked_text,
     window_text,
 )
-from tui_app.ui.widgets.row_list import Row
 
 NAMES: dict[str, str] = {
     "system": "system prompt",
@@ -40,44 +36,10 @@ NAMES: dict[str, str] = {
 }
 """Categories as a person reads them."""
 UNMEASURED = "not measured"
-KINDS: dict[MessageKind, str] = {
-    "user": "you",
-    "assistant": "answer",
-    "tool_result": "tool result",
-    "tool_result_archived": "archived",
-    "system": "system",
-    "tool_summary": "tool digest",
-    "summary": "summary",
-    "acknowledgement": "for summary",
-    "memory": "memory",
-}
-"""What a person reads for a kind of message."""
-STATES: dict[ItemState, str] = {
-    "visible": "visible",
-    "latest": "latest: stays",
-    "stays": "stays",
-    "stand_in": "stands for others",
-    "archived": "archived",
-    "offloaded": "in a file",
-    "trimmed": "trimmed",
-    "cut": "cut to size",
-    "pointer": "pointer",
-    "stale": "stale: the file has changed since",
-    "gone": "stale: the file is gone",
-}
-"""What a person reads for the form an item stands in."""
-CALLS_ONLY = "(calls tools)"
-"""Stands for an answer without text."""
-SORTS: tuple["Sort", ...] = ("tokens", "age", "kind")
 MARKED = 2
 """From so many items on it is said how many are marked."""
 _MANY = 99
 """Turns beyond which a forecast is not given as a number."""
-
-Sort = Literal["tokens", "age", "kind"]
-"""What the items are ordered by: the largest, the oldest, or those of one kind first."""
-Note = Callable[[tuple[int, int]], str]
-"""What was done to an item, by the place of its form: the path of a file, a length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +165,7 @@ def forecast(turns: int | None) -> str:
 
 
 def saved_text(saved: Sequence[StageRow], glyphs: Glyphs) -> str:
-    """What each stage has saved, ``saved so far: offload 44k · archive 12k``; empty when nothing was."""
+    """What each stage saves now, ``saved so far: offload 44k · archive 12k``; empty when nothing was."""
     parts = [f"{row.stage} {tokens(row.tokens_removed)}" for row in saved if row.tokens_removed > 0]
     return f"saved so far: {f' {glyphs.separator} '.join(parts)}" if parts else ""
 
@@ -240,51 +202,3 @@ def _after(usage: ContextUsage, move: Move) -> str:
     limit = usage.window.stated
     sign = "+" if change > 0 else ""
     return f"{percent_text(move.after, limit)} of {window_text(limit)} ({sign}{tokens(change)})"
-
-
-def head_text(sort: Sort, wanted: str, shown: int, count: int) -> str:
-    """Names of the columns, what they are ordered by, and how many of them a search has left."""
-    columns = f"{'tok':>7}  {'age':>4}  {'kind':<12}  what"
-    found = f"   {shown} of {count} with {one_line(wanted, 30)!r}" if wanted.strip() else ""
-    return f"{columns}   by {sort}{found}"
-
-
-def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerRow]:
-    """The items that hold every word that was typed, in an order."""
-    words = wanted.casefold().split()
-    found = [row for row in rows if all(word in _searched(row) for word in words)] if words else list(rows)
-    match sort:
-        case "tokens":
-            return sorted(found, key=lambda row: -row.tokens)
-        case "age":
-            return found
-        case "kind":
-            return sorted(found, key=lambda row: (KINDS[row.kind], -row.tokens))
-
-
-def _searched(row: LedgerRow) -> str:
-    pinned = "pinned" if row.pinned else ""
-    return f"{KINDS[row.kind]} {row.title or CALLS_ONLY} {STATES[row.state]} {pinned} #{row.seq}".casefold()
-
-
-def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[LedgerRow, ...]:
-    """Say of results that are shown as they came that their file holds something else by now."""
-    states: dict[str, ItemState] = {"changed": "stale", "gone": "gone"}
-    return tuple(
-        replace(row, state=states[stale[row.seq]])
-        if row.seq in stale and row.state in ("visible", "cut")
-        else row
-        for row in rows
-    )
-
-
-def ledger_row(row: LedgerRow, note: str, room: int, sign: str = "") -> Row:
-    """One item as it is painted; ``room`` is how many cells its state may take, ``sign`` marks it."""
-    figures = f"{sign or ' '}{tokens(row.tokens):>6}  {row.age:>4}  {one_line(KINDS[row.kind], 12):<12}  "
-    # A path says where it is by its end: its folder is known.
-    state = note.rpartition("/")[2] if row.state == "offloaded" and note else STATES[row.state]
-    state = f"in {state}" if row.state == "offloaded" and note else state
-    state = f"pinned, {state}" if row.pinned else state
-    return Row(
-        f"{figures}{one_line(row.title, 200) or CALLS_ONLY}", f"{one_line(state, max(8, room))}  #{row.seq}"
-    )

@@ -13,6 +13,7 @@ from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import clean, one_line
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.widgets.clip import clip
+from tui_app.ui.widgets.written import ReadArea
 
 
 class DetailsScreen(Dialog[None]):
@@ -69,6 +70,6 @@ def readable(text: str) -> str:
 
 def reading_area(text: str, *, id: str | None = None) -> TextArea:
     """A text to read and select in; escape sequences and control characters are gone from it."""
-    area = TextArea(readable(text), read_only=True, show_cursor=True, compact=True, id=id)
+    area = ReadArea(readable(text), read_only=True, show_cursor=True, compact=True, id=id)
     area.highlight_cursor_line = False
     return area

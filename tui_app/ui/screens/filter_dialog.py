@@ -1,6 +1,7 @@
 """A dialog with a search box over a list: typing narrows the list, the arrow keys mark a row."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import ClassVar, TypeVar
 
 from textual import events, on
@@ -10,6 +11,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
+from tui_app.ui.safe_text import clean
+from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.widgets.written import WrittenLine
 
@@ -34,6 +37,9 @@ class FilterDialog(Dialog[Result]):
     PLACEHOLDER: ClassVar[str]
     CLASSES_OF_BOX: ClassVar[str] = "dialog"
 
+    written: str = ""
+    """What stands in the search box; a list that comes up once more begins with it."""
+
     @property
     @abstractmethod
     def title_text(self) -> str:
@@ -55,7 +61,13 @@ class FilterDialog(Dialog[Result]):
         """Title, search box, list, the marked row in words, keys."""
         with Vertical(classes=self.CLASSES_OF_BOX):
             yield self.heading(self.title_text)
-            yield WrittenLine(placeholder=self.PLACEHOLDER, id=f"{self.NAME}-search", compact=True)
+            yield WrittenLine(
+                placeholder=self.PLACEHOLDER,
+                id=f"{self.NAME}-search",
+                compact=True,
+                # A list that comes up once more is searched further, not anew.
+                select_on_focus=False,
+            )
             yield OptionList(id=f"{self.NAME}-list", compact=True, markup=False)
             yield Static(id=f"{self.NAME}-note", classes="dialog-note", markup=False)
             yield self.hints()
@@ -74,7 +86,11 @@ class FilterDialog(Dialog[Result]):
         self.options.can_focus = False
         # Its mark is moved from the search box, and looks as if the list had the focus.
         self.options.add_class("-led")
-        self.fill("")
+        box = self.query_one(Input)
+        if self.written:
+            box.value = self.written
+            box.cursor_position = len(self.written)
+        self.fill(self.written)
 
     def on_resize(self, _: events.Resize) -> None:
         """Line the columns up again."""
@@ -83,6 +99,7 @@ class FilterDialog(Dialog[Result]):
     @on(Input.Changed)
     def _searched(self, event: Input.Changed) -> None:
         event.stop()
+        self.written = event.value
         self.fill(event.value)
 
     @on(Input.Submitted)
@@ -103,6 +120,24 @@ class FilterDialog(Dialog[Result]):
         # The list may have been narrowed since the row was marked: only what is marked now counts.
         if event.option_index == self.options.highlighted:
             self.explain(event.option_index)
+
+    def ask(self, question: ConfirmDialog, do: Callable[[], object]) -> None:
+        """Do something if a person says yes; what is written into the question is a part of the search.
+
+        Args:
+            question: What to ask.
+            do: What it is about.
+        """
+
+        def decided(yes: bool | None) -> None:
+            if question.typed:
+                box = self.query_one(Input)
+                box.insert_text_at_cursor(clean(question.typed, keep_newlines=False))
+                self.written = box.value
+            if yes:
+                do()
+
+        self.app.push_screen(question, decided)
 
     def action_move(self, step: int) -> None:
         """Mark another row while the search box keeps the focus."""

@@ -118,7 +118,8 @@ class MemoryScreen(FilterDialog[MemoryChoice]):
             numbers = [entry.id for entry in self._shown]
             self.options.highlighted = numbers.index(self._marked) if self._marked in numbers else 0
             return
-        self.note("No entry has that." if self._entries else OFF if self._off else EMPTY)
+        empty = "No entry has that." if self._entries else OFF if self._off else EMPTY
+        self.note("\n".join(filter(None, (empty, self._told))))
 
     def explain(self, index: int) -> None:
         """The marked entry in full: text, who made it and when, which branches it holds for, its source."""
@@ -155,12 +156,8 @@ class MemoryScreen(FilterDialog[MemoryChoice]):
             return
         said = one_line(entry.text, 120)
         question = f'Forget "{said}"? No later session is told; it does not come back by itself.'
-
-        def decided(yes: bool | None) -> None:
-            if yes:
-                self.dismiss(MemoryChoice("forget", entry))
-
-        self.app.push_screen(ConfirmDialog(question, verb="Forget", keep="Keep"), decided)
+        asked = ConfirmDialog(question, verb="Forget", keep="Keep")
+        self.ask(asked, lambda: self.dismiss(MemoryChoice("forget", entry)))
 
     @property
     def _at(self) -> Entry | None:

@@ -148,12 +148,7 @@ class SessionsScreen(FilterDialog[SessionChoice]):
         row = self._shown[at]
         title = one_line(row.title, 60) or "untitled"
         question = f'Delete session "{title}"? {row.messages} messages, cannot be undone.'
-
-        def decided(yes: bool | None) -> None:
-            if yes:
-                self.dismiss(SessionChoice("delete", row.id))
-
-        self.app.push_screen(ConfirmDialog(question), decided)
+        self.ask(ConfirmDialog(question), lambda: self.dismiss(SessionChoice("delete", row.id)))
 
 
 def _searched_in(row: SessionRow) -> str:

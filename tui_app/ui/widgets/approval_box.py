@@ -1,7 +1,8 @@
 """A tool's question, above the prompt: what it would do, and four answers.
 
 It comes up while a person may be writing. So it takes the focus only from an empty prompt in which nobody
-has typed for a moment, and for another moment letters still go to the prompt. All other letters always do.
+has typed for a moment, and for another moment letters still go to the prompt. All other letters always do,
+with the one in front of them: what begins a word is no yes.
 """
 
 from collections.abc import Callable
@@ -10,18 +11,19 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import events, on
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
-from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Static
 
-from tui_app.ui.approval_text import question_detail, question_title
+from tui_app.ui.approval_text import question_detail, question_hints, question_title
 from tui_app.ui.glyphs import UNICODE, Glyphs
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import fixed_key
 from tui_app.ui.safe_text import one_line
+from tui_app.ui.widgets.grown_scroll import ExactStatic, GrownScroll
 from tui_app.ui.widgets.hints import HintRow
+from tui_app.ui.widgets.lone_letter import LoneLetter
 from tui_app.ui.widgets.stray_keys import QUIET_S
 
 # What is asked and answered is loaded behind the first frame, which only holds the empty box.
@@ -29,17 +31,9 @@ if TYPE_CHECKING:
     from tui_app.context.events import ApprovalRequested
     from tui_app.conversation.approvals import Decision
 
+_RULE = "the rule to add"
+_REASON = "why not? the model reads it; enter alone gives no reason"
 _NO_FIT = "This rule does not fit the call, or can allow nothing. A rule is: TOOL PATTERN"
-
-
-class _Shown(VerticalScroll, can_focus=False):
-    """What would be done, as high as it is, up to its greatest height."""
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As high as the text, within the greatest height."""
-        # Textual leaves a share of the screen out while it asks for the height of the box around this.
-        height, most = super().get_content_height(container, viewport, width), self.styles.max_height
-        return height if most is None else min(height, int(most.resolve(container, viewport)))
 
 
 class ApprovalBox(Vertical, can_focus=True):
@@ -66,6 +60,8 @@ class ApprovalBox(Vertical, can_focus=True):
         ),
         Binding("up", "scroll(-1)", "Scroll up", show=False, id="approval.up", tooltip="Show what is above."),
         Binding("down", "scroll(1)", "Scroll down", show=False, id="approval.down", tooltip="Show more."),
+        fixed_key("approval.page_up", "pageup", "scroll(0, -1)", "Page up", "A page back."),
+        fixed_key("approval.page_down", "pagedown", "scroll(0, 1)", "Page down", "A page on."),
         Binding(
             "escape", "back", "Back", show=False, id="approval.back", priority=True,
             tooltip="Leave the line for a reason or a rule; then stop the turn, which is a no.",
@@ -116,19 +112,16 @@ class ApprovalBox(Vertical, can_focus=True):
         self._detail: Static | None = None
         self._editing = False
         """Whether the line is for the rule, not for a reason."""
+        self._lone = LoneLetter(self)
 
     def _build(self) -> Static:
-        """Question, what would be done, why it is asked, a line to type in, keys: not before one is asked.
-
-        Returns:
-            The widget of what would be done; it joins the tree a moment after the others.
-        """
+        """Make what a question needs, once one is asked; the detail joins the tree a moment later."""
         from tui_app.ui.widgets.written import WrittenLine
 
-        detail = Static(id="approval-detail", markup=False)
+        detail = ExactStatic(id="approval-detail", markup=False)
         self.mount(
             Static(id="approval-title", markup=False),
-            _Shown(detail, id="approval-scroll"),
+            GrownScroll(detail, id="approval-scroll"),
             Static(id="approval-note", markup=False),
             WrittenLine(id="approval-line", compact=True),
             HintRow((), id="approval-keys"),
@@ -173,20 +166,8 @@ class ApprovalBox(Vertical, can_focus=True):
         rule = f"a allows: {asked.pattern}" if asked.pattern else "no rule can allow it from now on"
         text = said or f"{one_line(asked.because, 80)} {self.glyphs.separator} {one_line(rule, 200)}"
         self.query_one("#approval-note", Static).update(Content(text))
-        self.query_one("#approval-keys", HintRow).hints = self._hints(asked)
-
-    def _hints(self, asked: "ApprovalRequested") -> tuple[Hint, ...]:
-        if self.has_class("-typing"):
-            return (Hint("enter", "allow" if self._editing else "say no", 0), Hint("esc", "back", 1, "back"))
-        if not self._has_keys:
-            return (Hint("f12", "answer", 0, "answer"),)
-        always = (Hint("a", "from now on", 1, "always"), Hint("e", "edit the rule", 3, "edit"))
-        return (
-            Hint("y", "once", 0, "once"),
-            *(always if asked.pattern else ()),
-            Hint("n", "no", 0, "refuse"),
-            Hint("up/down", "scroll", 4),
-            Hint("esc", "no, and stop", 2, "back"),
+        self.query_one("#approval-keys", HintRow).hints = question_hints(
+            asked, typing=self.has_class("-typing"), editing=self._editing, focused=self._has_keys
         )
 
     def on_focus(self) -> None:
@@ -195,16 +176,35 @@ class ApprovalBox(Vertical, can_focus=True):
         self._explain()
 
     def on_blur(self) -> None:
-        """Say how to come back."""
+        """Say how to come back; a letter that still waits was meant for where the keys are now."""
+        if began := self._lone.take():
+            self.post_message(self.Stray(began, began))
         self._has_keys = False
         self._explain()
 
     def on_key(self, event: events.Key) -> None:
         """Give the prompt what was meant for it."""
-        if self.has_focus and event.is_printable and self._early:
-            event.stop()
-            event.prevent_default()
-            self.post_message(self.Stray(event.key, event.character))
+        if event.key == "enter":
+            self._lone.act()
+        elif event.key == "backspace":
+            self._lone.take()
+        elif self.has_focus and event.is_printable:
+            began = self._lone.take()
+            if began:
+                self._came = self._clock()  # more of the word is on its way
+                self.post_message(self.Stray(began, began))
+            if began or self._early or self._is_ours(event.key):
+                self._pass_on(event)
+
+    def _is_ours(self, key: str) -> bool:
+        """Whether a key would answer; here it comes only if it did not when it was pressed."""
+        bound = self.screen.active_bindings.get(key)
+        return bound is not None and bound.node is self
+
+    def _pass_on(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        self.post_message(self.Stray(event.key, event.character))
 
     @property
     def _early(self) -> bool:
@@ -213,7 +213,7 @@ class ApprovalBox(Vertical, can_focus=True):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters answer only where nothing else is written with them."""
         if action in {"once", "always", "edit", "refuse"}:
-            return not self._early and not self.has_class("-typing")
+            return not (self._early or self._lone.waits or self.has_class("-typing"))
         return super().check_action(action, parameters)
 
     def action_answer(self) -> None:
@@ -223,28 +223,35 @@ class ApprovalBox(Vertical, can_focus=True):
 
     def action_once(self) -> None:
         """Allow this call."""
-        self._answer("once")
+        self._lone.press(self._letter("approval.once"), lambda: self._answer("once"))
 
     def action_always(self) -> None:
         """Allow what the rule says."""
-        if self.question is not None and self.question.pattern:
-            self._answer("always", pattern=self.question.pattern)
+        if self.question is not None and (rule := self.question.pattern):
+            self._lone.press(self._letter("approval.always"), lambda: self._answer("always", pattern=rule))
 
     def action_edit(self) -> None:
         """Ask for another rule."""
-        if self.question is not None and self.question.pattern:
-            self._open_line(self.question.pattern, "the rule to add", editing=True)
+        if self.question is not None and (rule := self.question.pattern):
+            self._lone.press(self._letter("approval.edit"), lambda: self._open_line(rule, _RULE))
 
     def action_refuse(self) -> None:
         """Ask for the reason."""
-        self._open_line("", "why not? the model reads it; enter alone gives no reason", editing=False)
+        self._lone.press(self._letter("approval.no"), lambda: self._open_line("", _REASON))
 
-    def action_scroll(self, lines: int) -> None:
-        """Scroll what would be done."""
-        self.query_one("#approval-scroll").scroll_relative(y=lines, animate=False)
+    def _letter(self, binding: str) -> str:
+        """What the key of an answer would write elsewhere; empty for one that writes nothing."""
+        keys = self.screen.active_bindings.items()
+        return next((key for key, each in keys if each.binding.id == binding and len(key) == 1), "")
+
+    def action_scroll(self, lines: int, pages: int = 0) -> None:
+        """Scroll what would be done, by lines or by what is seen of it."""
+        scroll = self.query_one("#approval-scroll")
+        scroll.scroll_relative(y=lines + pages * scroll.size.height, animate=False)
 
     async def action_back(self) -> None:
         """Leave the line; else it is the chat's own Esc."""
+        self._lone.take()
         if self.has_class("-typing"):
             self._close_line()
             self.focus()
@@ -276,8 +283,8 @@ class ApprovalBox(Vertical, can_focus=True):
 
         return self.question is not None and session_rule(asked_action(self.question), rule) is not None
 
-    def _open_line(self, text: str, placeholder: str, *, editing: bool) -> None:
-        self._editing = editing
+    def _open_line(self, text: str, placeholder: str) -> None:
+        self._editing = placeholder == _RULE
         line = self.query_one(Input)
         line.value, line.placeholder = text, placeholder
         self.add_class("-typing")
@@ -285,5 +292,6 @@ class ApprovalBox(Vertical, can_focus=True):
         self._explain()
 
     def _close_line(self) -> None:
+        self._lone.take()
         self.remove_class("-typing")
         self._explain()

@@ -117,7 +117,7 @@ class ChatPane(Vertical):
         queue.fill(state.queue, state.sending, paused=state.paused, steerable=state.turn)
         self.query_one(StatusRow).status = state.status
         self._explain_escape()
-        self.query_one(ChatHints).notices = len(state.notices)
+        self.query_one(ChatHints).notices = state.unread
         self.query_one(OutputTail).output = state.output
         self._show_question(state)
         self._name_timeline()

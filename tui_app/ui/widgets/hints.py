@@ -1,4 +1,4 @@
-"""The bottom row: which keys do what, how many notices wait, and the folded timeline's word."""
+"""The bottom row: which keys do what, how many notices are unread, and the folded timeline's word."""
 
 from collections.abc import Sequence
 

@@ -12,12 +12,9 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from tui_app.session.ledger import LedgerRow
-from tui_app.ui.screens.context_text import SORTS, Note, Sort, arranged, head_text, ledger_row
+from tui_app.ui.widgets.ledger_text import SORTS, Columns, Note, Sort, arranged, head_text, ledger_row
 from tui_app.ui.widgets.row_list import Row, RowList
 from tui_app.ui.widgets.written import WrittenLine
-
-_STATE_SHARE = 3
-"""A state takes at most one of so many parts of a row."""
 
 
 class LedgerList(Vertical):
@@ -128,12 +125,21 @@ class LedgerList(Vertical):
         self.post_message(self.Marked())
 
     def _head(self) -> Content:
-        return Content(head_text(self._sort, self._wanted, len(self._shown), len(self._all)))
+        shown, count = len(self._shown), len(self._all)
+        return Content(head_text(self._sort, self._wanted, shown, count, self._columns))
+
+    @property
+    def _columns(self) -> Columns:
+        return Columns(self.size.width, len(f"#{max((row.seq for row in self._all), default=0)}"))
+
+    def on_resize(self) -> None:
+        """Name the columns that there is room for."""
+        self.query_one("#context-head", Static).update(self._head())
 
     def _row(self, index: int) -> Row:
         row = self._shown[index]
         sign = self._sign if row.seq in self._chosen else ""
-        return ledger_row(row, self._note(row.form), self.size.width // _STATE_SHARE, sign)
+        return ledger_row(row, self._note(row.form), self._columns, sign)
 
     def action_sort(self) -> None:
         """Order the rows by the next thing."""

@@ -14,7 +14,6 @@ from tui_app.ui.widgets.palette import Palette, Tone
 
 GUTTER = 2
 """Cells left of the content, where the focus mark stands."""
-_PLAIN_SIGNS = str.maketrans({"•": "-", "▌": ">", "…": "."})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +57,10 @@ class Painter:
     ) -> Line:
         """Make a line from segments, padded to the full width over the base style."""
         base = self.palette.style(Tone.TEXT)
-        if self.plain:
-            segments = [Segment(_plain(text), style) for text, style, _ in segments]
+        # What is copied is what was written.
         text = "".join(segment.text for segment in segments).rstrip()
+        if self.plain:
+            segments = [Segment(without_drawing(part), style) for part, style, _ in segments]
         parts = [Segment(" " * GUTTER, base)]
         parts.extend(Segment(part, base + style if style else base) for part, style, _ in segments)
         strip = Strip(parts).adjust_cell_length(GUTTER + self.width, base)
@@ -68,8 +68,10 @@ class Painter:
         return Line(strip, text, min(lead, stop), stop, join)
 
     def spelled(self, text: str) -> str:
-        """A text as it is laid out: in plain ASCII its dots take three cells, which must be counted."""
-        return text.replace("…", "...") if self.plain else text
+        """A row of ours as it is laid out: in plain ASCII dots take three cells, which must be counted."""
+        if not self.plain or text.isascii():
+            return text
+        return text.replace("…", self.glyphs.dots).replace("·", "-").replace("→", self.glyphs.arrow)
 
     def fitted(self, text: str, width: int) -> str:
         """Cut one line to a width; dots say that something is missing."""
@@ -90,10 +92,6 @@ class Painter:
     def styled(self, text: str, tone: Tone) -> Segment:
         """Make one segment in a tone."""
         return Segment(text, self.palette.style(tone))
-
-
-def _plain(text: str) -> str:
-    return text if text.isascii() else without_drawing(text).translate(_PLAIN_SIGNS)
 
 
 def wrap_spans(text: str, width: int) -> Iterator[tuple[int, int, str]]:

@@ -15,6 +15,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import clean
 from tui_app.ui.widgets.code_colours import colour_code
 from tui_app.ui.widgets.lines import Line, Painter, wrap_spans
@@ -165,7 +166,6 @@ def markdown_lines(source: str, painter: Painter) -> list[Line]:
     Returns:
         Its lines, without blank ones at the end.
     """
-    source = painter.spelled(source)
     console = painter.console
     options = console.options.update(width=painter.width, height=None)
     try:
@@ -186,6 +186,18 @@ def _as_is(source: str, painter: Painter) -> list[Line]:
     return [painter.line([Segment(text[start:stop])], join=join) for start, stop, join in spans]
 
 
+def _signed(row: list[Segment], end: int, glyphs: Glyphs) -> list[Segment]:
+    """The signs in front of a text as the set of signs has them; rich knows only its own."""
+    signed, at = [], 0
+    for segment in row:
+        text = segment.text
+        if at < end:
+            text = text.replace("•", glyphs.item).replace("▌", glyphs.quote)
+        at += len(segment.text)
+        signed.append(Segment(text, segment.style, segment.control))
+    return signed
+
+
 def _line(row: list[Segment], painter: Painter) -> Line:
     before = 0
     for segment in row:
@@ -194,6 +206,7 @@ def _line(row: list[Segment], painter: Painter) -> Line:
             ornament = "".join(part.text for part in row)[:before]
             # A list sign says something, so it is copied; the bar of a quote and indents are not.
             keep = number == 0 and bool(ornament.strip(" ▌"))
+            row = _signed(row, before, painter.glyphs)
             return painter.line(row, lead=0 if keep else before, join=_JOINS[number])
         before += len(segment.text)
     return painter.line(row)

@@ -4,6 +4,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
+from tui_app.ui.plain_lines import Exact
 from tui_app.ui.safe_text import clean
 
 ROWS = 6
@@ -17,7 +18,7 @@ def tail_of(text: str, rows: int = ROWS) -> list[str]:
     return [line for line in shown if line][-rows:]
 
 
-class OutputTail(Static):
+class OutputTail(Exact, Static):
     """Takes no room while no command prints."""
 
     DEFAULT_CSS = """

@@ -62,7 +62,7 @@ class RowPiece:
     def lines(self, painter: Painter) -> list[Line]:
         """Paint the row; the right part gives way when the line is too narrow for both."""
         lead = f"{self.sign} " if self.sign else ""
-        right = self.right
+        right = painter.spelled(self.right)
         room = painter.width - cell_len(lead) - (cell_len(right) + 2 if right else 0)
         if right and room < 12:
             right, room = "", painter.width - cell_len(lead)
@@ -99,9 +99,10 @@ class TextPiece:
         rest = " " * cell_len(first)
         width = max(1, painter.width - cell_len(first))
         painted: list[Line] = []
-        for start, stop, join in wrap_spans(self.text, width):
+        text = self.text if self.part else painter.spelled(self.text)
+        for start, stop, join in wrap_spans(text, width):
             lead = rest if painted else first
-            segment = painter.styled(lead + self.text[start:stop], self.tone)
+            segment = painter.styled(lead + text[start:stop], self.tone)
             painted.append(painter.line([segment], lead=len(lead), join=join if painted else self.join))
         return painted
 

@@ -23,6 +23,11 @@ class StrayKeys:
         self._clock = clock
         self._quiet_since = clock()
 
+    def write(self, letter: str) -> None:
+        """Take a letter for a part of what is written, whatever it could mean."""
+        self.text += letter
+        self._quiet_since = self._clock()
+
     def catch(self, event: events.Key, shortcuts: Collection[str] = ()) -> bool:
         """Whether a key was not meant for the dialog.
 

@@ -15,6 +15,7 @@ from textual.strip import Strip
 
 from tui_app.session.entries import Bodies
 from tui_app.ui.glyphs import PLAIN, Glyphs
+from tui_app.ui.plain_lines import Exact
 from tui_app.ui.widgets.entry_wording import Wording
 from tui_app.ui.widgets.found import Found
 from tui_app.ui.widgets.layout import Layout
@@ -27,7 +28,7 @@ _NEAR_PAGES = 3
 """A move by more pages than this jumps by the guessed heights instead of measuring every line between."""
 
 
-class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
+class TranscriptView(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     """Lines, colours, scrolling and selection of a conversation.
 
     The scroll position follows the content, not the other way round: Textual's ``scroll_y`` is set from the

@@ -4,10 +4,11 @@ from textual import events
 from textual.geometry import Offset
 from textual.widgets import Input, TextArea
 
+from tui_app.ui.plain_lines import Exact
 from tui_app.ui.safe_text import clean
 
 
-class WrittenArea(TextArea):
+class WrittenArea(Exact, TextArea):
     """A text area whose pastes hold no sign that acts, hides or reorders."""
 
     def on_paste(self, event: events.Paste) -> None:
@@ -28,7 +29,11 @@ class WrittenArea(TextArea):
         return super().scroll_cursor_visible(center, animate)
 
 
-class WrittenLine(Input):
+class ReadArea(Exact, TextArea):
+    """A text area in which one only reads."""
+
+
+class WrittenLine(Exact, Input):
     """One line; of a paste it takes the first."""
 
     def on_paste(self, event: events.Paste) -> None:

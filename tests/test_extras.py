@@ -1,0 +1,39 @@
+"""What a person is told to type for a part that is missing works where they are."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import get_args
+
+import tui_app
+from tui_app.extras import Extra, install_command
+
+_ROOT = Path(tui_app.__file__).parent.parent
+
+
+def test_a_checkout_installs_itself_with_the_python_that_runs_it(tmp_path: Path) -> None:
+    root = tmp_path / "a check out"
+    root.mkdir()
+    (root / "pyproject.toml").write_text('[project]\nname = "plimsoll-tui"\n')
+    command = install_command("serve", root=root, python="/some where/python")
+    assert shlex.split(command) == ["/some where/python", "-m", "pip", "install", "-e", f"{root}[serve]"]
+
+
+def test_elsewhere_the_package_goes_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "another"\n')
+    command = install_command("mcp", root=tmp_path, python="/env/bin/python")
+    assert shlex.split(command) == ["/env/bin/python", "-m", "pip", "install", "plimsoll-tui[mcp]"]
+
+
+def test_every_extra_exists_and_the_readme_names_it() -> None:
+    declared = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = set(get_args(Extra))
+    assert extras == set(declared) - {"test", "dev"}
+    readme = (_ROOT / "README.md").read_text()
+    assert extras <= set(re.findall(r"^\| `(\w+)` \|", readme, re.M))
+
+
+def test_no_hint_is_worded_elsewhere() -> None:
+    sources = [path for path in (_ROOT / "tui_app").rglob("*.py") if path.name != "extras.py"]
+    assert [path.name for path in sources if "plimsoll-tui[" in path.read_text()] == []

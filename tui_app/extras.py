@@ -1,0 +1,34 @@
+"""Optional parts of the program, and the command that adds one to this very installation."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Literal
+
+Extra = Literal["serve", "mcp", "acp", "local", "otel", "postgres"]
+DISTRIBUTION = "plimsoll-tui"
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def install_command(extra: Extra, *, root: Path = _ROOT, python: str = sys.executable) -> str:
+    """The command that installs an extra where this program runs.
+
+    Plain ``pip`` may be that of another Python, so the interpreter is named. From a checkout the checkout is
+    what has to be installed, in place as it runs now: nothing of that name need be published.
+
+    Args:
+        extra: As ``pyproject.toml`` names it.
+        root: The folder that the package is in.
+        python: The interpreter that runs the program.
+    """
+    target = f"-e '{root}[{extra}]'" if is_checkout(root) else f"'{DISTRIBUTION}[{extra}]'"
+    return f"{shlex.quote(python or 'python3')} -m pip install {target}"
+
+
+def is_checkout(root: Path) -> bool:
+    """Whether a folder holds the program's sources, and not an environment it was installed into."""
+    try:
+        text = (root / "pyproject.toml").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return f'name = "{DISTRIBUTION}"' in text
