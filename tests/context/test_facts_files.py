@@ -6,6 +6,7 @@ from pydantic_ai.messages import ModelMessage
 from tests.context.facts_kit import call, history, shell, texts, user
 from tui_app.context.fact_extractors.shell import producer
 from tui_app.context.facts import extract_facts
+from tui_app.context.summaries.extractive import extractive_summary
 
 
 def files(*groups: list[ModelMessage]) -> set[str]:
@@ -36,7 +37,9 @@ def test_file_tools_of_many_agents(tool: str, args: dict[str, str] | str, result
     ("command", "facts"),
     [
         ("rm -f old.py", {"old.py · deleted"}),
-        ("git rm --cached old.py", {"old.py · deleted"}),
+        ("git rm a.py; git -C d mv e.py f.py", {"a.py · deleted", "d/e.py · deleted", "d/f.py · created"}),
+        ("git rm --cached old.py; git rm -n a.py", set()),
+        ("git checkout -- a.py && git clean -fd && git reset --hard", set()),
         ("mv a.py lib/b.py", {"a.py · deleted", "lib/b.py · created"}),
         ("mv a.py lib/", {"a.py · deleted", "lib/a.py · created"}),
         ("touch 'new file.txt'", {"new file.txt · created"}),
@@ -63,12 +66,80 @@ def test_effects_of_shell_commands(command: str, facts: set[str]) -> None:
         call("Edit", {"file_path": "a.py"}, "<tool_use_error>String to replace not found</tool_use_error>"),
         call("Edit", {"file_path": "a.py"}, {"error": "not unique"}),
         call("Write", {"file_path": "a.py"}, "The user doesn't want to proceed with this tool use."),
+        *(
+            call(tool, {"path": "a.py", "file_path": "a.py"}, said)
+            for tool in ("edit_file", "write_file", "str_replace_editor_edit")
+            for said in (
+                "old_text was not found in a.py; nothing was changed",
+                "Not run: the user declined this call.",
+                "No replacement was performed, old_str `x` did not appear verbatim in a.py.",
+                "String to replace not found in file.",
+                "The text to replace was not found in a.py.",
+                "Nothing was changed: the file is as it was.",
+                "No changes made to a.py",
+                "Could not apply the edit",
+                "Declined by the user.",
+                "Found 3 matches of old_string; it must be unique. File unchanged.",
+            )
+        ),
         shell("rm a.py", "rm: cannot remove 'a.py'", "failed"),
         shell("rm a.py", "rm: cannot remove 'a.py'\nExit code 1"),
     ],
 )
 def test_what_did_not_happen_is_not_claimed(group: list[ModelMessage]) -> None:
     assert files(group) == set()
+
+
+_MADE = call("write_file", {"path": "a.py"}, "Created a.py")
+_EDITED = call("edit_file", {"path": "/w/src/a.py", "new_text": "total = price * count"}, "ok")
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ([_EDITED, shell("git checkout -- src/a.py")], "/w/src/a.py · edited, undone"),
+        ([_EDITED, shell("cd /w && git checkout HEAD -- src")], "/w/src/a.py · edited, undone"),
+        ([_EDITED, shell("git checkout a.py")], "/w/src/a.py · edited, undone"),
+        ([_EDITED, shell("git restore .")], "/w/src/a.py · edited, undone"),
+        ([_EDITED, shell("git restore --source=HEAD src/a.py")], "/w/src/a.py · edited, undone"),
+        ([_EDITED, shell("git reset --hard")], "/w/src/a.py · edited, undone"),
+        ([_EDITED, shell("git checkout -f")], "/w/src/a.py · edited, undone"),
+        ([shell("rm a.py"), shell("git checkout -- a.py")], "a.py · deleted, undone"),
+        ([_EDITED, shell("git reset --hard"), _EDITED], "/w/src/a.py · edited"),
+        ([_EDITED, shell("git commit -am x"), shell("git reset --hard")], "/w/src/a.py · edited"),
+        ([_EDITED, shell("git commit -am x"), _EDITED, shell("git restore .")], "/w/src/a.py · edited"),
+        ([_EDITED, shell("git reset --hard", "fatal: not a repo\nexit code: 128")], "/w/src/a.py · edited"),
+        ([_EDITED, shell("git checkout src; git checkout b.py; git reset")], "/w/src/a.py · edited"),
+        ([_EDITED, shell("git checkout -p -- a.py; git restore --staged src")], "/w/src/a.py · edited"),
+        ([_EDITED, shell("git checkout other -- src/a.py")], "/w/src/a.py · edited"),
+        ([_MADE, shell("git clean -fd")], "a.py · created, deleted"),
+        ([_MADE, shell("git clean -nfd; git reset --hard")], "a.py · created"),
+        ([_MADE, shell("git add . && git clean -fd")], "a.py · created"),
+        ([_MADE, shell("git add -A; git reset --hard")], "a.py · created, undone"),
+        (
+            [_MADE, shell("git checkout -- a.py"), shell("git reset --hard && git clean -fd")],
+            "a.py · created, undone",
+        ),
+    ],
+)
+def test_what_git_has_undone_is_told_as_undone(steps: list[list[ModelMessage]], told: str) -> None:
+    assert files(*steps) == {told}
+
+
+def test_what_git_has_undone_stays_so_in_the_next_summary() -> None:
+    undone = history(user("Go"), _EDITED, shell("git checkout -- src/a.py"))
+    first = extractive_summary(undone, budget_tokens=800, count=len)
+    again = extractive_summary(history(user("On"), start=20), budget_tokens=800, count=len, previous=first)
+    assert "a.py · edited, undone" in first
+    assert "a.py · edited, undone" in again
+    assert "last change" not in first
+    kept = extractive_summary(history(user("Go"), _EDITED), budget_tokens=800, count=len)
+    assert "last change: `total = price * count`" in kept
+
+
+def test_words_of_a_file_that_was_written_are_no_failure() -> None:
+    said = "The file a.py has been edited:\n  3\tnames must be unique\n  4\tnothing was changed"
+    assert files(call("edit_file", {"path": "a.py"}, said)) == {"a.py · edited"}
 
 
 def test_deeds_on_one_file_are_counted_together() -> None:
@@ -225,3 +296,64 @@ def test_the_telling_line_of_a_traceback_comes_first() -> None:
     trace = "Traceback (most recent call last):\n  File \"a.py\", line 3\nKeyError: 'name'\nexit code 1"
     [error] = texts(extract_facts(history(user("Run."), shell("python a.py", trace))), "error")
     assert error.startswith("`python a.py` · failed: KeyError: 'name'")
+
+
+@pytest.mark.parametrize(
+    ("broken", "works", "still_open"),
+    [
+        ("cd app && npm test", "npm test --prefix app", False),
+        ("cd /w/app && npm run build", "npm --prefix=app run build", False),
+        ("npm test --prefix app", "cd app && npm test", False),
+        ("cd lib && make check", "make -C lib check", False),
+        ("cd app && yarn test", "yarn --cwd ./app test", False),
+        ("cd app && npm test", "npm test --prefix web", True),
+        ("npm test", "npm test --prefix app", True),
+        ("cd app && npm test", "npm run lint --prefix app", True),
+    ],
+)
+def test_a_command_in_a_folder_is_the_same_however_it_gets_there(
+    broken: str, works: str, still_open: bool
+) -> None:
+    facts = extract_facts(history(shell(broken, "FAIL src/x.js\nexit code: 1"), shell(works, "ok")))
+    assert bool(texts(facts, "error")) is still_open
+
+
+_MAKE = shell("make", "cc: error: x.c: No such file\nexit code: 2")
+_PYTEST = shell("pytest tests/test_cart.py", "E   KeyError: price\n1 failed\nexit code: 1")
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("I fixed that build error myself, it works now.", {"pytest"}),
+        ("OK, I've fixed the make error.", {"pytest"}),
+        ("I have already resolved the x.c problem", {"pytest"}),
+        ("I just fixed the failing test.", {"make"}),
+        ("I fixed the KeyError myself. Go on.", {"make"}),
+        ("Ich habe den Build-Fehler selbst behoben.", {"pytest"}),
+        ("I fixed the error.", {"make", "pytest"}),
+        ("I fixed it.", {"make", "pytest"}),
+        ("I fixed the lint error.", {"make", "pytest"}),
+        ("I fixed the build error, but it still fails.", {"make", "pytest"}),
+        ("I thought I fixed the build error.", {"make", "pytest"}),
+        ("Have I fixed the build error?", {"make", "pytest"}),
+        ("Once I fixed the build error you can go on.", {"make", "pytest"}),
+        ("I fixed the typo in the README.", {"make", "pytest"}),
+        ("Please fix the build error.", {"make", "pytest"}),
+    ],
+)
+def test_what_the_user_says_to_have_fixed_is_closed_where_it_is_named(said: str, left: set[str]) -> None:
+    facts = extract_facts(history(_MAKE, _PYTEST, user(said)))
+    assert {text.split("`")[1].split(" ")[0] for text in texts(facts, "error")} == left
+    told = [text for text in texts(facts, "detail") if text.startswith("user says fixed: ")]
+    assert len(told) == 2 - len(left)
+
+
+def test_an_error_after_those_words_is_open() -> None:
+    facts = extract_facts(history(user("I fixed that build error."), _MAKE))
+    assert len(texts(facts, "error")) == 1
+    again = extract_facts(history(_MAKE, user("I fixed that build error."), _MAKE))
+    assert len(texts(again, "error")) == 1
+    told = extractive_summary(history(_MAKE, user("I fixed that build error.")), budget_tokens=900, count=len)
+    assert "`make` · failed, user says fixed" in told
+    assert "## Errors" not in told

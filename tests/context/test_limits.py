@@ -6,6 +6,7 @@ import pytest
 
 from tests.context.governor_kit import Provider
 from tui_app.context.fitting.overflow import ContextOverflow
+from tui_app.context.windows.ceilings import SMALLEST_WINDOW
 from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.limits import ContextTooLarge, Limits, most
 
@@ -181,6 +182,29 @@ def test_a_window_never_shrinks_to_nothing() -> None:
         assert known.window(model).effective >= 256
 
 
+@pytest.mark.parametrize("announced", [None, 2_000, 20_000, 1_000_000])
+@pytest.mark.parametrize("requested", [None, 17_000])
+def test_ever_smaller_limits_leave_a_window_that_can_be_used(
+    announced: int | None, requested: int | None
+) -> None:
+    known, model = limits(), Provider(announced)
+    for step in range(1, 30):
+        named = max(1, 16_000 // 2 ** (step // 2))
+        known.learn(
+            model, ContextOverflow(named, requested, "openai"), min(6_000, known.window(model).effective)
+        )
+        known.settle(model)
+        learnt = known.learnt.limit(known._learnt_key(model))
+        assert known.window(model).limit >= 320
+        assert learnt is None or learnt >= SMALLEST_WINDOW
+
+
+def test_a_tiny_window_from_an_earlier_session_is_not_believed() -> None:
+    known, model = limits(), Provider(20_000)
+    known.learnt.learn_limit(known._learnt_key(model), 153)
+    assert (known.window(model).limit, known.window(model).source) == (20_000, "model")
+
+
 def test_a_window_made_smaller_still_knows_what_was_announced() -> None:
     known, model = limits(), Provider(128_000)
     assert known.window(model).stated == 128_000
@@ -188,7 +212,7 @@ def test_a_window_made_smaller_still_knows_what_was_announced() -> None:
     assert known.window(model).limit < known.window(model).stated == 128_000
 
 
-@pytest.mark.parametrize("limit", [1, 255, 300, 10**8, 10**12])
+@pytest.mark.parametrize("limit", [1, 255, 300, 499, 10**8, 10**12])
 @pytest.mark.parametrize("requested", [None, 5_500, 10**12])
 def test_a_limit_that_cannot_be_is_not_learnt(limit: int, requested: int | None) -> None:
     known, model = limits(), Provider(128_000)

@@ -105,6 +105,15 @@ def test_files_that_were_only_seen_stand_apart() -> None:
     assert "## Seen but not opened\n- web/src/: chat.tsx (#3)\n- alone.py (#3)" in moved
 
 
+def test_no_piece_of_a_key_is_told_as_a_name() -> None:
+    found = details(
+        shell("cat .env", "VAULT=hvs." + "jKuiHcAF2o0D7LNrbuKMJhFi" + "\nDB_PASS=Hunter2Secret"),
+        says("Key hvs." + "jKuiHcAF2o0D7LNrbuKMJhFi and DB_PASS=Hunter2Secret of `mainPort2Use`."),
+    )
+    assert not any("jKuiHc" in text or "Hunter2Secret" in text for text in found)
+    assert any("mainPort2Use" in text for text in found)
+
+
 def test_what_a_line_says_already_is_not_said_again() -> None:
     found = details(
         shell("git ls-files", "src/tide_table.py\nsrc/moon.py"),

@@ -5,8 +5,11 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tui_app.context import events
+from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events import (
     BY_TYPE,
     PAYLOADS,
@@ -14,6 +17,7 @@ from tui_app.context.events import (
     CompactionComplete,
     Error,
     Fact,
+    GaugeChanged,
     Payload,
     QueueChanged,
     Record,
@@ -47,6 +51,37 @@ FULL: list[Payload] = [
 def test_a_payload_comes_back_from_json(payload: Payload) -> None:
     stored = json.loads(json.dumps(payload_to_json(payload)))
     assert payload_from_json(payload.TYPE, stored) == payload
+
+
+_USAGE = st.from_type(ContextUsage).map(ContextUsage.to_json)
+_MEASURED = st.builds(
+    UsageInfo, usage=_USAGE, prefix_kept=..., cache_read_tokens=..., factor=..., carried=...
+)
+
+
+def _any_of(kind: type[Payload]) -> st.SearchStrategy[Payload]:
+    return _MEASURED if kind is UsageInfo else st.from_type(kind)
+
+
+def _without_nan(payload: Payload) -> bool:
+    return "nan" not in repr(payload)
+
+
+@pytest.mark.parametrize("kind", PAYLOADS, ids=lambda kind: kind.TYPE)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_payload_comes_back_from_json(kind: type[Payload], data: st.DataObject) -> None:
+    payload = data.draw(_any_of(kind).filter(_without_nan))
+    stored = json.loads(json.dumps(payload_to_json(payload)))
+    assert payload_from_json(kind.TYPE, stored) == payload
+
+
+def test_a_gauge_without_a_refusal_names_one_limit_only() -> None:
+    usage = {"limit": 900, "limit_source": "model", "reserve": 90, "messages": 3}
+    gauge = payload_from_json("session.gauge", usage)
+    assert isinstance(gauge, GaugeChanged)
+    assert (gauge.usage.window.effective, gauge.usage.window.announced) == (810, 0)
+    assert "believed_limit" not in payload_to_json(gauge)
 
 
 def test_every_payload_has_a_type_of_its_own() -> None:

@@ -34,7 +34,8 @@ from tui_app.context.fitting.error_text import chain, full_text, status_of
 from tui_app.context.fitting.overflow import detect_overflow
 from tui_app.context.fitting.overflow_signals import RATE_LIMIT
 from tui_app.context.storage_errors import storage_error
-from tui_app.context.windows.limits import SMALLEST_WINDOW, ContextTooLarge
+from tui_app.context.windows.ceilings import SMALLEST_WINDOW
+from tui_app.context.windows.limits import ContextTooLarge
 
 _Wording = Callable[[BaseException, str], Error]
 

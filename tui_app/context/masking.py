@@ -6,7 +6,10 @@ prose cannot. Every repetition is bounded, so masking takes linear time, and mas
 
 import re
 
+from tui_app.context.secret_headers import mask_headers
+from tui_app.context.secret_options import mask_options
 from tui_app.context.secret_places import mask_in_place
+from tui_app.context.secret_shapes import mask_shapes
 from tui_app.context.secret_words import MASK, NAMES, PASSWORDS, PLACEHOLDER, looks_random
 
 __all__ = ["MASK", "mask_secrets", "names_secret"]
@@ -16,25 +19,6 @@ _KEY_BODY = re.compile(r"[A-Za-z0-9+/=\s\\]{0,20000}")
 _MAX_KEY = 20_000
 """Characters within which the end of a private key block is looked for."""
 
-_KEY_SHAPES = re.compile(
-    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:"  # also right behind a JSON text's line break
-    r"(?<![_-])sk-(?:(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{16,250}"  # OpenAI, Anthropic, OpenRouter
-    r"|(?=[a-z_-]{0,200}[A-Z])[A-Za-z_-]{16,250}|(?:[a-z]{1,12}-){0,3}[a-z_]{16,250})"
-    r"|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,250}|whsec_[A-Za-z0-9]{16,250}"  # Stripe
-    r"|(?:AKIA|ASIA)[0-9A-Z]{16}(?![A-Za-z0-9])"  # AWS
-    r"|gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255}"  # GitHub
-    r"|glpat-[A-Za-z0-9_-]{16,250}"  # GitLab
-    r"|xox[abeoprs]-[A-Za-z0-9-]{8,250}|xapp-[A-Za-z0-9-]{10,250}"  # Slack
-    r"|AIza[A-Za-z0-9_-]{30,60}|ya29\.[A-Za-z0-9_-]{20,500}"  # Google
-    r"|hf_[A-Za-z0-9]{24,255}|gsk_[A-Za-z0-9]{24,255}|xai-[A-Za-z0-9]{30,250}"  # Hugging Face, Groq, xAI
-    r"|nvapi-[A-Za-z0-9_-]{30,250}|pplx-[A-Za-z0-9]{30,250}|r8_[A-Za-z0-9]{30,250}"  # further model hosts
-    r"|npm_[A-Za-z0-9]{24,255}|pypi-(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{24,500}"  # package registries
-    r"|dop_v1_[A-Za-z0-9]{24,255}|shpat_[A-Za-z0-9]{24,255}"  # DigitalOcean, Shopify
-    r"|GOCSPX-[A-Za-z0-9_-]{16,80}"  # Google, for applications
-    r"|SG\.[A-Za-z0-9_-]{16,80}\.[A-Za-z0-9_-]{16,80}"  # SendGrid
-    r"|eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,4000}"  # JSON web tokens
-    r")"
-)
 _HEADER = re.compile(
     r"(?i)\b(bearer|basic|token)([ \t]{1,8})(?=[A-Za-z._~+/-]{0,4000}[0-9])[A-Za-z0-9._~+/-]{16,4000}={0,2}"
 )
@@ -59,23 +43,32 @@ _TELLING = re.compile(
     r"(?P<value>[^\s\"'`,;&(){}\[\]<>$\\]{4,400})(?![\w(.\[])"
 )
 """Names that also stand before harmless values: these are masked only where they look like secrets."""
+_PASS = re.compile(
+    r"(?P<name>[Pp](?:(?<=_P)ASS|(?<![A-Za-z]P)ASS(?==)|(?<=[_-][Pp])ass|(?<=[a-z]P)ass)"
+    r"\\{0,3}[\"']?[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4}\\{0,3}[\"']?)"
+    r"(?P<value>[^\s\"'`,;&(){}\[\]<>$\\]{4,200})(?![\w(.\[])"
+)
+"""The end of many names: ``DB_PASS``, ``dbPass``; on its own it says that a test has passed."""
+_SHOUTED = re.compile(r"PASS[\"']?=")
+_COUNT = re.compile(r"[\d.,%/:]{1,12}[a-z]{0,3}$")
 _PASSWORD = re.compile(rf"(?i)(?:{PASSWORDS}|pwd)\b")
-_FIELD = re.compile(rf"(?i)(?:^|[^a-z])(?:{NAMES})$")
+_FIELD = re.compile(rf"(?i:(?:^|[^a-z])(?:{NAMES}))$|(?i:[_-]pwd)$|[A-Z0-9]_PASS$")
 
 
 def mask_secrets(text: str) -> str:
     """Replace what looks like a secret by :data:`MASK`; everything else stays as it is.
 
-    Known are private key blocks, the key shapes of common vendors, authorisation headers, passwords inside
-    of addresses, and values given to names like ``password``, by options of commands, on a line of their own
-    and in markup too. JSON text stays valid JSON.
+    Known are private key blocks, the key shapes of common vendors, password hashes, authorisation headers and
+    cookies, passwords, tokens and signatures inside of addresses, values given to names like ``password``,
+    by options of commands, on a line of their own and in markup too. JSON text stays valid JSON.
     """
-    text = _KEY_SHAPES.sub(MASK, _without_private_keys(text))
+    text = mask_headers(mask_shapes(_without_private_keys(text)))
     text = _HEADER.sub(rf"\1\2{MASK}", text)
     text = _URL_PASSWORD.sub(rf"\g<user>{MASK}", text)
     text = _QUOTED.sub(_masked_quoted, text)
     text = _BARE.sub(_masked_bare, text)
-    return mask_in_place(_TELLING.sub(_masked_telling, text))
+    text = _PASS.sub(_masked_pass, _TELLING.sub(_masked_telling, text))
+    return mask_options(mask_in_place(text))
 
 
 def names_secret(name: str) -> bool:
@@ -115,5 +108,14 @@ def _masked_telling(match: re.Match[str]) -> str:
     name, value = match["name"], match["value"]
     password = _PASSWORD.match(name) and any(char.isdigit() for char in value)
     if PLACEHOLDER.match(value) or not (password or looks_random(value)):
+        return match[0]
+    return name + MASK
+
+
+def _masked_pass(match: re.Match[str]) -> str:
+    """``TOTAL_PASS=12`` and ``two_pass=True`` are none; a shouted name has a secret even in plain letters."""
+    name, value = match["name"], match["value"]
+    password = any(map(str.isdigit, value)) or _SHOUTED.match(name)
+    if PLACEHOLDER.match(value) or _COUNT.match(value) or not password:
         return match[0]
     return name + MASK

@@ -10,21 +10,10 @@ _GUTTER = r"(?:[ \t]{0,8}\d{1,6}(?:\t|[ ]{0,2}[|:→])|[+>-])?"
 """Line numbers and marks of a diff in front of a line."""
 
 _OPTION = re.compile(
-    rf"(?i)(?P<name>(?<![\w-])--(?:[a-z0-9]{{1,20}}-){{0,3}}(?P<kind>{PASSWORDS}|token|secret|api-?key"
+    rf"(?i)(?P<name>(?<![\w-])--(?:[a-z0-9]{{1,20}}-){{0,3}}(?P<kind>{PASSWORDS}|pass|token|secret|api-?key"
     r"|(?:access|secret|private)-key)[ \t]{1,4})(?:(?P<open>\\{0,3}[\"'])(?P<quoted>[^\"'\\\r\n\[]{4,200})"
     rf"(?=(?P=open))|(?P<value>(?!-){_VALUE}{{4,200}}))"
 )
-_SHORT_OPTION = re.compile(
-    rf"(?P<name>(?<=[ \t])(?:-u|-U|--user|--proxy-user)[ \t=]{{0,4}}\\{{0,3}}[\"']?[\w.@+-]{{1,80}}:"
-    rf"|(?<=[ \t])-p[ \t]{{0,2}}\\{{0,3}}[\"']?)(?P<value>(?!-){_VALUE}{{3,200}})"
-)
-_CALLED_WITH = 300
-"""Characters in front of a short option in which its program is named."""
-_WITH_USER = re.compile(r"\b(?:curl|wget|http|https|xh)\b")
-_WITH_PASSWORD = re.compile(r"\b(?:mysql\w{0,12}|mariadb(?:-\w{1,12})?)\b")
-_SSHPASS = re.compile(r"\bsshpass[ \t]{1,4}$")
-_LINE_END = re.compile(r"[\r\n|;&]|\\n")
-
 _NEXT_LINE = re.compile(
     r"(?P<name>[:=][ \t]{0,4}(?:[|>][-+0-9]{0,2})?[ \t]{0,4}\\?(?:\r?\n|\\{1,3}n)"
     rf"{_GUTTER}[ \t]{{0,40}})(?P<value>{_VALUE}{{4,400}}(?<![:=])){_END}"
@@ -47,7 +36,7 @@ _AUTHORISED = re.compile(
     r"(?i)(?P<name>\bauthorization\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?(?:bearer|basic|token)"
     r"[ \t]{1,8})(?P<value>[A-Za-z0-9._~+/-]{16,4000}={0,2})"
 )
-_PASSWORD = re.compile(rf"(?i)(?:{PASSWORDS}|pwd)$")
+_PASSWORD = re.compile(rf"(?i)(?:{PASSWORDS}|pass|pwd)$")
 _TYPE = re.compile(r"(?i)(?:xs:)?(?:string|text|str|password|secret)$")
 
 
@@ -57,7 +46,6 @@ def mask_in_place(text: str) -> str:
     text = _WEBHOOK.sub(rf"\1{MASK}", text)
     text = _ACCOUNT_KEY.sub(rf"\1{MASK}", text)
     text = _OPTION.sub(_masked_option, text)
-    text = _SHORT_OPTION.sub(_masked_short, text)
     text = _without_blocks(text)
     text = _NEXT_LINE.sub(_masked_line, text)
     text = _ELEMENT.sub(_masked_element, text)
@@ -73,19 +61,6 @@ def _masked_option(match: re.Match[str]) -> str:
     if PLACEHOLDER.match(value) or not _telling(match["kind"], value):
         return match[0]
     return f"{match['name']}{match['open'] or ''}{MASK}"
-
-
-def _masked_short(match: re.Match[str]) -> str:
-    """``-u`` and ``-p`` mean something else to most programs."""
-    before = _LINE_END.split(match.string[max(0, match.start() - _CALLED_WITH) : match.start()])[-1]
-    apart = match["name"][-1] in " \t"
-    if match["name"].startswith("-p"):
-        known = _SSHPASS.search(before) if apart else _WITH_PASSWORD.search(before) or _SSHPASS.search(before)
-    else:
-        known = _WITH_USER.search(before)
-    if not known or PLACEHOLDER.match(match["value"]):
-        return match[0]
-    return match["name"] + MASK
 
 
 def _without_blocks(text: str) -> str:

@@ -169,10 +169,10 @@ def test_nothing_to_archive_needs_no_digest() -> None:
     assert archived(view(result("a", "ok")), "x") == Rewrite(stage="archive", changes=())
 
 
-def test_foreign_metadata_is_left_alone_and_the_stub_known_by_its_words() -> None:
+def test_foreign_metadata_is_kept_and_the_stub_known_by_its_mark() -> None:
     items = view(said(), call("x"), result("x", TEXT, metadata=["theirs"]), words())
     part = only(archived(items[2:3], "x"))
-    assert part.metadata == ["theirs"]
+    assert mark_of(part)["metadata"] == ["theirs"]
     assert is_archived(part)
     assert not is_archived(ToolReturnPart("read", part.content, "x")), "a file that says the same"
 

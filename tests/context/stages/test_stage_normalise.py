@@ -13,7 +13,7 @@ from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, Tool
 from tests.context.histories import as_items, messages, retry_prompt
 from tests.context.stages.stage_kit import applied, call, check, names, only, result, said, view
 from tui_app.context.items import Item
-from tui_app.context.stages.marks import mark_of
+from tui_app.context.stages.marks import OWN, mark_of
 from tui_app.context.stages.normalise import normalise
 from tui_app.context.stages.rewrite import Rewrite
 from tui_app.context.stages.settings import NormaliseLimits
@@ -170,11 +170,25 @@ def test_metadata_of_the_application_stays() -> None:
     part = only(run(view(said(), call("a"), result("a", numbered(5_000), metadata={"theirs": [1]}))))
     assert part.metadata["theirs"] == [1]
     foreign = only(run(view(said(), call("a"), result("a", numbered(5_000), metadata=["theirs"]))))
-    assert foreign.metadata == ["theirs"]
+    assert mark_of(foreign)["metadata"] == ["theirs"]
+
+
+@pytest.mark.parametrize("metadata", [None, "theirs", ["theirs"], {"theirs": 1}, {OWN: "theirs"}])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Output kept out of the conversation" + "\nx" * 400_000,
+        "x\n" * 400_000 + "\n[Output cut: kept 1 of 2 lines]",
+        "[Result archived" + "\nx" * 400_000,
+    ],
+    ids=lambda text: text[:12].strip(),
+)
+def test_no_words_of_a_result_pass_for_a_mark(text: str, metadata: Any) -> None:
+    assert len(only(run(view(said(), call("a"), result("a", text, metadata=metadata)))).content) < 1_000
 
 
 @pytest.mark.parametrize("size", [900, 300_000])
-def test_foreign_metadata_leaves_no_mark_and_needs_none(size: int) -> None:
+def test_a_result_with_foreign_metadata_is_cut_once(size: int) -> None:
     limits = NormaliseLimits(lines=4, bytes=200, chars=200)
     items = view(said(), call("a"), result("a", "x" * size, metadata=("theirs",)))
     rewrite = normalise(items, limits, names())

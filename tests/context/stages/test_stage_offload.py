@@ -118,11 +118,18 @@ def test_a_preview_that_is_no_smaller_is_not_proposed() -> None:
     assert run(view(said(), call("a"), result("a", "one two three")), Offload(tokens=0)) is None
 
 
-def test_a_foreign_result_is_known_by_its_words() -> None:
+@pytest.mark.parametrize("metadata", [None, "theirs", ["theirs"], {"theirs": 1}])
+@pytest.mark.parametrize("opening", ["[Output moved to a file", "[Result archived"])
+def test_no_words_of_a_result_pass_for_a_mark(opening: str, metadata: Any) -> None:
+    items = view(said(), call("a"), result("a", opening + " y" * 100_000, metadata=metadata))
+    assert offload(items, Offload(), estimate, names()) is not None
+
+
+def test_a_result_with_foreign_metadata_is_moved_once() -> None:
     items = view(said(), call("a"), result("a", "word " * 50_000, metadata=["theirs"]))
     rewrite = offload(items, Offload(tokens=1), estimate, names())
     assert rewrite is not None
-    assert only(rewrite).metadata == ["theirs"]
+    assert mark_of(only(rewrite))["metadata"] == ["theirs"]
     assert offload(applied(items, rewrite), Offload(tokens=1), estimate, names()) is None
 
 

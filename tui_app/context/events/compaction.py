@@ -28,7 +28,10 @@ class UsageInfo(Payload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaugeChanged(Payload):
-    """The estimate of the next request after any change of the view, model or tokenizer."""
+    """The estimate of the next request after any change of the view, model or tokenizer.
+
+    ``believed_limit`` stands beside it while a refusal makes the limit smaller than announced.
+    """
 
     TYPE: ClassVar[str] = "session.gauge"
     STORED: ClassVar[bool] = False

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events.approvals import (
     ApprovalDecided,
     ApprovalRequested,
@@ -144,7 +145,9 @@ def payload_to_json(payload: Payload) -> dict[str, Any]:
     if isinstance(payload, UsageInfo):
         return payload.usage | {name: getattr(payload, name) for name in _USAGE_OWN}
     if isinstance(payload, GaugeChanged):
-        return payload.usage.to_json()
+        window = payload.usage.window
+        believed = {"believed_limit": window.limit} if window.announced else {}
+        return payload.usage.to_json() | believed
     return asdict(payload)
 
 
@@ -158,6 +161,8 @@ def payload_from_json(kind: str, data: dict[str, Any]) -> Payload:
     if cls is UsageInfo:
         usage = {name: value for name, value in data.items() if name not in _USAGE_OWN}
         return UsageInfo(usage=usage, **{name: data.get(name) for name in _USAGE_OWN})
+    if cls is GaugeChanged:
+        return GaugeChanged(usage=ContextUsage.from_json(data))
     known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
     for name in ("call_ids", "attachments", "prompts", "skipped"):
         if name in known:

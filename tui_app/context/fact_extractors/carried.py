@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from tui_app.context.fact_extractors.changes import LAST_CHANGE
 from tui_app.context.fact_extractors.commands import FAILED
-from tui_app.context.fact_extractors.files import Trail
 from tui_app.context.fact_extractors.labels import (
     AGREED,
     FIRST_REQUEST,
@@ -18,6 +17,7 @@ from tui_app.context.fact_extractors.language import paragraphs, sentences
 from tui_app.context.fact_extractors.paths import WholePaths
 from tui_app.context.fact_extractors.reading import Said
 from tui_app.context.fact_extractors.rules import Rule
+from tui_app.context.fact_extractors.trails import Trail
 
 INTENT = "Intent"
 CONSTRAINTS = "Constraints and preferences"
@@ -53,7 +53,7 @@ _SAID = "said by the user"
 """What the program itself puts below a summary, and carries over by itself."""
 _LONGEST_PIECE = 400
 """Characters of a paragraph that are carried as one; of a longer one sentences go together."""
-_DEED = re.compile(r"^(created|written|edited|read|deleted)(?: (\d{1,6})×)?$")
+_DEED = re.compile(r"^(created|written|edited|read|deleted|undone)(?: (\d{1,6})×)?$")
 
 
 @dataclass(frozen=True, slots=True)

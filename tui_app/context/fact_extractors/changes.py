@@ -6,8 +6,10 @@ from typing import Any
 
 from tui_app.context.fact_extractors.files import target_of, verb_of
 from tui_app.context.fact_extractors.language import clip, one_line
-from tui_app.context.fact_extractors.outcomes import worked
+from tui_app.context.fact_extractors.outcomes import command_of, worked
 from tui_app.context.fact_extractors.reading import Action, Reading, first_text
+from tui_app.context.fact_extractors.shell import file_effects
+from tui_app.context.fact_extractors.trails import concerns
 
 LAST_CHANGE = ", last change: `"
 """Stands between a path and the line."""
@@ -31,13 +33,27 @@ class Change:
 def last_changes(reading: Reading) -> Iterator[Change]:
     """Yield the newest edit of every file, newest first; edits that only took something away are left out."""
     seen: set[str] = set()
+    undone: list[str] = []
     for action in reversed(reading.actions):
         path = target_of(action.args)
+        if (command := command_of(action)) and "git" in command and worked(action):
+            _note_undone(undone, command)
         if not path or path in seen or verb_of(action) != "edited" or not worked(action):
+            continue
+        if any(concerns(target, path) for target in undone):
             continue
         if line := _telling(action):
             seen.add(path)
             yield Change(path, line, action.key, action.index)
+
+
+def _note_undone(undone: list[str], command: str) -> None:
+    """Read a command from its end: what was undone before a commit was something else."""
+    for effect in reversed(list(file_effects(command))):
+        if effect.verb == "committed":
+            undone.clear()
+        elif effect.verb == "undone":
+            undone.append(effect.path)
 
 
 def _telling(action: Action) -> str:

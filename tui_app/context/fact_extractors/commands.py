@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.files import target_of, verb_of
+from tui_app.context.fact_extractors.folders import same_in_folder
 from tui_app.context.fact_extractors.language import clip, one_line
 from tui_app.context.fact_extractors.outcomes import checks, command_of, error_lines, failed, refused
 from tui_app.context.fact_extractors.ranking import make_fact
-from tui_app.context.fact_extractors.reading import Action, Reading
+from tui_app.context.fact_extractors.reading import Action, Reading, Said
 from tui_app.context.fact_extractors.shell import normal_command, plainly, producer, program_of
+from tui_app.context.fact_extractors.user_fixes import fixed_failure
 from tui_app.context.fact_extractors.words import words
 
 COMMAND_LIMIT = 160
@@ -22,6 +24,7 @@ LINE_BREAK = " ¦ "
 """Stands between two lines of one error."""
 SOLVED = "solved: "
 NO_OUTPUT = "no output"
+USER_FIXED = "failed, user says fixed"
 
 _LOOKERS = words(
     "ls cat head tail grep rg egrep find sed awk wc tree pwd echo which file stat du df date whoami sleep "
@@ -50,6 +53,8 @@ class Run:
     """Whether an earlier run of the same failed."""
     error: str = ""
     """Lines of the newest failure."""
+    fixed: bool = False
+    """Whether the user said since that they mended it."""
 
 
 def run_key(action: Action) -> str:
@@ -73,7 +78,10 @@ def latest_runs(reading: Reading) -> dict[str, Run]:
     """
     runs: dict[str, Run] = {}
     open_runs: deque[str] = deque(maxlen=_LOOK_BACK)
+    said = deque(_all_typed(reading))
     for action in reading.all_actions():
+        while said and said[0].index < action.index:
+            _take_in_fix(runs, said.popleft())
         if refused(action):
             continue
         key, broken = run_key(action), failed(action)
@@ -87,9 +95,26 @@ def latest_runs(reading: Reading) -> dict[str, Run]:
         runs[key] = _run(action, earlier, broken=broken)
         if broken:
             open_runs.append(key)
-        elif open_runs and (command := normal_command(command_of(action))):
+        elif open_runs and (command := command_of(action)):
             _solve_others(runs, open_runs, command)
+    for words_after in said:
+        _take_in_fix(runs, words_after)
     return runs
+
+
+def _all_typed(reading: Reading) -> list[Said]:
+    """What the user typed, in sight too, in order of time."""
+    beside = reading.beside.typed if reading.beside else []
+    return sorted((*reading.typed, *beside), key=lambda said: said.index)
+
+
+def _take_in_fix(runs: dict[str, Run], said: Said) -> None:
+    """Close the failure that the user says to have mended."""
+    open_now = [key for key, run in runs.items() if still_open(run)]
+    told = [f"{runs[key].what} {runs[key].error}" for key in open_now]
+    place = fixed_failure(said.text, told) if open_now else None
+    if place is not None:
+        runs[open_now[place]] = replace(runs[open_now[place]], fixed=True)
 
 
 def untold_runs(reading: Reading) -> list[Run]:
@@ -109,9 +134,12 @@ def _filtered(action: Action) -> bool:
 
 
 def _solve_others(runs: dict[str, Run], open_runs: Iterable[str], command: str) -> None:
+    normal = normal_command(command)
     for key in open_runs:
         run = runs[key]
-        if not run.ok and key.startswith("$ ") and solves(command, key.removeprefix("$ ")):
+        if run.ok or not key.startswith("$ "):
+            continue
+        if solves(normal, key.removeprefix("$ ")) or same_in_folder(command, command_of(run.action)):
             runs[key] = replace(run, ok=True, was_broken=True)
 
 
@@ -134,7 +162,7 @@ def command_facts(reading: Reading) -> list[Fact]:
     for run in untold_runs(reading):
         command = command_of(run.action)
         if command and not only_looks(command):
-            text = f"`{run.what}` · {'ok' if run.ok else 'failed'}"
+            text = f"`{run.what}` · {'ok' if run.ok else USER_FIXED if run.fixed else 'failed'}"
             action = run.action
             facts.append(
                 make_fact(reading, "command", text, key=action.key, index=action.index, times=run.times)
@@ -156,6 +184,9 @@ def error_facts(reading: Reading) -> list[Fact]:
         elif run.ok and run.was_broken and command_of(action) and run.error:
             first = run.error.split(LINE_BREAK)[0]
             facts.append(make_fact(reading, "detail", f"{SOLVED}`{run.what}` · {first}", factor=0.4, **place))
+        elif run.fixed:
+            text = f"user says fixed: `{run.what}` · {run.error.split(LINE_BREAK)[0]}"
+            facts.append(make_fact(reading, "detail", text, factor=0.4, **place))
     return facts
 
 
@@ -166,7 +197,7 @@ def only_looks(command: str) -> bool:
 
 def still_open(run: Run) -> bool:
     """Whether a run failed and has left something to mend."""
-    return not run.ok and not _was_only_looking(run.action)
+    return not (run.ok or run.fixed) and not _was_only_looking(run.action)
 
 
 def _was_only_looking(action: Action) -> bool:

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from tui_app.context.events import Fact
+from tui_app.context.fact_extractors.git import ON_TRAILS, Effect
 from tui_app.context.fact_extractors.outcomes import command_of, worked
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Action, Reading, argument_texts, first_text
-from tui_app.context.fact_extractors.shell import Effect, file_effects
+from tui_app.context.fact_extractors.shell import file_effects
+from tui_app.context.fact_extractors.trails import Trail, take_in
 from tui_app.context.fact_extractors.words import words
 
 PATH_NAMES = (
@@ -49,42 +50,6 @@ _SUBCOMMANDS = {
 }  # fmt: skip
 
 
-@dataclass(slots=True)
-class Trail:
-    """Everything that was done to one file."""
-
-    path: str
-    counts: dict[str, int] = field(default_factory=dict)
-    key: int = 0
-    index: int = 0
-    gone: bool = False
-    """Whether the last thing done to it was its deletion."""
-
-    def add(self, verb: str, key: int, index: int, times: int = 1) -> None:
-        """Note one more deed; a file that is written again after its deletion is there again."""
-        if self.gone and verb == "written":
-            verb = "created"
-        self.counts[verb] = self.counts.get(verb, 0) + times
-        self.gone = verb == "deleted" or (self.gone and verb == "read")
-        if verb != "read" or not self.changed():
-            self.key, self.index = key, index
-
-    def changed(self) -> bool:
-        """Whether anything but reading was done."""
-        return any(verb != "read" for verb in self.counts)
-
-    def deeds(self) -> str:
-        """The deeds as a person reads them, without reading when there was more: ``created, edited 3×``."""
-        done = [
-            _times(verb, self.counts[verb])
-            for verb in ("created", "written", "edited")
-            if self.counts.get(verb)
-        ]
-        if self.gone:
-            done.append("deleted")
-        return ", ".join(done) or "read"
-
-
 def file_trails(reading: Reading, earlier: Iterable[Trail] = ()) -> list[Trail]:
     """Collect what was done to every file, in order of first touch.
 
@@ -99,8 +64,15 @@ def file_trails(reading: Reading, earlier: Iterable[Trail] = ()) -> list[Trail]:
     touches = [
         (effect, action) for action in reading.actions if worked(action) for effect in _effects(action)
     ]
-    whole = _whole_paths([*trails, *(effect.path for effect, _ in touches)])
+    for trail in trails.values():
+        # Whether it was committed since is not known any more.
+        trail.settle()
+    deeds = (effect.path for effect, _ in touches if effect.verb not in ON_TRAILS)
+    whole = _whole_paths([*trails, *deeds])
     for effect, action in touches:
+        if effect.verb in ON_TRAILS:
+            take_in(trails.values(), effect, action.key, action.index)
+            continue
         path = whole.get(effect.path, effect.path)
         trail = trails.setdefault(path, Trail(path))
         trail.add(effect.verb, action.key, action.index)
@@ -184,7 +156,3 @@ def _whole_paths(paths: Iterable[str]) -> dict[str, str]:
         fitting = [candidate for candidate in candidates[:50] if candidate.endswith("/" + relative)]
         whole[path] = fitting[0] if len(fitting) == 1 else relative
     return whole
-
-
-def _times(verb: str, count: int) -> str:
-    return verb if count < 2 else f"{verb} {count}×"

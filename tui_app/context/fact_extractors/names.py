@@ -8,6 +8,7 @@ from tui_app.context.fact_extractors.files import target_of
 from tui_app.context.fact_extractors.outcomes import command_of
 from tui_app.context.fact_extractors.reading import Action, Reading, argument_texts
 from tui_app.context.fact_extractors.words import words
+from tui_app.context.masking import mask_secrets
 
 LONGEST = 200_000
 """Characters of one text that are searched for names; what is longer is data."""
@@ -18,6 +19,11 @@ _DUNDER = re.compile(r"__\w+__")
 _FILE = re.compile(
     r"(?<![\w/.\\)\]}-])(?:[~.]{0,2}/)?(?:[\w.@~-]{1,80}/){0,16}[\w.@-]{1,80}\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/-])(?!\((?!\d))"
 )
+_MAY_HOLD_SECRETS = re.compile(r"(?i)(?:pass(?:word|wd|phrase)?|_pwd|secret|api_?key)[\"'\\]{0,4}[ \t]?[:=]")
+"""Texts with values that only their names give away, and that would be told without these."""
+_TURN = re.compile(r"[a-z](?=[A-Z0-9])|[0-9](?=[A-Za-z])")
+_GENERATED_CHARS, _STRAIGHT = 16, 3
+"""Length of a generated name, and characters of one kind in a row that it has on average at most."""
 _FILE_ENDINGS = words(
     "py js ts tsx jsx mjs cjs go rs java kt c h cc cpp hpp cs rb php swift scala sh bash zsh ps1 md mdx "
     "rst txt json jsonl yaml yml toml ini cfg conf lock xml html css scss less vue svelte sql proto tf "
@@ -79,6 +85,8 @@ class Names:
     def note(self, text: str, key: int, index: int, voice: float, place: str = "") -> None:
         """Take in the names of one text."""
         text = _DIFF_HEAD.sub(_without_sides, text[:LONGEST])
+        if _MAY_HOLD_SECRETS.search(text):
+            text = mask_secrets(text)
         defined = set(_DEFINED.findall(text)) if voice == PRINTED else ()
         for name in _code_names(text):
             points = voice * _DEFINITION if name in defined else voice
@@ -142,8 +150,14 @@ def reports(action: Action) -> bool:
 def _code_names(text: str) -> Iterator[str]:
     """Each name once: code says most of its names often."""
     for name in dict.fromkeys(_NAME.findall(text)):
-        if _SHAPED.search(name) and not _DUNDER.fullmatch(name):
+        if _SHAPED.search(name) and not _DUNDER.fullmatch(name) and not _is_generated(name):
             yield name
+
+
+def _is_generated(name: str) -> bool:
+    """Whether a name is no word of a program but a piece of a key, cut from what told so."""
+    digits = sum(map(str.isdigit, name))
+    return len(name) >= _GENERATED_CHARS and digits > 1 and len(_TURN.findall(name)) * _STRAIGHT > len(name)
 
 
 def _file_names(text: str) -> Iterator[str]:

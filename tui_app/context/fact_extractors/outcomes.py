@@ -20,6 +20,7 @@ _REFUSED = re.compile(
     r"(?i)^\s*(?:the user (?:doesn['’]t want|declined|denied|rejected)|claude requested permissions"
     r"|user (?:denied|rejected)"
     r"|permission denied by|tool call (?:was )?(?:denied|rejected|cancelled)|interrupted by user"
+    r"|not run\b\s{0,2}[:.(]|(?:declined|denied|rejected|cancelled) by (?:the )?user"
     r"|command aborted|operation aborted|\[?request interrupted|<tool_use_error>sibling tool call)"
 )
 _FAILED_START = re.compile(
@@ -29,6 +30,17 @@ _FAILED_START = re.compile(
     r"|file (?:does not exist|not found|has not been read)"
     r"|path does not exist|no such file|invalid (?:parameter|argument|input)|could not |cannot "
     r"|permission denied|patch failed)"
+)
+_NOT_CHANGED = re.compile(
+    r"(?i)\b(?:nothing (?:was|has been|is|were) (?:changed|written|edited|replaced|modified|applied)"
+    r"|no (?:changes?|replacements?|edits?) (?:(?:was|were|has been|have been) )?(?:made|performed|applied)"
+    r"|(?:old_(?:text|string|str)|oldtext|oldstring|search (?:text|string|block)|(?:string|text) to replace)"
+    r"\b.{0,80}?\b(?:not found|did not (?:appear|match)|does not (?:exist|match)|not unique)"
+    r"|(?:must be|(?:is|was) not) unique|file (?:is |was |left )?unchanged|did not appear verbatim)"
+)
+"""What an editing tool says that has changed nothing, though its call counts as done."""
+_CHANGES = re.compile(
+    r"(?i)edit|writ|replace|patch|insert|update|modify|append|create|save|delete|remove|move"
 )
 _CHECKERS = words(
     "pytest py.test tox nox unittest go cargo npm npx pnpm yarn bun deno make cmake ninja tsc tsgo eslint "
@@ -98,7 +110,12 @@ def failed(action: Action) -> bool:
         if code is not None and code != 0:
             return not _nothing_found(command, action.result, code)
         return checks(command) and bool(_OUTPUT_FAILED.search(_edges(action.result)))
-    return bool(_FAILED_START.match(action.result[:300]))
+    said = action.result[:300]
+    # In the lines that follow, the file itself may be shown.
+    first = said.lstrip().partition("\n")[0]
+    return bool(_FAILED_START.match(said)) or bool(
+        _CHANGES.search(action.tool) and _NOT_CHANGED.search(first)
+    )
 
 
 def worked(action: Action) -> bool:

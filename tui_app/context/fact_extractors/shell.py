@@ -7,7 +7,9 @@ is not certain is not claimed.
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
+
+from tui_app.context.fact_extractors.git import ON_TRAILS, WHOLE_TREE, Effect, git_effects, git_subcommand
 
 LONGEST = 20_000
 """Characters of a command that are read; scripts longer than that are data."""
@@ -33,15 +35,6 @@ _READERS = frozenset({"cat", "head", "tail", "less", "more", "bat", "nl", "view"
 _FILTERS = frozenset({"grep", "egrep", "rg", "sed", "awk", "wc", "sort", "uniq", "cut", "tr", "jq", "column"})
 """Programs at the end of a pipe that only choose what is shown of an output."""
 _WRAPPERS = frozenset({"sudo", "env", "time", "nohup", "command", "exec", "then", "do", "else", "!"})
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """One thing a command does to one file."""
-
-    path: str
-    verb: str
-    """``created``, ``edited``, ``read``, ``deleted`` or ``written``."""
 
 
 def normal_command(command: str) -> str:
@@ -147,8 +140,10 @@ def file_effects(command: str) -> Iterator[Effect]:
         if words and words[0] in {"cd", "pushd"} and len(words) == 2:
             folder = posixpath.join(folder, words[1])
             continue
-        for effect in (*_program_effects(words), *targets):
-            if _is_file(effect.path):
+        for effect in (*_effects(words), *targets):
+            if effect.verb in ON_TRAILS and _is_tree(effect.path):
+                yield Effect(WHOLE_TREE, effect.verb)
+            elif _is_file(effect.path) or effect.verb in ON_TRAILS:
                 yield Effect(_join(folder, effect.path), effect.verb)
 
 
@@ -186,12 +181,29 @@ def _unwrapped(words: list[str]) -> list[str]:
     return words[start:]
 
 
+def _effects(words: list[str]) -> list[Effect]:
+    return _git_effects(words) if words and posixpath.basename(words[0]) == "git" else _program_effects(words)
+
+
+def _git_effects(words: list[str]) -> list[Effect]:
+    """What git does; files that it only forgets (``--cached``) are still there."""
+    if "-C" in words[1:-1]:
+        place = words.index("-C")
+        effects = _git_effects(words[:place] + words[place + 2 :])
+        return [replace(effect, path=_join(words[place + 1], effect.path)) for effect in effects]
+    match git_subcommand(words[1:]):
+        case ["rm" | "mv", *arguments] if {"--cached", "-n", "--dry-run"} & {*arguments}:
+            return []
+        case ["rm" | "mv", *_] as moved:
+            return _program_effects(moved)
+        case others:
+            return git_effects(others)
+
+
 def _program_effects(words: list[str]) -> list[Effect]:
     if len(words) < 2:
         return []
     program, arguments = posixpath.basename(words[0]), words[1:]
-    if program == "git" and arguments[0] in {"rm", "mv"}:
-        program, arguments = arguments[0], arguments[1:]
     plain = [word for word in arguments if not word.startswith("-")]
     match program:
         case "rm" | "unlink" | "trash":
@@ -229,6 +241,10 @@ def _named_file(path: str) -> bool:
     """Whether an argument reads like a file name, so that a script or a pattern is not taken for one."""
     name = posixpath.basename(path)
     return "." in name.strip(".") or "/" in path.strip("/")
+
+
+def _is_tree(path: str) -> bool:
+    return path in {WHOLE_TREE, "./", ":/", "*"}
 
 
 def _is_file(path: str) -> bool:

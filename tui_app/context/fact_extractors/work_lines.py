@@ -16,10 +16,10 @@ from tui_app.context.fact_extractors.commands import (
     solves,
 )
 from tui_app.context.fact_extractors.details import FILES, grouped
-from tui_app.context.fact_extractors.files import Trail
 from tui_app.context.fact_extractors.lines import Candidate, Tier, from_fact, kept, key_of
 from tui_app.context.fact_extractors.paths import ending_of, folder_of, root_line, shortened
 from tui_app.context.fact_extractors.reading import Reading
+from tui_app.context.fact_extractors.trails import Trail
 
 _FEW = 3
 """Errors that are told in more than one line are fewer than these."""

@@ -33,6 +33,8 @@ class Mark(TypedDict, total=False):
     """Characters of the result before any stage touched it."""
     file: str
     """Name of the file that holds it whole."""
+    metadata: Any
+    """What its tool had put there that was no mapping, and so left no room for a mark."""
 
 
 def mark_of(part: object) -> Mark:
@@ -41,16 +43,14 @@ def mark_of(part: object) -> Mark:
     return cast("Mark", own)
 
 
-def can_be_marked(part: object) -> bool:
-    """Whether the metadata has room for a mark; what is no mapping belongs to the tool's author."""
-    return not isinstance(part, ToolReturnPart) or part.metadata is None or isinstance(part.metadata, dict)
+def marked(metadata: Any, mark: Mark) -> dict[Any, Any]:
+    """Add a mark to a tool result's metadata; what is no mapping is kept inside of the mark.
 
-
-def marked(metadata: Any, mark: Mark) -> Any:
-    """Add a mark to a tool result's metadata; metadata without room for it comes back as it is."""
-    if metadata is None or isinstance(metadata, dict):
+    The words of a result can say anything, so they never stand for a mark.
+    """
+    if metadata is None or isinstance(metadata, Mapping):
         return {**(metadata or {}), OWN: mark}
-    return metadata
+    return {OWN: Mark(**{**mark, "metadata": metadata})}
 
 
 def is_digest_part(part: object) -> bool:

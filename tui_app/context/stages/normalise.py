@@ -9,7 +9,6 @@ from tui_app.context.stages.results import (
     Form,
     ResultPart,
     file_text,
-    has_foreign_metadata,
     reads_on,
     recall,
     rewrite_results,
@@ -21,7 +20,6 @@ from tui_app.context.stages.spill import SpillNames, sha256_of
 
 _SPILLED = "[Output kept out of the conversation"
 _CUT = "[Output cut"
-_NOTICE_CHARS = 500
 _SLACK = 80
 """Characters that the numbers and line breaks around what is kept may take beyond those around nothing."""
 _ONE_PAGE = NormaliseLimits()
@@ -48,7 +46,7 @@ def normalise(
     stays = recalled(items, paired(items))
 
     def decide(item: Item, part: ResultPart, text: str) -> Form | None:
-        if _is_done(part, text) or (id(part) in stays and _is_within(text, _ONE_PAGE)):
+        if mark_of(part) or (id(part) in stays and _is_within(text, _ONE_PAGE)):
             return None
         if len(text) > limits.spill_chars:
             return _spilled(item, part, text, names, handles=handles)
@@ -56,12 +54,6 @@ def normalise(
         return Form(text=cut, note=f"cut from {len(text):,} characters") if cut is not None else None
 
     return rewrite_results("normalise", items, decide)
-
-
-def _is_done(part: ResultPart, text: str) -> bool:
-    if not has_foreign_metadata(part):
-        return bool(mark_of(part))
-    return text.startswith(_SPILLED) or f"\n{_CUT}" in text[-_NOTICE_CHARS:]
 
 
 def _spilled(item: Item, part: ResultPart, text: str, names: SpillNames, *, handles: bool) -> Form:

@@ -8,9 +8,7 @@ from tui_app.context.stages.marks import mark_of
 from tui_app.context.stages.results import (
     Form,
     ResultPart,
-    begins_with,
     file_text,
-    has_foreign_metadata,
     length_of,
     recall,
     results_of,
@@ -133,8 +131,6 @@ def _moved(
 
 
 def _is_done(part: ResultPart) -> bool:
-    if has_foreign_metadata(part):
-        return begins_with(part, _OPENING)
     return "file" in mark_of(part)
 
 

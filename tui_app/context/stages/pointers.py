@@ -13,8 +13,6 @@ from tui_app.context.stages.pointing import Disk, pointers_to
 from tui_app.context.stages.results import (
     Form,
     ResultPart,
-    begins_with,
-    has_foreign_metadata,
     length_of,
     recall,
     rewrite_results,
@@ -147,6 +145,4 @@ def _shorten_reports(
 
 
 def _is_done(part: ResultPart) -> bool:
-    if has_foreign_metadata(part):
-        return begins_with(part, _REPORT_OPENING)
     return "pointers" in mark_of(part).get("stages", [])

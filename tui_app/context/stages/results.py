@@ -16,7 +16,7 @@ from pydantic_core import from_json, to_json
 
 from tui_app.context.counting.parts import to_json_text
 from tui_app.context.items import Item
-from tui_app.context.stages.marks import ARCHIVED_KIND, Mark, can_be_marked, mark_of, marked
+from tui_app.context.stages.marks import ARCHIVED_KIND, Mark, mark_of, marked
 from tui_app.context.stages.rewrite import Change, Rewrite, SpillFile, Stage
 
 ResultPart = ToolReturnPart | RetryPromptPart
@@ -106,23 +106,7 @@ def length_of(part: ResultPart, text: str) -> int:
 
 def is_archived(part: object) -> bool:
     """Whether a tool result was archived: a stub stands in its place."""
-    if mark_of(part).get("kind") == ARCHIVED_KIND:
-        return True
-    return has_foreign_metadata(part) and begins_with(part, ARCHIVED_OPENING)
-
-
-def has_foreign_metadata(part: object) -> bool:
-    """Whether a result can carry no mark and must be known by its words."""
-    return not can_be_marked(part)
-
-
-def begins_with(part: object, opening: str) -> bool:
-    """Whether a result is text that begins with these words."""
-    return (
-        isinstance(part, ToolReturnPart)
-        and isinstance(part.content, str)
-        and part.content.startswith(opening)
-    )
+    return mark_of(part).get("kind") == ARCHIVED_KIND
 
 
 def _rewritten(part: ResultPart, text: str, form: Form, stage: Stage) -> ToolReturnPart:
@@ -159,6 +143,8 @@ def _next_mark(part: ResultPart, text: str, form: Form, stage: Stage) -> Mark:
     file = form.file.name if form.file is not None else before.get("file", "")
     if file:
         mark["file"] = file
+    if "metadata" in before:
+        mark["metadata"] = before["metadata"]
     return mark
 
 

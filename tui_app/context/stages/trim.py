@@ -49,7 +49,7 @@ def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
 def _trimmed_form(marker: str) -> re.Pattern[str]:
     """What stands behind the head of a result that was trimmed before."""
     pieces = [
-        re.escape(literal) + (r"[\d,._ ]+" if name is not None else "")
+        re.escape(literal) + (r"[\d,._ ]{1,30}" if name is not None else "")
         for literal, name, _, _ in Formatter().parse(marker)
     ]
     return re.compile("".join(pieces))

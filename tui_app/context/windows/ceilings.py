@@ -8,7 +8,10 @@ _RECOVERY = 0.05
 """Share of the announced size by which every further answer raises a ceiling."""
 _NEAR = 0.95
 """Share of a ceiling at which an answered request shows that the ceiling is too low."""
-_SMALLEST = 256
+SMALLEST_WINDOW = 512
+"""Window, in tokens, that no model is served without: nothing smaller is believed, whoever names it."""
+_SMALLEST = SMALLEST_WINDOW // 2
+"""Request, in tokens, that fits even there: no ceiling is lower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Ceiling:
             announced: Size that whoever knows the model says it takes.
             named: Whether the refusal named the limit, which then is known without any ceiling.
         """
-        lasting = 0 if named else max(target, round(announced * _FLOOR))
+        lasting = 0 if named else max(_SMALLEST, target, round(announced * _FLOOR))
         return cls(max(_SMALLEST, target), lasting)
 
     def answered(self, size: int, announced: int) -> "Ceiling | None":

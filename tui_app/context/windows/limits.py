@@ -7,7 +7,7 @@ from pydantic_ai.models import Model
 from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.fitting.overflow import ContextOverflow
 from tui_app.context.fitting.suspicion import Suspicion
-from tui_app.context.windows.ceilings import Ceiling
+from tui_app.context.windows.ceilings import SMALLEST_WINDOW, Ceiling
 from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.window import answer_reserve, resolve_window
 
@@ -18,8 +18,8 @@ _MARGIN = 0.95
 """Safety below a size worked out from an error's own numbers."""
 _TOKENIZERS = 8
 """Factor by which tokenizers differ at most: a provider's count further from ours counts something else."""
-_ANY_WINDOW, SMALLEST_WINDOW = 2_048, 256
-"""Windows, in tokens, that every model may be served with, and that no model is served without."""
+_ANY_WINDOW = 2_048
+"""Window, in tokens, that every model may be served with."""
 _LOWERED = 256
 """Factor by which a window smaller than the first of these is believed to be lowered at most."""
 _LOWERED_AGAIN = 2
@@ -93,7 +93,9 @@ class Limits:
     def _limit(self, key: str) -> int | None:
         """The window that an error has named, as far as it is believed now."""
         suspected = self._suspected.get(key)
-        return suspected.limit if suspected is not None and suspected.holds else self.learnt.limit(key)
+        known = suspected.limit if suspected is not None and suspected.holds else self.learnt.limit(key)
+        # A file may hold what was believed when smaller windows still were.
+        return known if known is not None and known >= SMALLEST_WINDOW else None
 
     def factor(self, model: Model) -> float:
         """Real tokens per counted token."""
