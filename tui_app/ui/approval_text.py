@@ -30,9 +30,16 @@ def question_title(asked: "ApprovalRequested", glyphs: Glyphs) -> Content:
     )
 
 
-def question_detail(asked: "ApprovalRequested") -> Content:
-    """What would be done, whole: the diff, the command, the arguments."""
+def question_detail(asked: "ApprovalRequested", *, bare: bool = False) -> Content:
+    """What would be done, whole: the diff, the command, the arguments.
+
+    Args:
+        asked: The question.
+        bare: Whether to leave out the two lines of a diff that only name the file.
+    """
     lines = list(_lines(asked))
+    if bare and asked.kind == "file" and _is_named(asked.detail):
+        lines = lines[2:]
     left = len(lines) - MOST_LINES
     shown = lines[:MOST_LINES]
     if left > 0:
@@ -49,6 +56,12 @@ def _lines(asked: "ApprovalRequested") -> Iterator[Content]:
         yield Content.styled(f"{'  ' if number and sign else sign}{_bounded(line)}", "bold")
     if asked.detail:
         yield Content.styled(_bounded(asked.detail), "$text-muted")
+
+
+def _is_named(diff: str) -> bool:
+    """Whether a diff begins with the names of its file, before and after."""
+    first, _, rest = diff.partition("\n")
+    return first.startswith("--- ") and rest.startswith("+++ ") and "\n" in rest
 
 
 def _diff_line(line: str) -> Content:
@@ -68,7 +81,7 @@ def _bounded(line: str) -> str:
 
 
 def question_hints(
-    asked: "ApprovalRequested", *, typing: bool, editing: bool, focused: bool
+    asked: "ApprovalRequested", *, typing: bool, editing: bool, focused: bool, short: bool = False
 ) -> tuple[Hint, ...]:
     """The keys that answer, as things are.
 
@@ -77,16 +90,20 @@ def question_hints(
         typing: Whether a reason or a rule is being written.
         editing: Whether it is a rule.
         focused: Whether letters answer.
+        short: Whether little is seen of what would be done: how to see the rest comes first then.
     """
     if typing:
         return (Hint("enter", "allow" if editing else "say no", 0), Hint("esc", "back", 1, "back"))
     if not focused:
         return (Hint("f12", "answer", 0, "answer"),)
-    always = (Hint("a", "from now on", 1, "always"), Hint("e", "edit the rule", 3, "edit"))
+    always = (
+        Hint("a", "always" if short else "from now on", 1, "always"),
+        Hint("e", "edit the rule", 3, "edit"),
+    )
     return (
         Hint("y", "once", 0, "once"),
         *(always if asked.pattern else ()),
         Hint("n", "no", 0, "refuse"),
-        Hint("up/down", "scroll", 4),
+        Hint("pgdn", "more", 0) if short else Hint("up/down", "scroll", 4),
         Hint("esc", "no, and stop", 2, "back"),
     )
