@@ -58,7 +58,7 @@ class ApprovalBox(Vertical, can_focus=True):
         ),
         Binding("up", "scroll(-1)", "Scroll up", show=False, id="approval.up", tooltip="Show what is above."),
         Binding("down", "scroll(1)", "Scroll down", show=False, id="approval.down", tooltip="Show more."),
-        Binding("pageup", "scroll(-1, 1)", "Page up", show=False, id="approval.pageup", tooltip="A page up."),
+        Binding("pageup", "scroll(-1, 1)", "Page up", show=False, id="approval.pageup", tooltip="Page up."),
         Binding(
             "pagedown", "scroll(1, 1)", "Page down", show=False, id="approval.pagedown", tooltip="A page on."),
         Binding(
