@@ -60,7 +60,7 @@ class ApprovalBox(Vertical, can_focus=True):
         Binding("down", "scroll(1)", "Scroll down", show=False, id="approval.down", tooltip="Show more."),
         Binding("pageup", "scroll(-1, 1)", "Page up", show=False, id="approval.pageup", tooltip="Page up."),
         Binding(
-            "pagedown", "scroll(1, 1)", "Page down", show=False, id="approval.pagedown", tooltip="A page on."),
+            "pagedown", "scroll(1, 1)", "Page down", show=False, id="approval.pagedown", tooltip="Page on."),
         Binding(
             "escape", "back", "Back", show=False, id="approval.back", priority=True,
             tooltip="Leave the line for a reason or a rule; then stop the turn, which is a no.",
