@@ -33,9 +33,16 @@ def question_title(asked: "ApprovalRequested", glyphs: Glyphs) -> Content:
     )
 
 
-def question_detail(asked: "ApprovalRequested") -> Content:
-    """What would be done, whole: the diff, the command, the arguments."""
+def question_detail(asked: "ApprovalRequested", *, bare: bool = False) -> Content:
+    """What would be done, whole: the diff, the command, the arguments.
+
+    Args:
+        asked: The question.
+        bare: Whether to leave out the two lines of a diff that only name the file.
+    """
     lines = list(_lines(asked))
+    if bare and asked.kind == "file" and _is_named(asked.detail):
+        lines = lines[2:]
     left = len(lines) - MOST_LINES
     shown = lines[:MOST_LINES]
     if left > 0:
@@ -54,11 +61,10 @@ def _lines(asked: "ApprovalRequested") -> Iterator[Content]:
         yield Content.styled(_bounded(asked.detail), "$text-muted")
 
 
-def _without_head(path: str, diff: list[str]) -> list[str]:
-    """A diff without the two lines that name the file, where the question names it in full."""
-    named = len(visible(path)) <= _SUBJECT_CELLS
-    told = named and len(diff) > 2 and diff[0].startswith("--- ") and diff[1].startswith("+++ ")
-    return diff[2:] if told else diff
+def _is_named(diff: str) -> bool:
+    """Whether a diff begins with the names of its file, before and after."""
+    first, _, rest = diff.partition("\n")
+    return first.startswith("--- ") and rest.startswith("+++ ") and "\n" in rest
 
 
 def _diff_line(line: str) -> Content:
@@ -78,7 +84,7 @@ def _bounded(line: str) -> str:
 
 
 def question_hints(
-    asked: "ApprovalRequested", *, typing: bool, editing: bool, focused: bool
+    asked: "ApprovalRequested", *, typing: bool, editing: bool, focused: bool, short: bool = False
 ) -> tuple[Hint, ...]:
     """The keys that answer, as things are.
 
@@ -87,16 +93,20 @@ def question_hints(
         typing: Whether a reason or a rule is being written.
         editing: Whether it is a rule.
         focused: Whether letters answer.
+        short: Whether little is seen of what would be done: how to see the rest comes first then.
     """
     if typing:
         return (Hint("enter", "allow" if editing else "say no", 0), Hint("esc", "back", 1, "back"))
     if not focused:
         return (Hint("f12", "answer", 0, "answer"),)
-    always = (Hint("a", "from now on", 1, "always"), Hint("e", "edit the rule", 4, "edit"))
+    always = (
+        Hint("a", "always" if short else "from now on", 1, "always"),
+        Hint("e", "edit the rule", 3, "edit"),
+    )
     return (
         Hint("y", "once", 0, "once"),
         *(always if asked.pattern else ()),
         Hint("n", "no", 0, "refuse"),
-        Hint("pgdn", "more", 3),
+        Hint("pgdn", "more", 0) if short else Hint("up/down", "scroll", 4),
         Hint("esc", "no, and stop", 2, "back"),
     )

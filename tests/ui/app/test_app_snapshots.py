@@ -159,6 +159,11 @@ def look(desk: Desk, fake_openai: FakeOpenAI, snap_compare: Compare) -> Callable
 
 
 sizes = pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])
+lit = pytest.mark.parametrize(
+    ("size", "theme"),
+    [(WIDE, ""), (USUAL, ""), (USUAL, "plimsoll-light")],
+    ids=["120x40", "80x24", "80x24-light"],
+)
 looks = pytest.mark.parametrize(
     ("size", "theme"),
     [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (WIDE, "plimsoll-light"), (USUAL, "plimsoll-light")],
@@ -206,8 +211,8 @@ def test_gauge(look: Compare, size: tuple[int, int], share: int) -> None:
     assert look(size, talk(128_000 * share // 100), nothing)
 
 
-@sizes
-def test_compacting(look: Compare, fake_openai: FakeOpenAI, size: tuple[int, int]) -> None:
+@lit
+def test_compacting(look: Compare, fake_openai: FakeOpenAI, size: tuple[int, int], theme: str) -> None:
     fake_openai.add(HangBeforeHeaders())
 
     async def scene(deck: Deck) -> None:
@@ -218,12 +223,12 @@ def test_compacting(look: Compare, fake_openai: FakeOpenAI, size: tuple[int, int
         row._clock = lambda: row.status.started + 6
         row.refresh()
 
-    assert look(size, Story("word by word").turns(6).answer("Six.", reported=91_500), scene)
+    assert look(size, Story("word by word").turns(6).answer("Six.", reported=91_500), scene, theme)
 
 
-@sizes
-def test_compacted_entry(look: Compare, size: tuple[int, int]) -> None:
-    assert look(size, compacted_talk(), nothing)
+@lit
+def test_compacted_entry(look: Compare, size: tuple[int, int], theme: str) -> None:
+    assert look(size, compacted_talk(), nothing, theme)
 
 
 @looks
@@ -244,15 +249,15 @@ async def context_screen(deck: Deck) -> None:
     await deck.until(lambda: screen.compared, "the comparison")
 
 
-@sizes
-def test_compaction_facts(look: Compare, size: tuple[int, int]) -> None:
+@lit
+def test_compaction_facts(look: Compare, size: tuple[int, int], theme: str) -> None:
     async def scene(deck: Deck) -> None:
         deck.transcript.jump_to(10)
         deck.transcript.focus()
         await detail(deck)
         await deck.press("right_square_bracket")
 
-    assert look(size, compacted_talk(), scene)
+    assert look(size, compacted_talk(), scene, theme)
 
 
 def reviewed(deck: Deck) -> bool:
@@ -320,8 +325,8 @@ def test_summary_editor(look: Compare, size: tuple[int, int], theme: str) -> Non
     assert look(size, compacted_talk(), scene, theme)
 
 
-@sizes
-def test_edited_compaction(look: Compare, size: tuple[int, int]) -> None:
+@lit
+def test_edited_compaction(look: Compare, size: tuple[int, int], theme: str) -> None:
     """With the row of the edit behind it, and the words it has now."""
     edit = CompactionEdited(
         compaction=10,
@@ -341,7 +346,7 @@ def test_edited_compaction(look: Compare, size: tuple[int, int]) -> None:
         await detail(deck)
         await deck.press("right_square_bracket")
 
-    assert look(size, story, scene)
+    assert look(size, story, scene, theme)
 
 
 @sizes
@@ -396,8 +401,8 @@ def test_checkpoints(look: Compare, size: tuple[int, int]) -> None:
     assert look(size, talk().compacted(DONE), opens(CheckpointsScreen, *"/session checkpoints", "enter"))
 
 
-@sizes
-def test_error(look: Compare, size: tuple[int, int]) -> None:
+@lit
+def test_error(look: Compare, size: tuple[int, int], theme: str) -> None:
     story = Story("hello").user("hello")
     error = Error(
         kind="auth",
@@ -405,7 +410,7 @@ def test_error(look: Compare, size: tuple[int, int]) -> None:
         hint="Set OPENAI_API_KEY to a valid key, then send again.",
         detail="401",
     )
-    assert look(size, story.add(error), nothing)
+    assert look(size, story.add(error), nothing, theme)
 
 
 @sizes
@@ -432,9 +437,9 @@ def rewound() -> Story:
     )
 
 
-@sizes
-def test_left_behind(look: Compare, size: tuple[int, int]) -> None:
-    assert look(size, rewound(), nothing)
+@lit
+def test_left_behind(look: Compare, size: tuple[int, int], theme: str) -> None:
+    assert look(size, rewound(), nothing, theme)
 
 
 @sizes
@@ -447,19 +452,19 @@ def test_rewind(look: Compare, size: tuple[int, int]) -> None:
     assert look(size, Story().turns(5), scene)
 
 
-@sizes
-def test_filtered_timeline(look: Compare, size: tuple[int, int]) -> None:
+@lit
+def test_filtered_timeline(look: Compare, size: tuple[int, int], theme: str) -> None:
     async def scene(deck: Deck) -> None:
         if size == USUAL:
             await deck.press("ctrl+t")
         deck.app.chat.pane.timeline.focus()
         await deck.press("f", "f", "f")
 
-    assert look(size, compacted_talk(), scene)
+    assert look(size, compacted_talk(), scene, theme)
 
 
-@sizes
-def test_compaction_diff(look: Compare, size: tuple[int, int]) -> None:
+@lit
+def test_compaction_diff(look: Compare, size: tuple[int, int], theme: str) -> None:
     async def scene(deck: Deck) -> None:
         deck.transcript.jump_to(10)
         deck.transcript.focus()
@@ -467,7 +472,7 @@ def test_compaction_diff(look: Compare, size: tuple[int, int]) -> None:
         await deck.press(*["right_square_bracket"] * 4)
         await deck.says("+   # Intent")
 
-    assert look(size, compacted_talk(), scene)
+    assert look(size, compacted_talk(), scene, theme)
 
 
 @sizes
@@ -483,8 +488,8 @@ def test_command_list(look: Compare, size: tuple[int, int]) -> None:
     assert look(size, talk(), scene)
 
 
-@sizes
-def test_file_list(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
+@lit
+def test_file_list(desk: Desk, look: Compare, size: tuple[int, int], theme: str) -> None:
     write_files(desk.cwd, {"holidays of 2026.csv": "easter", "notes.md": "x" * 900, "[bold]odd.md": ""})
 
     async def scene(deck: Deck) -> None:
@@ -493,11 +498,11 @@ def test_file_list(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
         await deck.until(lambda: deck.app.chat.query_one(AttachedRow).bundles, "what goes along")
         await deck.press("down", "down")
 
-    assert look(size, talk(), scene)
+    assert look(size, talk(), scene, theme)
 
 
-@sizes
-def test_attached(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
+@lit
+def test_attached(desk: Desk, look: Compare, size: tuple[int, int], theme: str) -> None:
     write_files(desk.cwd, {"notes.md": "x" * 900})
 
     async def scene(deck: Deck) -> None:
@@ -505,7 +510,7 @@ def test_attached(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
         deck.editor.post_message(Paste("\n".join(f"row {number}" for number in range(63))))
         await deck.until(lambda: len(deck.app.chat.query_one(AttachedRow).bundles) == 3, "what goes along")
 
-    assert look(size, talk(), scene)
+    assert look(size, talk(), scene, theme)
 
 
 @sizes

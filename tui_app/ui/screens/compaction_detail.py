@@ -12,13 +12,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets import OptionList, Static, TabbedContent, TabPane, TextArea
+from textual.widgets import OptionList, Static, TabPane, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.context.events import CompactionComplete
 from tui_app.session.view_diff import Difference
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
+from tui_app.ui.screens.compaction_tabs import NAMES, SLIM, CompactionTabs
 from tui_app.ui.screens.compaction_text import (
     diff_lines,
     fact_lines,
@@ -34,10 +35,8 @@ from tui_app.ui.screens.summary_editor import SummaryEditor
 
 ONE_LINE = 100
 """Columns from which sizes and facts stand in one row."""
-ROOMY = 20
-"""Rows below which they do anyway: the text has the room."""
-WIDE = 70
-"""Columns below which the names of the tabs are shorter."""
+LOW = 20
+"""Rows below which all that is said of it stands in one row, what became of it first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,36 +139,35 @@ class CompactionDetail(Dialog[Decision]):
     def compose(self) -> ComposeResult:
         """Head, six tabs, keys."""
         view = self._view
-        width, height = self.app.size
-        gap = "   " if width >= ONE_LINE or height < ROOMY else "\n"
+        low = self.app.size.height < LOW
+        gap = "   " if low or self.app.size.width >= ONE_LINE else "\n"
+        edited = bool(view.original)
         with Vertical(classes="dialog -full"):
             yield self.heading(headline(self._view.done, self._view.time, self._glyphs, self._tz))
             yield Static(
-                Content(sizes(view.done, self._glyphs, view.undone, gap=gap, edited=bool(view.original))),
+                sizes(view.done, self._glyphs, view.undone, gap=gap, edited=edited, numbers_last=low),
                 id="sizes",
                 markup=False,
             )
-            with TabbedContent(id="tabs"):
-                with TabPane(Content("Summary"), id="tab-summary"):
-                    yield reading_area(self._view.done.summary or "No summary was written.")
-                with TabPane(Content("Facts"), id="tab-facts"):
-                    back = " · enter brings it back" if view.can_edit else ""
-                    lines = fact_lines(view.done.facts, self._glyphs, view.done.history_path, back)
-                    facts = [Option(line) for line in lines] or [Option(Content("No facts were found."))]
-                    yield OptionList(*facts, id="facts", compact=True)
-                with TabPane(Content(self._side("left")), id="tab-left"):
-                    yield reading_area(_READING, id="left")
-                with TabPane(Content(self._side("stayed")), id="tab-stayed"):
-                    yield reading_area(_READING, id="stayed")
-                with TabPane(Content("Diff"), id="tab-diff"):
-                    yield reading_area(_READING, id="diff")
-                with TabPane(Content("Numbers"), id="tab-numbers"):
-                    yield reading_area(number_lines(self._view.done))
+            back = " · enter brings it back" if view.can_edit else ""
+            lines = fact_lines(view.done.facts, self._glyphs, view.done.history_path, back)
+            facts = [Option(line) for line in lines] or [Option(Content("No facts were found."))]
+            parts = (
+                reading_area(view.done.summary or "No summary was written."),
+                OptionList(*facts, id="facts", compact=True),
+                *(reading_area(_READING, id=name) for name in ("left", "stayed", "diff")),
+                reading_area(number_lines(view.done)),
+            )
+            panes = zip(NAMES.items(), parts, strict=True)
+            yield CompactionTabs(
+                *(TabPane(Content(name), part, id=pane) for (pane, (name, _)), part in panes)
+            )
             yield self.hints()
 
     def on_mount(self) -> None:
         """Offer only the keys that do something; start in the summary."""
-        offered = [Hint("[ ]", "tabs", 2), Hint("tab", "focus", 3)]
+        slim = self.app.size.width < SLIM
+        offered = [] if slim else [Hint("[ ]", "tabs", 2), Hint("tab", "focus", 3)]
         if self.check_action("undo", ()):
             offered.append(Hint("u", "undo", 0, "screen.undo"))
         if self.check_action("redo", ()):
@@ -177,7 +175,7 @@ class CompactionDetail(Dialog[Decision]):
         if self._view.can_edit:
             offered.append(Hint("e", "edit", 1, "screen.edit"))
         if self._view.checkpoint_text is not None:
-            offered.append(Hint("c", "checkpoint file", 1, "screen.checkpoint"))
+            offered.append(Hint("c", "file" if slim else "checkpoint file", 1, "screen.checkpoint"))
         self.key_row.hints = (*offered, Hint("esc", "close", 0, "screen.close"))
         self.query_one("#tab-summary TextArea", TextArea).focus()
         self.run_worker(self._compare(), group="diff", exclusive=True, exit_on_error=False)
@@ -198,10 +196,8 @@ class CompactionDetail(Dialog[Decision]):
     async def _compare(self) -> None:
         """Compare the views in a thread: that reads the session's whole log."""
         lines = await asyncio.to_thread(self._view.diff)
-        tabs = self.query_one(TabbedContent)
         for sign, name in _SIDES:
-            label = f"{self._side(name)} {_of(lines, sign):,}"
-            tabs.get_tab(f"tab-{name}").label = Content(label)
+            self.query_one(CompactionTabs).count(f"tab-{name}", _of(lines, sign))
             self._list(f"#{name}", message_lines(lines, sign, self._tz))
         self._list("#diff", diff_lines(lines, self._view.done.summary, self._tz) or "Nothing.")
 
@@ -215,10 +211,9 @@ class CompactionDetail(Dialog[Decision]):
 
     def action_tab(self, step: int) -> None:
         """Go to the next or previous tab and read there."""
-        tabs = self.query_one(TabbedContent)
-        panes = [pane.id or "" for pane in tabs.query(TabPane)]
-        tabs.active = panes[(panes.index(tabs.active) + step) % len(panes)]
-        target = self.query_one(f"#{tabs.active}").query("TextArea, OptionList").first()
+        tabs = self.query_one(CompactionTabs)
+        tabs.turn(step)
+        target = tabs.active.query("TextArea, OptionList").first()
         self.call_after_refresh(target.focus)
 
     def action_undo(self) -> None:

@@ -44,11 +44,18 @@ def headline(done: CompactionComplete, time: float, glyphs: Glyphs, tz: tzinfo |
 
 
 def sizes(
-    done: CompactionComplete, glyphs: Glyphs, undone: bool, *, gap: str = "   ", edited: bool = False
+    done: CompactionComplete,
+    glyphs: Glyphs,
+    undone: bool,
+    *,
+    gap: str = "   ",
+    edited: bool = False,
+    numbers_last: bool = False,
 ) -> str:
     """Tokens and messages before and after, and what became of the facts; or why nothing changed.
 
-    ``gap`` stands between tokens with messages, and facts; ``edited`` says that the summary has other words.
+    ``gap`` stands between tokens with messages, and facts; ``edited`` says that the summary has other words;
+    ``numbers_last`` is for one row that may be cut.
     """
     if done.outcome != "success":
         return f"{one_line(done.reason, 200)} Nothing changed.".strip()
@@ -65,7 +72,7 @@ def sizes(
         parts.append("edited since")
     if undone:
         parts.append("undone: the full history is back")
-    return gap.join(parts)
+    return gap.join(reversed(parts) if numbers_last else parts)
 
 
 def where(fact: Fact, history: str = "") -> str:

@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets import OptionList
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_app.ui.format import cost, tokens
@@ -27,6 +27,8 @@ from tui_app.ui.widgets.stray_keys import StrayKeys
 Way = Literal["compact", "anyway", "cancel"]
 ONE_LINE = 96
 """Columns from which a way and what it does stand in one row."""
+SHORT = 20
+"""Rows below which each way has one; what the marked one does stands below them."""
 WAYS: tuple[Way, ...] = ("compact", "anyway", "cancel")
 
 
@@ -105,7 +107,8 @@ class SwitchDialog(Dialog[Way]):
         size = f"holds {window_text(plan.limit)}. This conversation is {tokens(plan.tokens)}."
         labels = ("Compact and switch", "Switch anyway", "Cancel")
         possible = (plan.can_compact, plan.can_truncate, True)
-        gap = " " if self.app.size.width >= ONE_LINE else "\n    "
+        room = self.app.size
+        gap = " " if room.width >= ONE_LINE or room.height < SHORT else "\n    "
         with Vertical(classes="dialog"):
             yield self.heading(f"{one_line(plan.target, 60)} {size}")
             yield OptionList(
@@ -116,6 +119,7 @@ class SwitchDialog(Dialog[Way]):
                 compact=True,
                 markup=False,
             )
+            yield Static(id="switch-effect", markup=False)
             yield self.hints()
 
     def on_mount(self) -> None:
@@ -134,6 +138,13 @@ class SwitchDialog(Dialog[Way]):
         """Keep a paste for the prompt as well."""
         event.stop()
         self._stray.text += event.text
+
+    @on(OptionList.OptionHighlighted)
+    def _marked(self, event: OptionList.OptionHighlighted) -> None:
+        """Say in full what the marked way does, where each has only one line."""
+        event.stop()
+        effect = switch_lines(self._plan)[event.option_index]
+        self.query_one("#switch-effect", Static).update(Content(effect))
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:

@@ -17,11 +17,11 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Static
 
-from tui_app.ui.approval_text import question_detail, question_hints, question_title
+from tui_app.ui.approval_text import question_hints, question_title
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import fixed_key
 from tui_app.ui.safe_text import one_line
-from tui_app.ui.widgets.grown_scroll import ExactStatic, GrownScroll
+from tui_app.ui.widgets.approval_detail import ApprovalDetail
 from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.lone_letter import LoneLetter
 from tui_app.ui.widgets.stray_keys import QUIET_S
@@ -60,8 +60,9 @@ class ApprovalBox(Vertical, can_focus=True):
         ),
         Binding("up", "scroll(-1)", "Scroll up", show=False, id="approval.up", tooltip="Show what is above."),
         Binding("down", "scroll(1)", "Scroll down", show=False, id="approval.down", tooltip="Show more."),
-        fixed_key("approval.page_up", "pageup", "scroll(0, -1)", "Page up", "A page back."),
-        fixed_key("approval.page_down", "pagedown", "scroll(0, 1)", "Page down", "A page on."),
+        Binding("pageup", "scroll(-1, 1)", "Page up", show=False, id="approval.pageup", tooltip="Page up."),
+        Binding(
+            "pagedown", "scroll(1, 1)", "Page down", show=False, id="approval.pagedown", tooltip="Page on."),
         Binding(
             "escape", "back", "Back", show=False, id="approval.back", priority=True,
             tooltip="Leave the line for a reason or a rule; then stop the turn, which is a no.",
@@ -109,19 +110,19 @@ class ApprovalBox(Vertical, can_focus=True):
         self._came = float("-inf")
         self._typed = float("-inf")
         self._has_keys = False
-        self._detail: Static | None = None
+        self._detail: ApprovalDetail | None = None
         self._editing = False
         """Whether the line is for the rule, not for a reason."""
         self._lone = LoneLetter(self)
 
-    def _build(self) -> Static:
-        """Make what a question needs, once one is asked; the detail joins the tree a moment later."""
+    def _build(self) -> ApprovalDetail:
+        """Question, what would be done, why it is asked, a line to type in, keys: not before one is asked."""
         from tui_app.ui.widgets.written import WrittenLine
 
-        detail = ExactStatic(id="approval-detail", markup=False)
+        detail = ApprovalDetail(id="approval-scroll")
         self.mount(
             Static(id="approval-title", markup=False),
-            GrownScroll(detail, id="approval-scroll"),
+            detail,
             Static(id="approval-note", markup=False),
             WrittenLine(id="approval-line", compact=True),
             HintRow((), id="approval-keys"),
@@ -155,7 +156,7 @@ class ApprovalBox(Vertical, can_focus=True):
             return
         self._close_line()
         self._came = self._clock()
-        self._detail.update(question_detail(asked))
+        self._detail.show(asked, self.glyphs)
         self.query_one("#approval-scroll").scroll_home(animate=False)
         self._explain()
 
@@ -167,8 +168,9 @@ class ApprovalBox(Vertical, can_focus=True):
         text = said or f"{one_line(asked.because, 80)} {self.glyphs.separator} {one_line(rule, 200)}"
         self.query_one("#approval-note", Static).update(Content(text))
         self.query_one("#approval-keys", HintRow).hints = question_hints(
-            asked, typing=self.has_class("-typing"), editing=self._editing, focused=self._has_keys
-        )
+            asked, typing=self.has_class("-typing"), editing=self._editing, focused=self._has_keys,
+            short=self.screen.has_class("-short"),
+        )  # fmt: skip
 
     def on_focus(self) -> None:
         """Name the keys."""
@@ -245,9 +247,12 @@ class ApprovalBox(Vertical, can_focus=True):
         return next((key for key, each in keys if each.binding.id == binding and len(key) == 1), "")
 
     def action_scroll(self, lines: int, pages: int = 0) -> None:
-        """Scroll what would be done, by lines or by what is seen of it."""
-        scroll = self.query_one("#approval-scroll")
-        scroll.scroll_relative(y=lines + pages * scroll.size.height, animate=False)
+        """Scroll what would be done, by lines or by as much as is seen of it."""
+        self.query_one(ApprovalDetail).move(lines, pages=bool(pages))
+
+    def on_resize(self) -> None:
+        """Name the keys that there is room for."""
+        self._explain()
 
     async def action_back(self) -> None:
         """Leave the line; else it is the chat's own Esc."""

@@ -1,0 +1,164 @@
+"""The smallest terminal: what matters is there, whole, and has its keys."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.app.scenes import SCENES, compared
+from tests.ui.app.story import MODEL
+from tests.ui.app.test_app_snapshots import DONE, compacted_talk, talk
+from tests.ui.app.test_app_steering_snapshots import long_question
+from tests.ui.kit import SMALL, Deck, Desk, shown
+from tui_app.context.events import CompactionProposed
+from tui_app.ui.screens.compaction_detail import CompactionDetail
+from tui_app.ui.screens.review import ReviewScreen
+from tui_app.ui.screens.switch_dialog import SwitchDialog, SwitchPlan
+from tui_app.ui.widgets.hints import HintRow
+
+PLAN = SwitchPlan(
+    target="dinghy:scripted",
+    limit=32_000,
+    tokens=91_500,
+    estimate_after=6_000,
+    summary_model="claude-sonnet-5",
+    cost=0.2,
+    drops_tokens=61_000,
+    keeps_turns=9,
+)
+PROPOSED = CompactionProposed(
+    job="j",
+    summary=DONE.summary,
+    tokens_before=91_500,
+    tokens_after=6_200,
+    messages_leave=203,
+    messages_stay=9,
+    in_files=3,
+    retention=0.98,
+    facts_lost=1,
+    facts=DONE.facts,
+)
+
+
+@pytest.fixture
+def small(desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return desk.serve(fake_openai).change(model=MODEL)
+
+
+async def compaction(deck: Deck, undone: bool = False) -> None:
+    await SCENES["compaction"](deck)
+    if undone:
+        screen = deck.app.screen
+        assert isinstance(screen, CompactionDetail)
+        view = replace(screen._view, undone=True, original="Other words.")
+        await deck.press("escape")
+        await deck.app.push_screen(CompactionDetail(view))
+        await compared(deck)
+
+
+@pytest.mark.parametrize("undone", [False, True], ids=["stands", "edited and undone"])
+async def test_a_compaction_shows_its_parts_and_keys(small: Desk, undone: bool) -> None:
+    async with shown(small.app(small.store(compacted_talk())), SMALL) as deck:
+        await deck.ready()
+        await compaction(deck, undone)
+        for number, name in enumerate(("Summary", "Facts", "Left 4", "Stayed", "Diff", "Numbers"), 1):
+            assert f"< {number} of 6 >  {name}" in deck.text
+            assert "esc close" in deck.text
+            assert ("undone" in deck.text) is undone
+            assert deck.app.screen.focused is not None
+            assert deck.app.screen.focused.region.height >= 3
+            assert deck.app.screen.focused.region.bottom < 12
+            await deck.press("right_square_bracket")
+        assert "< 1 of 6 >" in deck.text
+
+
+async def test_every_tab_of_a_compaction_has_its_name_where_there_is_little_room(small: Desk) -> None:
+    async with shown(small.app(small.store(compacted_talk())), (60, 24)) as deck:
+        await deck.ready()
+        await compaction(deck)
+        (names,) = [row for row in deck.rows if "Facts" in row and "Diff" in row]
+        assert names.strip(" │").split("  ")[-1] == "Numbers"
+        await deck.pilot.resize_terminal(100, 24)
+        await deck.says("What left 4")
+        await deck.pilot.resize_terminal(*SMALL)
+        await deck.says("< 1 of 6 >")
+
+
+async def test_the_timeline_over_the_chat_begins_at_its_left_edge(small: Desk) -> None:
+    async with shown(small.app(small.store(compacted_talk())), SMALL) as deck:
+        await deck.ready()
+        await SCENES["timeline"](deck)
+        assert any(row.lstrip(" │").startswith("Timeline") for row in deck.rows)
+
+
+async def test_the_context_shows_its_items_and_keys(small: Desk) -> None:
+    async with shown(small.app(small.store(compacted_talk())), SMALL) as deck:
+        await deck.ready()
+        await SCENES["context"](deck)
+        await deck.press("down")
+        await deck.settle()
+        assert "esc close" in deck.rows[10]
+        assert deck.app.screen.query_one("#context-items").region.height >= 4
+
+
+async def test_a_question_shows_what_would_be_written_and_scrolls_by_pages(small: Desk) -> None:
+    async with shown(small.app(small.store(talk())), SMALL) as deck:
+        await deck.ready()
+        await long_question(deck)
+        await deck.says("+ferry 0")
+        assert "/dev/null" not in deck.text
+        for words in ("y once", "a always", "n no", "pgdn more"):
+            assert words in deck.text
+        await deck.press("pagedown")
+        await deck.says("+ferry 3")
+        assert "+ferry 0" not in deck.text
+        await deck.press("pageup")
+        await deck.says("+ferry 0")
+        await deck.pilot.resize_terminal(80, 24)
+        await deck.says("--- /dev/null")
+
+
+async def test_a_name_that_is_cut_off_stands_in_the_diff(small: Desk) -> None:
+    """Then its header says what file it is."""
+    async with shown(small.app(small.store(talk())), SMALL) as deck:
+        await deck.ready()
+        await long_question(deck)
+        session = deck.app.chat.session
+        assert session.state.question is not None
+        name = "a/folder/with/a/very/long/name/ferries.txt"
+        session.presenter.update(
+            replace(session.state, question=replace(session.state.question, id="2.1", subject=name))
+        )
+        await deck.says("--- /dev/null")
+
+
+@pytest.mark.parametrize(
+    ("screen", "ways"),
+    [
+        (lambda: ReviewScreen(PROPOSED, clock=lambda: 0.0), ("Apply", "Edit", "Focus", "Discard")),
+        (lambda: SwitchDialog(PLAN, clock=lambda: 0.0), ("Compact and switch", "Switch anyway", "Cancel")),
+    ],
+    ids=["review", "switch"],
+)
+async def test_every_way_is_seen(
+    small: Desk, screen: Callable[[], "ReviewScreen | SwitchDialog"], ways: tuple[str, ...]
+) -> None:
+    async with shown(small.app(small.store(talk())), SMALL) as deck:
+        await deck.ready()
+        await deck.app.push_screen(screen())
+        await deck.settle()
+        for way in ways:
+            assert any(row.strip(" │").startswith(way) for row in deck.rows), deck.text
+        keys = deck.app.screen.query_one(HintRow)
+        assert keys.region.bottom <= 11
+        assert "enter choose" in deck.text
+
+
+async def test_the_marked_way_says_in_full_what_it_does(small: Desk) -> None:
+    async with shown(small.app(small.store(talk())), SMALL) as deck:
+        await deck.ready()
+        await deck.app.push_screen(SwitchDialog(PLAN, clock=iter(range(0, 1000, 10)).__next__))
+        await deck.says("stay on the present model")
+        await deck.press("up")
+        await deck.says("drops the oldest 61k for each request, keeps the last 9 turns")
