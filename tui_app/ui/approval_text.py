@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 MOST_LINES = 2_000
 """Lines painted of one question; more are counted."""
 _LINE_CHARS = 4_000
-_SUBJECT_CELLS = 120
 
 
 def question_title(asked: "ApprovalRequested", glyphs: Glyphs) -> Content:
     """What is asked, in one line: ``Allow edit_file src/app.py?  +3 -1``."""
-    subject = (
-        f" {cut_cells(visible(asked.subject), _SUBJECT_CELLS)}" if asked.kind in ("file", "address") else ""
-    )
+    subject = f" {cut_cells(visible(asked.subject), 120)}" if asked.kind in ("file", "address") else ""
     note = f"  {one_line(asked.note, 60)}" if asked.note else ""
     more = f" {glyphs.separator} {asked.waiting} more after this" if asked.waiting else ""
     return Content.assemble(
@@ -52,7 +49,7 @@ def question_detail(asked: "ApprovalRequested", *, bare: bool = False) -> Conten
 
 def _lines(asked: "ApprovalRequested") -> Iterator[Content]:
     if asked.kind == "file":
-        yield from (_diff_line(line) for line in _without_head(asked.subject, asked.detail.split("\n")))
+        yield from (_diff_line(line) for line in asked.detail.split("\n"))
         return
     sign = "$ " if asked.kind == "command" else ""
     for number, line in enumerate(asked.subject.split("\n")):

@@ -287,21 +287,3 @@ def test_what_left_has_the_size_that_the_model_had() -> None:
     rows = message_lines(lines, "-", UTC).splitlines()[2:]
     assert [row.split("tool")[1].strip() for row in rows] == ["24  read 1  (0.1k in full)", "0.1k  read 2"]
     assert message_lines(lines, " ", UTC) == "Nothing."
-
-
-@pytest.mark.parametrize("undone", [False, True])
-async def test_a_tiny_terminal_keeps_text_tabs_and_keys(undone: bool) -> None:
-    app = Host(replace(EDITABLE, original="As written.", undone=undone))
-    async with app.run_test(size=(40, 12)) as pilot:
-        await app.workers.wait_for_complete()
-        screen = app.screen
-        assert isinstance(screen, CompactionDetail)
-        assert screen.query_one("#tab-summary TextArea").region.height >= 3
-        assert screen.key_row.region.bottom <= 12
-        assert screen.query_one("#--content-tab-tab-summary").region.height == 1
-        for _ in range(5):
-            await pilot.press("right_square_bracket")
-            await pilot.pause()
-        active = screen.query_one(TabbedContent).active
-        assert active == "tab-numbers"
-        assert screen.query_one(f"#--content-tab-{active}").region.right <= 40, "it is scrolled into view"

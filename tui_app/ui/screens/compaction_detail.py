@@ -201,9 +201,6 @@ class CompactionDetail(Dialog[Decision]):
             self._list(f"#{name}", message_lines(lines, sign, self._tz))
         self._list("#diff", diff_lines(lines, self._view.done.summary, self._tz) or "Nothing.")
 
-    def _side(self, title: str) -> str:
-        return f"What {title}" if self.app.size.width >= WIDE else title.capitalize()
-
     def _list(self, selector: str, text: str) -> None:
         area = self.query_one(selector, TextArea)
         area.soft_wrap = False

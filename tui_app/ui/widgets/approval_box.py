@@ -19,7 +19,6 @@ from textual.widgets import Input, Static
 
 from tui_app.ui.approval_text import question_hints, question_title
 from tui_app.ui.glyphs import UNICODE, Glyphs
-from tui_app.ui.keys import fixed_key
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.approval_detail import ApprovalDetail
 from tui_app.ui.widgets.hints import HintRow
@@ -61,8 +60,7 @@ class ApprovalBox(Vertical, can_focus=True):
         Binding("up", "scroll(-1)", "Scroll up", show=False, id="approval.up", tooltip="Show what is above."),
         Binding("down", "scroll(1)", "Scroll down", show=False, id="approval.down", tooltip="Show more."),
         Binding("pageup", "scroll(-1, 1)", "Page up", show=False, id="approval.pageup", tooltip="Page up."),
-        Binding(
-            "pagedown", "scroll(1, 1)", "Page down", show=False, id="approval.pagedown", tooltip="Page on."),
+        Binding("pagedown", "scroll(1, 1)", "Page on", show=False, id="approval.pagedown", tooltip="A page."),
         Binding(
             "escape", "back", "Back", show=False, id="approval.back", priority=True,
             tooltip="Leave the line for a reason or a rule; then stop the turn, which is a no.",
