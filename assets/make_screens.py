@@ -30,7 +30,7 @@ from make_screenshots import (  # noqa: E402
     write_session,
 )
 from textual.pilot import Pilot  # noqa: E402
-from textual.widgets import OptionList, TextArea  # noqa: E402
+from textual.widgets import Input, OptionList, TextArea  # noqa: E402
 
 from tui_app.context.events import Trigger  # noqa: E402
 from tui_app.conversation.writers import SummaryWriters  # noqa: E402
@@ -125,7 +125,10 @@ async def in_approvals(pilot: Pilot[int]) -> None:
     await typed(pilot, "write drafts/sundays.md: Sunday is weekday 0.")
     await answered(pilot, 1)
     await in_question(pilot)
-    await pilot.press("n", *"keep it", "enter")
+    await pilot.press("n")
+    # A letter that others follow at once begins a word.
+    await until(pilot, lambda: isinstance(pilot.app.screen.focused, Input))
+    await pilot.press(*"keep it", "enter")
     await answered(pilot, 2)
     await command("/approvals")(pilot)
 
