@@ -93,6 +93,24 @@ async def test_undo_and_redo_only_when_they_mean_something(
         assert app.results == results
 
 
+@pytest.mark.parametrize(
+    ("view", "key", "said"),
+    [
+        (VIEW, "r", "it stands already"),
+        (replace(VIEW, undone=True), "u", "it is undone already"),
+        (replace(VIEW, can_undo=False), "u", "only the newest can, where one may write"),
+        (replace(VIEW, done=replace(DONE, outcome="failed")), "u", "it changed nothing"),
+    ],
+)
+async def test_why_it_is_not_undone_is_said(view: CompactionView, key: str, said: str) -> None:
+    app = Host(view)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(key)
+        await pilot.pause()
+        assert isinstance(app.screen, CompactionDetail)
+        assert str(app.screen.key_row.render()).endswith(said)
+
+
 EDITABLE = replace(VIEW, can_edit=True)
 
 

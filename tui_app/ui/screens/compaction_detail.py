@@ -168,9 +168,9 @@ class CompactionDetail(Dialog[Decision]):
         """Offer only the keys that do something; start in the summary."""
         slim = self.app.size.width < SLIM
         offered = [] if slim else [Hint("[ ]", "tabs", 2), Hint("tab", "focus", 3)]
-        if self.check_action("undo", ()):
+        if not self._refused(undone=True):
             offered.append(Hint("u", "undo", 0, "screen.undo"))
-        if self.check_action("redo", ()):
+        if not self._refused(undone=False):
             offered.append(Hint("r", "redo", 0, "screen.redo"))
         if self._view.can_edit:
             offered.append(Hint("e", "edit", 1, "screen.edit"))
@@ -181,12 +181,7 @@ class CompactionDetail(Dialog[Decision]):
         self.run_worker(self._compare(), group="diff", exclusive=True, exit_on_error=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Undo what stands, redo what was undone, and only a successful compaction."""
-        possible = self._view.can_undo and self._view.done.outcome == "success"
-        if action == "undo":
-            return possible and not self._view.undone
-        if action == "redo":
-            return possible and self._view.undone
+        """Edit what the model sees; show the checkpoint where there is one."""
         if action == "edit":
             return self._view.can_edit
         if action == "checkpoint":
@@ -215,11 +210,25 @@ class CompactionDetail(Dialog[Decision]):
 
     def action_undo(self) -> None:
         """Ask for the full history back."""
-        self.dismiss("undo")
+        self._restate("undo")
 
     def action_redo(self) -> None:
         """Ask for the summary again."""
-        self.dismiss("redo")
+        self._restate("redo")
+
+    def _restate(self, wanted: Literal["undo", "redo"]) -> None:
+        if refused := self._refused(undone=wanted == "undo"):
+            self.key_row.said = refused
+        else:
+            self.dismiss(wanted)
+
+    def _refused(self, *, undone: bool) -> str:
+        """Why the compaction cannot be undone, or else redone; empty where it can."""
+        if self._view.done.outcome != "success":
+            return "it changed nothing"
+        if self._view.undone is undone:
+            return "it is undone already" if undone else "it stands already"
+        return "" if self._view.can_undo else "only the newest can, where one may write"
 
     def action_edit(self) -> None:
         """Give the summary other words."""
