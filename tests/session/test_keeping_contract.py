@@ -44,7 +44,7 @@ def test_whoever_writes_a_session_is_named(opened: OPEN, tmp_path: Path) -> None
     session, file = ours.create(START, time=1.0), tmp_path / "lock"
     assert theirs.holder(session, file) == ""
     lock = ours.lock(session, file)
-    assert theirs.holder(session, file).startswith("process ")
+    assert theirs.holder(session, file).startswith("another window")
     lock.release()
     assert theirs.holder(session, file) == ""
 

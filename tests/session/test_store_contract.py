@@ -312,7 +312,7 @@ def test_one_writer_for_each_session(opened: OPEN, tmp_path: Path) -> None:
     session, other = store.create(START, time=1.0), store.create(START, time=1.0)
     file, beside = tmp_path / session / "writer.lock", tmp_path / other / "writer.lock"
     held = store.lock(session, file)
-    with pytest.raises(SessionLocked, match="process"):
+    with pytest.raises(SessionLocked, match="another window"):
         second.lock(session, file)
     second.lock(other, beside).release()
     store.append(session, UserMessage(text="mine"), None, time=2.0)
@@ -344,7 +344,7 @@ def test_a_follower_hears_of_news_and_of_the_writers_end(
     held = store.lock(session, file)
     followers = [follow(database, session, file) for _ in range(2)]
     for follower in followers:
-        assert "process" in follower.holder()
+        assert "another window" in follower.holder()
         assert not follower.wait(0.0)
     store.append(session, UserMessage(text="new"), None, time=2.0)
     assert all(follower.wait(10.0) for follower in followers)

@@ -170,7 +170,7 @@ async def test_copy_and_export_say_what_they_did(served: Desk) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("/undo", "Nothing to undo."),
+        ("/undo", "No compaction to undo."),
         ("/redo", "Nothing to redo."),
         ("/copy", "There is no answer to copy yet."),
         ("/export", "Nothing to export: nothing has been said yet."),

@@ -77,14 +77,14 @@ async def test_the_whole_paused_queue_can_be_taken_back(served: Desk, fake_opena
 
 
 @pytest.mark.parametrize(
-    ("command", "row"),
+    ("command", "row", "said"),
     [
-        ("/compact", "Queued 1 of 1: /compact · runs when what is under way is done"),
-        ("/undo", "Queued 1 of 1: /undo · runs when what is under way is done"),
+        ("/compact", "Queued 1 of 1: /compact · runs when what is under way is done", "Nothing to compact"),
+        ("/undo", "Queued 1 of 1: /undo · runs when what is under way is done", "No compaction to undo."),
     ],
 )
 async def test_commands_that_change_the_history_wait_and_say_so(
-    served: Desk, fake_openai: FakeOpenAI, command: str, row: str
+    served: Desk, fake_openai: FakeOpenAI, command: str, row: str, said: str
 ) -> None:
     hold = Signal()
     async with shown(served.app()) as deck:
@@ -93,7 +93,7 @@ async def test_commands_that_change_the_history_wait_and_say_so(
         await deck.until(lambda: deck.queue == [row], row)
         assert deck.status.startswith("Answering")
         hold.set()
-        await deck.says("Nothing to ")
+        await deck.says(said)
         assert deck.queue == []
 
 
