@@ -13,11 +13,11 @@ from tui_app.context.compaction.replacement import (
     Words,
     acknowledging,
     choose_prompts,
+    earlier_notes,
     earlier_summary,
     said_beside,
     summary_message,
     superseded_in,
-    tells_earlier,
 )
 from tui_app.context.compaction.retention import judge, missing_facts
 from tui_app.context.events import CompactionComplete, Fact
@@ -42,14 +42,13 @@ def summary_task(plan: Plan, whole: Unabridged) -> SummaryTask:
         plan: What the job set out to do.
         whole: The view as it was before any stage touched it.
     """
-    earlier = earlier_summary(plan.leaving)
     fresh = tuple(
-        item for item in plan.leaving if not is_acknowledgement(item.message) and not tells_earlier(item)
+        item for item in plan.leaving if not is_acknowledgement(item.message) and not earlier_notes((item,))
     )
     return SummaryTask(
         items=fresh,
         whole=whole,
-        previous=earlier.notes,
+        previous=earlier_notes(plan.leaving),
         focus=plan.focus,
         instructions=plan.instructions,
         budget_tokens=plan.summary_budget,

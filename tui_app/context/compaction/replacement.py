@@ -51,13 +51,14 @@ class Earlier:
     """Lines put below the notes, because those lacked them."""
     rules: tuple[Fact, ...] = ()
     """The user's standing rules; they outlive the prompts they were said in."""
-    replaced: tuple[Prompt, ...] = ()
-    """Sentences that had been corrected by then."""
 
     @property
     def notes(self) -> str:
         """Everything a new summary has to update, as one text."""
         return with_facts(self.summary, self.facts)
+
+    replaced: tuple[Prompt, ...] = ()
+    """Sentences that had been corrected by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +75,7 @@ class Words:
 
 def earlier_summary(items: Sequence[Item]) -> Earlier:
     """Collect what the summaries among ``items`` carried; text of other programs' summaries counts whole."""
-    each = [
-        earlier_part(part)
-        for item in items
-        if is_summary(item.message)
-        for part in item.message.parts
-        if isinstance(part, CompactionPart)
-    ]
+    each = [earlier_part(part) for part in _parts(items)]
     return Earlier(
         summary="\n\n".join(filter(None, (one.summary for one in each))),
         prompts=tuple(dict.fromkeys(prompt for one in each for prompt in one.prompts)),
@@ -91,11 +86,17 @@ def earlier_summary(items: Sequence[Item]) -> Earlier:
     )
 
 
-def tells_earlier(item: Item) -> bool:
-    """Whether a message carries notes of what left before; cheaper than collecting them."""
-    return is_summary(item.message) and any(
-        isinstance(part, CompactionPart) and _notes(part) for part in item.message.parts
-    )
+def earlier_notes(items: Sequence[Item]) -> str:
+    """What a new summary has to update of those among ``items``; cheaper than all that they carry."""
+    parts = list(_parts(items))
+    facts = (str(_own(part.metadata).get("facts", "")) for part in parts)
+    return with_facts("\n\n".join(filter(None, map(_notes, parts))), "\n".join(filter(None, facts)))
+
+
+def _parts(items: Sequence[Item]) -> Iterator[CompactionPart]:
+    for item in items:
+        if is_summary(item.message):
+            yield from (part for part in item.message.parts if isinstance(part, CompactionPart))
 
 
 def _notes(part: CompactionPart) -> str:
