@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic_ai.messages import ModelRequest, UserPromptPart
@@ -28,8 +28,10 @@ from tui_app.context.events import (
     CompactionEdited,
     CompactionProgress,
     CompactionProposed,
+    CompactionUndone,
     Error,
     Fact,
+    MessagePinned,
     SessionRewind,
     ToolTrimmed,
 )
@@ -38,6 +40,7 @@ from tui_app.ui.screens.checkpoints import CheckpointsScreen
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.screens.model_picker import ModelPicker
+from tui_app.ui.screens.pins import PinsScreen
 from tui_app.ui.screens.prompts import PromptsScreen
 from tui_app.ui.screens.queue import QueueScreen
 from tui_app.ui.screens.review import ReviewScreen
@@ -535,3 +538,31 @@ def test_queue(look: Compare, size: tuple[int, int]) -> None:
 def test_plain(desk: Desk, look: Compare) -> None:
     desk.change(plain=True)
     assert look(WIDE, compacted_talk(), nothing)
+
+
+@looks
+def test_pins(look: Compare, size: tuple[int, int], theme: str) -> None:
+    story = talk().add(MessagePinned(seq=2)).add(MessagePinned(seq=9))
+    assert look(size, story, opens(PinsScreen, *"/pin", "enter"), theme)
+
+
+@looks
+@pytest.mark.parametrize("outcome", ["undone", "cancelled", "failed"])
+def test_compaction_that_does_not_stand(
+    look: Compare, size: tuple[int, int], theme: str, outcome: Literal["undone", "cancelled", "failed"]
+) -> None:
+    story = talk()
+    if outcome == "undone":
+        story = story.compacted(DONE).add(
+            CompactionUndone(compaction=10, tokens_before=6_200, tokens_after=91_500)
+        )
+    else:
+        reason = "" if outcome == "cancelled" else "the model answered nothing"
+        story = story.add(replace(DONE, outcome=outcome, reason=reason, facts=(), removed=()))
+
+    async def scene(deck: Deck) -> None:
+        if not deck.app.chat.pane.timeline.display:
+            await deck.press("ctrl+t")
+        deck.app.chat.pane.timeline.focus()
+
+    assert look(size, story, scene, theme)
