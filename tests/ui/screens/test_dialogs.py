@@ -281,16 +281,6 @@ async def test_switch_says_the_numbers_whole_at_80_columns() -> None:
         assert widest <= options.scrollable_content_region.width
 
 
-async def test_a_tiny_terminal_shows_all_ways_to_switch() -> None:
-    app = Host(lambda: SwitchDialog(PLAN))
-    async with app.run_test(size=(40, 12)):
-        options = app.screen.query_one(OptionList)
-        assert options.virtual_size.height <= options.size.height
-        shown = "\n".join(options.render_line(y).text for y in range(options.size.height))
-        assert all(label in shown for label in ("Compact and switch", "Switch anyway", "Cancel"))
-        assert app.screen.query_one("#dialog-hints").region.bottom <= 12
-
-
 @pytest.mark.parametrize("key", ["escape", "question_mark", "f1"])
 async def test_help_closes_with_the_key_that_opened_it(key: str) -> None:
     app = Host(lambda: HelpScreen(help_rows({})))

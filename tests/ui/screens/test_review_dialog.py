@@ -296,14 +296,3 @@ async def test_the_keys_that_are_named_and_the_bar_follow_the_focus() -> None:
         await pilot.pause()
         assert "enter keep it word for word" in keys()
         assert bar("#review-ways") == ground() != bar("#review-facts")
-
-
-async def test_a_tiny_terminal_shows_all_four_ways_and_some_of_the_summary() -> None:
-    app = Host()
-    async with app.run_test(size=(40, 12)) as pilot:
-        await pilot.pause()
-        ways = app.screen.query_one("#review-ways", OptionList)
-        shown = [ways.render_line(y).text for y in range(ways.size.height)]
-        assert [line.split()[0] for line in shown] == ["Apply", "Edit", "Focus", "Discard"]
-        assert app.text.region.height >= 2
-        assert app.screen.query_one("#dialog-hints").region.bottom <= 12
