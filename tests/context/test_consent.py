@@ -354,3 +354,9 @@ def test_whole_sentences_of_the_user_may_be_repeated_under_a_heading_of_theirs()
     notes = "## Requests\n- When it is green, you can submit it. (#3)"
     assert mark_unconfirmed(notes, (said,)) == notes
     assert UNCONFIRMED in mark_unconfirmed("## Requests\n- Shall we push to main.", (said,))
+
+
+def test_what_the_code_does_is_no_deed_that_was_asked_for() -> None:
+    said = (Utterance("Why does the import drop the sailings on Sundays?"),)
+    notes = "## Intent\n\nFind out why the import drops the sailings on Sundays.\n"
+    assert mark_unconfirmed(notes, said, "") == notes

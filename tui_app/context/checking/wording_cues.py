@@ -79,8 +79,9 @@ ATTRIBUTION = re.compile(
 )
 _DEEDS: dict[str, tuple[str, str]] = {
     "delete": (
-        r"\b(?:delet|remov|eras|wip(?:e|ing)|purg|destroy|unlink|truncat|drop|clean|get(?:ting)? rid|rm\b"
-        r"|kill|trash|strip|lösch|entfern|supprim|effac|enlev|borr|elimin|quita|rimuov|apag|remov|exclu"
+        r"\b(?:delet|remov|eras|wip(?:e|ing)|purg|destroy|unlink|truncat|drop(?!s\b)|clean(?!s\b)"
+        r"|get(?:ting)? rid|rm\b|kill|trash|strip|lösch|entfern|supprim|effac|enlev"
+        r"|borr|elimin|quita|rimuov|apag|remov|exclu"
         r"|usuń|usun|удал|стер)",
         r"删|移除|清除|削除|消し|삭제|제거|지워",
     ),
