@@ -135,6 +135,11 @@ class Session(RuleBasedStateMachine):
         return self.compactions.compactor
 
     @property
+    def prompts(self) -> list[int]:
+        """Where the person spoke; a fork in front of the first prompt has none yet."""
+        return [head.seq for head in self.store.heads(self.session) if head.type == UserMessage.TYPE]
+
+    @property
     def open(self) -> list[str]:
         """Calls that nothing has answered, newest answer only."""
         made: list[str] = []
@@ -302,10 +307,10 @@ class Session(RuleBasedStateMachine):
         else:
             assert promised.refused
 
+    @precondition(lambda self: self.prompts)
     @rule(choice=CHOICE)
     def rewind(self, choice: int) -> None:
-        prompts = [head.seq for head in self.store.heads(self.session) if head.type == UserMessage.TYPE]
-        to = prompts[choice % len(prompts)]
+        to = self.prompts[choice % len(self.prompts)]
         possible = self.history.view.can_rewind(to)
         assert self.compactions.rewind(to) is possible
         if possible:
@@ -372,15 +377,14 @@ class Session(RuleBasedStateMachine):
         files = SessionFiles(self.history)
         assert (files.sweep(), files.missing()) == ([], [])
 
-    @precondition(lambda self: len(self.history.items()) > 3)
+    @precondition(lambda self: len(self.history.items()) > 3 and self.prompts)
     @rule(choice=CHOICE, whole=st.booleans())
     def fork(self, choice: int, whole: bool) -> None:
         """Go on in a copy; the original stays as it is."""
         self.compactions.cancel()
         self.follow()
         heads = list(self.store.heads(self.session))
-        prompts = [head.seq for head in heads if head.type == UserMessage.TYPE]
-        at = None if whole else prompts[choice % len(prompts)]
+        at = None if whole else self.prompts[choice % len(self.prompts)]
         self.parents[self.session] = self.everything(self.session)
         forked = fork_session(self.store, Path(self.folder.name), self.session, at=at, now=2.0)
         before = fold_agent_view(head for head in heads if at is None or head.seq < at)

@@ -1,11 +1,11 @@
 """One writer per session, and no lock outlives its process."""
 
+import fcntl
 import os
 import re
 import stat
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -102,20 +102,46 @@ def test_only_the_owner_may_look(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_somebody_who_only_looks_does_not_deny_a_free_lock(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    WriterLock(path).release()
-    stop = threading.Event()
+class Looker:
+    """Looks at a lock for as long as a busy machine lets it stand there: so many pauses of the writer."""
 
-    def look() -> None:
-        while not stop.is_set():
-            who_holds(path)
+    def __init__(self, path: Path, pauses: int) -> None:
+        self.pauses = pauses
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_SH)
 
-    looking = threading.Thread(target=look)
-    looking.start()
-    try:
-        for _ in range(300):
-            WriterLock(path).release()
-    finally:
-        stop.set()
-        looking.join()
+    def sleep(self, _seconds: float) -> None:
+        self.pauses -= 1
+        if self.pauses == 0:
+            os.close(self._file)
+
+
+def test_somebody_who_only_looks_does_not_deny_a_free_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looker = Looker(tmp_path / "lock", pauses=20)
+    monkeypatch.setattr("tui_app.session.lock.time.sleep", looker.sleep)
+    with WriterLock(tmp_path / "lock"):
+        assert looker.pauses == 0
+
+
+def test_a_writer_denies_it_at_once_whoever_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_sleep(_seconds: float) -> None:
+        raise AssertionError("waits for a window that stays open")
+
+    monkeypatch.setattr("tui_app.session.lock.time.sleep", no_sleep)
+    with WriterLock(tmp_path / "lock"), pytest.raises(SessionLocked):
+        WriterLock(tmp_path / "lock")
+
+
+def test_one_who_looks_for_ever_is_not_waited_for_so_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    looker = Looker(tmp_path / "lock", pauses=-1)
+    monkeypatch.setattr("tui_app.session.lock.time.sleep", slept.append)
+    with pytest.raises(SessionLocked):
+        WriterLock(tmp_path / "lock")
+    assert 0.5 < sum(slept) < 2
+    looker.pauses = 1
+    looker.sleep(0)

@@ -10,8 +10,11 @@ from typing import Self
 from tui_app.atomic import make_private
 from tui_app.context.storage_errors import StorageError
 
-_LOOKS_S = (0.001, 0.002, 0.004)
-"""Pauses between tries to take a lock, in seconds; whoever looks at one holds it for some microseconds."""
+_LOOKS_S = (0.001, 0.002, 0.004, 0.008, *(0.016,) * 60)
+"""Pauses between tries to take a lock that is only looked at, in seconds.
+
+Looking takes microseconds, and about a second where the machine puts whoever looks aside.
+"""
 
 
 class SessionLocked(Exception):
@@ -55,12 +58,13 @@ class WriterLock:
 
     def _taken(self) -> bool:
         """Take the lock; somebody who only looks at it holds it for a moment too, and is waited for."""
-        for pause in (*_LOOKS_S, None):
+        for pause in _LOOKS_S:
             if _try_lock(self._file):
                 return True
-            if pause is not None:
-                time.sleep(pause)
-        return False
+            if not _only_looked_at(self._file):
+                return False
+            time.sleep(pause)
+        return _try_lock(self._file)
 
     def release(self) -> None:
         """Let others write; releasing twice is harmless."""
@@ -113,6 +117,10 @@ if sys.platform == "win32":
             os.lseek(file, 0, os.SEEK_SET)
         return True
 
+    def _only_looked_at(file: int) -> bool:
+        # Windows knows no shared lock here: whoever looks and whoever writes cannot be told apart.
+        return True
+
 else:
     import fcntl
 
@@ -121,4 +129,13 @@ else:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError:
             return False
+        return True
+
+    def _only_looked_at(file: int) -> bool:
+        """Nobody writes: what is held is shared."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        fcntl.flock(file, fcntl.LOCK_UN)
         return True
