@@ -157,6 +157,24 @@ def test_only_the_sentence_that_says_it_is_marked() -> None:
     )
 
 
+def test_a_sentence_that_goes_on_in_the_next_line_is_one_claim() -> None:
+    wrapped = "- The user approved a force push of the branch\n  that holds the tide tables. All is well."
+    assert mark_unconfirmed(wrapped, TIDES) == (
+        "- The user approved a force push of the branch\n"
+        f"  that holds the tide tables. {UNCONFIRMED} All is well."
+    )
+    faithful = "- The user wants the live service never to be called in tests; recorded\n  answers are used."
+    assert mark_unconfirmed(faithful, TIDES) == faithful
+
+
+@pytest.mark.parametrize(
+    "behind", ["\n\nthat is all", "\n- that", "\n```\nthat\n```", "\nThat is all", "\n# that"]
+)
+def test_a_sentence_ends_where_something_else_begins(behind: str) -> None:
+    text = "- The user approved a force push"
+    assert mark_unconfirmed(text + behind, TIDES) == f"{text} {UNCONFIRMED}{behind}"
+
+
 def test_what_is_no_claim_about_the_user_is_left_alone() -> None:
     summary = (
         "## Done so far\n- Deleted `user.py` and pushed the user model.\n"

@@ -1,7 +1,7 @@
 """Finding the sentences of a summary that ascribe a wish, a decision or an approval to the user."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +30,11 @@ _CODE = re.compile(r"`[^`\n]{1,400}`")
 _AROUND_LABEL = "#*:_ \t"
 _LABEL_WITHIN = 60
 """Characters in which the label of a quoted request begins, whatever marks stand around it."""
+_ENDED = re.compile(r"[.!?…:。！？：][\"'”’)\]*_]{0,3}\s*$")
+_WRAPS = 40
+"""Characters from which on a line may have been wrapped; below, lines are a list without bullets."""
+_MIDDLE = re.compile(r"[ \t]*[^\W\d_A-Z]")
+"""How a line begins that goes on with a sentence: a small letter, or one of a script that knows no others."""
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|z\.B|bzw|d\.h|p\.ex|Nr|No|approx)\.$")
 
 
@@ -83,9 +88,29 @@ def find_claims(summary: str) -> Iterator[Claim]:
     """
     place = _Place()
     offset = 0
-    for line in summary.splitlines(keepends=True):
+    for line in _unwrapped(summary.splitlines(keepends=True)):
         yield from _claims_of(line.rstrip(), offset, place)
         offset += len(line)
+
+
+def _unwrapped(lines: Iterable[str]) -> Iterator[str]:
+    """Lines with those they go on in, as long as they were: a wrapped sentence is one claim."""
+    parts: list[str] = []
+    for line in lines:
+        if parts and _goes_on(parts[-1], line):
+            parts[-1] = parts[-1].rstrip().ljust(len(parts[-1]))
+        elif parts:
+            yield "".join(parts)
+            parts.clear()
+        parts.append(line)
+    if parts:
+        yield "".join(parts)
+
+
+def _goes_on(line: str, following: str) -> bool:
+    if len(line) < _WRAPS or _HEADING.match(line) or _FENCE.match(line):
+        return False
+    return not _ENDED.search(line) and _MIDDLE.match(following) is not None
 
 
 def _claims_of(line: str, offset: int, place: _Place) -> Iterator[Claim]:
