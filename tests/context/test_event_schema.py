@@ -90,12 +90,22 @@ def test_every_event_meets_both_schemas(payload: Payload) -> None:
     assert problems(event, event_schema(payload.TYPE)) == []
 
 
+def test_a_gauge_may_name_the_limit_that_is_believed_after_a_refusal() -> None:
+    window = ContextWindow(limit=4_000, source="model", announced=8_000)
+    gauge = GaugeChanged(usage=ContextUsage(parts=Breakdown(), window=window, messages=1))
+    event = envelope(gauge)
+    assert event["data"]["believed_limit"] == 4_000
+    assert problems(event, EVERY) == problems(event, event_schema(gauge.TYPE)) == []
+    event["data"]["believed_limit"] = "4k"
+    assert problems(event, EVERY) != []
+
+
 @given(st.data())
 def test_damaged_events_are_refused(data: st.DataObject) -> None:
     event = envelope(data.draw(st.sampled_from(PAYLOADS).flatmap(payloads)))
     damaged = data.draw(st.sampled_from([part for part in (event, event["data"]) if part]))
     name = data.draw(st.sampled_from(sorted(damaged)))
-    if data.draw(st.booleans()):
+    if name != "believed_limit" and data.draw(st.booleans()):
         del damaged[name]
     else:
         damaged[name] = [[None]]  # no field is a list of lists of nothing

@@ -131,7 +131,7 @@ def _parts(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:
     parts: dict[str, Schema] = {}
     for payload in payloads:
         if payload is GaugeChanged:
-            parts[_USAGE] = _usage()
+            parts[_USAGE] = _gauge()
             continue
         for cls in _dataclasses_in(payload):
             parts[cls.__name__] = {**_described(docstrings(cls).text), **_object(cls)}
@@ -165,6 +165,16 @@ def _usage() -> Schema:
         for name, value in sample.to_json().items()
     }
     return {**_described(usage.text), **_all_required(properties)}
+
+
+def _gauge() -> Schema:
+    """The figures, and what stands beside them after a refusal only."""
+    usage = _usage()
+    limit: Schema = {
+        "type": "integer",
+        "description": "Limit that counts for now, in tokens: a refusal made it smaller than ``limit``.",
+    }
+    return usage | {"properties": usage["properties"] | {"believed_limit": limit}}
 
 
 def _ref(name: str) -> Schema:
