@@ -15,8 +15,8 @@ from tui_app.ui.screens.key_dialog import KeyDialog
 Compare = Callable[..., bool]
 looks = pytest.mark.parametrize(
     ("size", "theme"),
-    [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (USUAL, "plimsoll-light")],
-    ids=["120x40-dark", "80x24-dark", "80x24-light"],
+    [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (WIDE, "plimsoll-light"), (USUAL, "plimsoll-light")],
+    ids=["120x40-dark", "80x24-dark", "120x40-light", "80x24-light"],
 )
 
 

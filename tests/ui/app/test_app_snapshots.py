@@ -164,8 +164,8 @@ def look(desk: Desk, fake_openai: FakeOpenAI, snap_compare: Compare) -> Callable
 sizes = pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])
 lit = pytest.mark.parametrize(
     ("size", "theme"),
-    [(WIDE, ""), (USUAL, ""), (USUAL, "plimsoll-light")],
-    ids=["120x40", "80x24", "80x24-light"],
+    [(WIDE, ""), (USUAL, ""), (WIDE, "plimsoll-light"), (USUAL, "plimsoll-light")],
+    ids=["120x40", "80x24", "120x40-light", "80x24-light"],
 )
 looks = pytest.mark.parametrize(
     ("size", "theme"),
@@ -186,9 +186,9 @@ def opens(screen: type, *keys: str) -> Scene:
     return scene
 
 
-@sizes
-def test_first_run(desk: Desk, snap_compare: Compare, size: tuple[int, int]) -> None:
-    app = desk.app()
+@lit
+def test_first_run(desk: Desk, snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
+    app = desk.change(theme=theme).app() if theme else desk.app()
 
     async def play(pilot: "Pilot[Any]") -> None:
         await Deck(app, pilot).ready()
@@ -352,8 +352,8 @@ def test_edited_compaction(look: Compare, size: tuple[int, int], theme: str) -> 
     assert look(size, story, scene, theme)
 
 
-@sizes
-def test_the_row_of_an_edit(look: Compare, size: tuple[int, int]) -> None:
+@lit
+def test_the_row_of_an_edit(look: Compare, size: tuple[int, int], theme: str) -> None:
     edit = CompactionEdited(
         compaction=10,
         summary="Other words.",
@@ -362,11 +362,11 @@ def test_the_row_of_an_edit(look: Compare, size: tuple[int, int]) -> None:
         tokens_after=9_710,
     )
     story = compacted_talk().add(edit, ModelRequest(parts=[UserPromptPart(edit.summary)]))
-    assert look(size, story, nothing)
+    assert look(size, story, nothing, theme)
 
 
-@sizes
-def test_switch_dialog(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
+@lit
+def test_switch_dialog(desk: Desk, look: Compare, size: tuple[int, int], theme: str) -> None:
     with FakeOpenAI(max_model_len=32_000) as dinghy:
         desk.serve(dinghy, window=None, name="dinghy")
 
@@ -374,7 +374,7 @@ def test_switch_dialog(desk: Desk, look: Compare, size: tuple[int, int]) -> None
             await deck.send("/model dinghy:scripted")
             await deck.until(lambda: isinstance(deck.app.screen, SwitchDialog), "the dialog")
 
-        assert look(size, talk().turns(6, tokens=14_000).answer("Done.", reported=91_500), scene)
+        assert look(size, talk().turns(6, tokens=14_000).answer("Done.", reported=91_500), scene, theme)
 
 
 @looks
