@@ -19,7 +19,7 @@ SHOWN = "document.body.classList.contains('-first-byte')"
 
 
 TRANSCRIPT = (0.1, 0.6)
-"""Shares of the page's height between which prompts and answers stand, under the header and over the prompt."""
+"""Shares of the page's height between which prompts and answers stand."""
 
 
 async def test_a_prompt_typed_in_the_browser_is_answered_there(tmp_path: Path, plimsoll_home: Path) -> None:

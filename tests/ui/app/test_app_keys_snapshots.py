@@ -47,8 +47,10 @@ def test_key_dialog(desk: Desk, snap_compare: Compare, size: tuple[int, int], th
     assert snap_compare(app, terminal_size=size, run_before=showing(screen, "hidden"))
 
 
-def test_where_to_keep_it(desk: Desk, snap_compare: Compare) -> None:
+@looks
+def test_where_to_keep_it(desk: Desk, snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
     text = "The key works. Keep OPENAI_API_KEY in the system keyring? "
     text += "Otherwise it is used until Plimsoll is closed."
     screen = ConfirmDialog(text, verb="Keep it", keep="This run only")
-    assert snap_compare(desk.app(), terminal_size=USUAL, run_before=showing(screen))
+    app = desk.change(theme=theme).app()
+    assert snap_compare(app, terminal_size=size, run_before=showing(screen))

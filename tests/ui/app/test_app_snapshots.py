@@ -274,7 +274,7 @@ def test_review(look: Compare, fake_openai: FakeOpenAI, size: tuple[int, int], t
     story = Story("word by word").turns(6).answer("Six.", reported=91_500)
 
     async def scene(deck: Deck) -> None:
-        await deck.press(*"/compact --review", "enter")
+        await deck.send("/compact --review")
         await deck.until(lambda: reviewed(deck), "the review")
 
     assert look(size, story, scene, theme)
@@ -390,7 +390,7 @@ def test_sessions(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
         "A name that is long enough to be cut off somewhere",
     ):
         desk.store(Story(title).user(title).answer("Noted.").measured(4_200))
-    assert look(size, talk(), opens(SessionsScreen, *"/sessions", "enter"))
+    assert look(size, talk(), scenes.opens(SessionsScreen, command="/sessions"))
 
 
 @looks
@@ -401,7 +401,7 @@ def test_search(desk: Desk, look: Compare, size: tuple[int, int], theme: str) ->
 
 @sizes
 def test_checkpoints(look: Compare, size: tuple[int, int]) -> None:
-    assert look(size, talk().compacted(DONE), opens(CheckpointsScreen, *"/session checkpoints", "enter"))
+    assert look(size, talk().compacted(DONE), scenes.opens(CheckpointsScreen, command="/session checkpoints"))
 
 
 @lit
@@ -428,7 +428,7 @@ def test_stats(look: Compare, size: tuple[int, int]) -> None:
         replace(DONE, outcome="failed", reason="no", trigger="manual")
     )
     story.add(Error(kind="rate_limit", message="Too many requests."))
-    assert look(size, story, opens(StatsScreen, *"/stats", "enter"))
+    assert look(size, story, scenes.opens(StatsScreen, command="/stats"))
 
 
 def rewound() -> Story:
@@ -529,7 +529,7 @@ def test_queue(look: Compare, size: tuple[int, int]) -> None:
         session = deck.app.chat.session
         waiting = ("second, which is longer " * 8, "third\nwith [b]two[/b] lines", "/compact")
         session.presenter.update(replace(session.state, queue=waiting, paused=True))
-        await opens(QueueScreen, *"/queue", "enter")(deck)
+        await scenes.opens(QueueScreen, command="/queue")(deck)
         await deck.press("down")
 
     assert look(size, talk(), scene)
@@ -543,7 +543,7 @@ def test_plain(desk: Desk, look: Compare) -> None:
 @looks
 def test_pins(look: Compare, size: tuple[int, int], theme: str) -> None:
     story = talk().add(MessagePinned(seq=2)).add(MessagePinned(seq=9))
-    assert look(size, story, opens(PinsScreen, *"/pin", "enter"), theme)
+    assert look(size, story, scenes.opens(PinsScreen, command="/pin"), theme)
 
 
 @looks

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from textual.app import App, ComposeResult
-from textual.widgets import Static
+from textual.widgets import Input, Static, TextArea
 
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
@@ -114,11 +114,12 @@ def test_waiting_prompts(look: Compare, size: tuple[int, int], theme: str) -> No
 
 async def focus_on(deck: Deck) -> None:
     await opens(EditDialog, "f")(deck)
-    await deck.press(*"the holidays")
+    deck.app.screen.query_one(Input).insert_text_at_cursor("the holidays")
 
 
 async def edited(deck: Deck) -> None:
-    await deck.press("e", *"Indeed. ")
+    await deck.press("e")
+    deck.app.screen.query_one(TextArea).insert("Indeed. ")
 
 
 @looks
@@ -129,7 +130,7 @@ def test_review(
     fake_openai.add(Text(DONE.summary, usage=(0, 0)))
 
     async def play(deck: Deck) -> None:
-        await deck.press(*"/compact --review", "enter")
+        await deck.send("/compact --review")
         await deck.until(lambda: reviewed(deck), "the review")
         await scene(deck)
 
