@@ -31,11 +31,8 @@ def state_of(picture: Path) -> tuple[str, str]:
     sizes = [each for each in ids if each in ("120x40", "80x24")]
     light = "light" in ids or state == "light"
     scenes = [each for each in ids if each not in (*sizes, "dark", "light", "plimsoll")]
-    if state in ("dark", "light"):
-        name = scenes.pop()
-    else:
-        name = "-".join([_ALSO.get(state, state), *scenes])
-    return name, f"{sizes[0] if sizes else ''}-{'light' if light else 'dark'}"
+    parts = scenes if state in ("dark", "light") else [_ALSO.get(state, state), *scenes]
+    return "-".join(parts), f"{sizes[0] if sizes else ''}-{'light' if light else 'dark'}"
 
 
 def test_both_themes_and_sizes() -> None:
