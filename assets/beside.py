@@ -7,6 +7,7 @@ from unittest import mock
 
 from make_screenshots import PATHS, PROJECT, Clock
 
+from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.context.events import AssistantMessage, SessionStart, UserMessage
 from tui_app.conversation.boards import boards_in
 from tui_app.memory.board import ContextBoard
@@ -42,6 +43,42 @@ _TOLD = (
     ("Move the tide table into a file of its own", 23, 117),
 )
 """Prompts of conversations with other programs, how many days ago they were, and their answers."""
+
+
+SERVERS = (
+    McpStatus(
+        name="tides",
+        where="tide-tables --harbour dunmouth",
+        state="ready",
+        tools=(
+            McpTool(name="tides_low_water", description="Low waters of a day.", tokens=148),
+            McpTool(name="tides_high_water", description="High waters of a day.", tokens=151),
+        ),
+    ),
+    McpStatus(name="notes", where="harbour-notes --read-only", state="starting"),
+    McpStatus(
+        name="fares",
+        where="fares-server",
+        state="failed",
+        error="It could not be started: it exited with status 2. It said: No table of fares.",
+    ),
+    McpStatus(name="weather", where="weather-server", state="off"),
+)
+"""MCP servers of the pictures, in every state one can be in; no program is started."""
+_SKILLS = (
+    ("holidays", "Which days count as Sundays. Use it for anything about public holidays."),
+    ("release", "How a new timetable is printed and put up at the quays."),
+    ("tide-tables", "Reading the tables of the harbour office."),
+)
+
+
+def write_skills(_clock: Clock) -> None:
+    """Put skills into the folder, beside one that is none."""
+    for name, about in _SKILLS:
+        folder = PROJECT / ".plimsoll" / "skills" / name
+        folder.mkdir(parents=True)
+        text = f"---\nname: {name}\ndescription: {about}\n---\nAsk the harbour office first.\n"
+        (folder / "SKILL.md").write_text(text, encoding="utf-8")
 
 
 def write_others(clock: Clock) -> None:

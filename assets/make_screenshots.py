@@ -170,6 +170,7 @@ async def draw(
     model: str = "",
     approvals: Mapping[str, tuple[str, ...]] | None = None,
     env: Mapping[str, str] | None = None,
+    title: str = "Plimsoll",
 ) -> str:
     """Start the application on a session, press keys, and return what it shows as SVG."""
     settings = Settings(
@@ -190,7 +191,7 @@ async def draw(
         await pilot.pause()
         await drive(pilot)
         await pilot.pause()
-        svg = app.export_screenshot(title="Plimsoll", simplify=True)
+        svg = app.export_screenshot(title=title, simplify=True)
     # The web font would be fetched from somebody else's server; every viewer has a font of its own.
     local = re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL).replace("Fira Code", "monospace")
     return "\n".join(line.rstrip() for line in local.splitlines()) + "\n"
@@ -206,7 +207,13 @@ async def shown(pilot: Pilot[int]) -> None:
 
 async def in_chat(pilot: Pilot[int]) -> None:
     """A draft in the prompt."""
-    await pilot.press(*("space" if letter == " " else letter for letter in DRAFT.removesuffix("?")))
+    await draft(pilot, DRAFT.removesuffix("?"))
+
+
+async def draft(pilot: Pilot[int], text: str) -> None:
+    """Put a text into the prompt at once, as a paste does."""
+    pilot.app.chat.pane.prompt.editor.insert(text)
+    await pilot.pause()
 
 
 async def in_detail(pilot: Pilot[int]) -> None:

@@ -17,35 +17,48 @@ from tests.docs.pages import DOCS, LINK, ROOT, load_script, read
 
 SCREENS = DOCS / "screens"
 PAGES = {
-    "ApprovalsScreen": "approvals",
-    "ChatScreen": "chat",
-    "CheckpointsScreen": "timeline",
-    "CompactionDetail": "timeline",
-    "ContextScreen": "context",
-    "HelpScreen": "help",
-    "ImportProgressDialog": "import",
-    "ImportScreen": "import",
-    "MemoryScreen": "memory",
-    "MessageScreen": "message",
-    "McpScreen": "context",
-    "ModelPicker": "models",
-    "PinsScreen": "message",
-    "PromptPicker": "rewind",
-    "PromptsScreen": "editor",
-    "QueueScreen": "editor",
-    "ReviewScreen": "review",
-    "RewindFiles": "rewind",
-    "SearchScreen": "sessions",
-    "SessionsScreen": "sessions",
-    "SettingsScreen": "settings",
-    "SkillsScreen": "context",
-    "StatsScreen": "stats",
-    "SummaryEditor": "timeline",
-    "KeyDialog": "models",
-    "SwitchDialog": "models",
-    "ThemePicker": "settings",
+    "ApprovalsScreen": ("approvals", "approvals"),
+    "ChatScreen": ("chat", "chat"),
+    "CheckpointsScreen": ("timeline", "checkpoints"),
+    "CompactionDetail": ("timeline", "compaction"),
+    "ContextScreen": ("context", "context"),
+    "HelpScreen": ("help", "help"),
+    "ImportProgressDialog": ("import", ""),
+    "ImportScreen": ("import", "import"),
+    "MemoryScreen": ("memory", "memory"),
+    "MessageScreen": ("message", "message"),
+    "McpScreen": ("context", "mcp"),
+    "ModelPicker": ("models", "models"),
+    "PinsScreen": ("message", "pins"),
+    "PromptPicker": ("rewind", "rewind"),
+    "PromptsScreen": ("editor", "prompts"),
+    "QueueScreen": ("editor", "queue"),
+    "ReviewScreen": ("review", "review"),
+    "RewindFiles": ("rewind", "files"),
+    "SearchScreen": ("sessions", "search"),
+    "SessionsScreen": ("sessions", "sessions"),
+    "SettingsScreen": ("settings", "settings"),
+    "SkillsScreen": ("context", "skills"),
+    "StatsScreen": ("stats", "stats"),
+    "SummaryEditor": ("timeline", "summary"),
+    "KeyDialog": ("models", "key"),
+    "SwitchDialog": ("models", "switch"),
+    "ThemePicker": ("settings", "themes"),
 }
-"""The page of each screen; dialogs that ask, tell or edit one thing belong to those they stand on."""
+"""The page of each screen and its picture there; dialogs that ask, tell or edit one thing belong to those
+they stand on, and one that is gone in a moment has no picture."""
+SHOWING = {
+    "api-keys": "key",
+    "approvals": "question",
+    "context-screen": "context",
+    "instructions-and-skills": "skills",
+    "mcp": "mcp",
+    "memory": "memory",
+    "models": "models",
+    "sessions": "sessions",
+    "transcript": "chat",
+}
+"""Pages about one screen elsewhere in the documentation, and the picture of it."""
 WITHOUT = {"ConfirmDialog", "DetailsScreen", "EditDialog"}
 SCRIPT = ROOT / "assets" / "make_screens.py"
 LOOSE = re.compile(r"\s+")
@@ -64,7 +77,14 @@ def screens() -> set[str]:
 
 def test_every_screen_has_a_page() -> None:
     assert screens() - set(PAGES) - WITHOUT == set(), "write a page in docs/screens and name it here"
-    assert {name for name in PAGES.values() if not (SCREENS / f"{name}.md").exists()} == set()
+    assert {name for name, _ in PAGES.values() if not (SCREENS / f"{name}.md").exists()} == set()
+
+
+def test_every_screen_is_shown_where_it_is_described() -> None:
+    shown = {screen: f"]({picture}.svg)" for screen, (_, picture) in PAGES.items() if picture}
+    assert [name for name, link in shown.items() if link not in read(SCREENS / f"{PAGES[name][0]}.md")] == []
+    elsewhere = {page: f"](screens/{picture}.svg)" for page, picture in SHOWING.items()}
+    assert [page for page, link in elsewhere.items() if link not in read(DOCS / f"{page}.md")] == []
 
 
 def test_every_page_shows_a_picture_and_is_listed() -> None:

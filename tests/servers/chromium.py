@@ -5,7 +5,7 @@ import base64
 import json
 import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -67,9 +67,10 @@ class Page:
         await self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **common)
         await self.call("Input.dispatchKeyEvent", type="keyUp", **common)
 
-    async def screenshot(self) -> bytes:
-        """The page as PNG."""
-        return base64.b64decode((await self.call("Page.captureScreenshot", format="png"))["data"])
+    async def screenshot(self, clip: Mapping[str, float] | None = None) -> bytes:
+        """The page as PNG, or the part of it that ``clip`` names."""
+        part = {"clip": dict(clip)} if clip else {}
+        return base64.b64decode((await self.call("Page.captureScreenshot", format="png", **part))["data"])
 
 
 @asynccontextmanager

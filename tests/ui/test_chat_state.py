@@ -26,6 +26,7 @@ from tui_app.context.events import (
 from tui_app.ui.chat_events import ASKING, advance
 from tui_app.ui.chat_state import NOTICES, ChatState, noticed
 from tui_app.ui.compaction_outcome import CANCELLED
+from tui_app.ui.under_way import running_compaction
 
 FAILED = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="the model answered nothing")
 
@@ -160,3 +161,18 @@ def test_a_background_compaction_in_one_part_has_no_share_done() -> None:
     assert after(begun("background")).background == -1.0
     assert heard(1, 1) == -1.0
     assert heard(2, 4) == 0.25
+
+
+def test_the_timeline_names_what_compacts_now() -> None:
+    def row(*payloads: Payload) -> str:
+        entry = running_compaction(after(*payloads))
+        return entry.title if entry else ""
+
+    part = CompactionProgress(job="j", part=3, parts=4, tokens_written=9, model="one:two")
+    done = CompactionComplete(job="j", outcome="success", trigger="background")
+    assert row() == ""
+    assert row(begun("background")) == "background"
+    assert row(begun("background"), part) == "background · 50%"
+    assert row(begun("model_switch")) == "model switch"
+    assert row(begun("manual"), part) == "manual · 50%"
+    assert row(begun("background"), part, done) == ""

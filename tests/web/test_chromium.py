@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.chromium import chromium
+from tests.servers.chromium import Page, chromium
+from tests.web import xterm
 from tests.web.kit import serving
 from tui_app.context.events import AssistantMessage
 from tui_app.paths import Paths
@@ -17,21 +18,41 @@ pytestmark = [pytest.mark.chromium, pytest.mark.timeout(180)]
 SHOWN = "document.body.classList.contains('-first-byte')"
 
 
-async def test_typing_in_the_browser(tmp_path: Path, plimsoll_home: Path) -> None:
+TRANSCRIPT = (0.1, 0.6)
+"""Shares of the page's height between which prompts and answers stand."""
+
+
+async def test_a_prompt_typed_in_the_browser_is_answered_there(tmp_path: Path, plimsoll_home: Path) -> None:
     (tmp_path / "tides.txt").write_text("Low water on Sunday is at nine.\n")
     async with serving(tmp_path) as served, chromium(tmp_path / "profile") as browser:
         await browser.call("Runtime.enable")
         await browser.call("Page.enable")
+        await xterm.watch(browser)
         await browser.open(served.address)
         await browser.until(SHOWN)
         assert await browser.evaluate("location.href") == served.base, "the token leaves the address"
         await browser.until("document.activeElement?.className.includes('xterm')")
-        empty = await browser.screenshot()
+        before = await xterm.says(browser, "quotes your files", "of 32k")
+        assert "Low water" not in before
+        await settled(browser)
+        blank = await xterm.pixels(browser, *TRANSCRIPT)
         await browser.type("when is low water?")
+        await xterm.says(browser, "› when is low water?")
+        assert await xterm.pixels(browser, *TRANSCRIPT) == blank, "a draft stands in the prompt alone"
         await browser.press("Enter")
-        answered = await read_from_log(plimsoll_home)
-        assert "tides.txt" in answered
-        assert len(await browser.screenshot()) > len(empty), "the answer is drawn"
+        after = await xterm.says(browser, "Low water on Sunday is at nine.", "tides.txt")
+        lines = [line.strip() for line in after.splitlines()]
+        assert any(line.startswith("when is low water?") for line in lines), "the prompt, in the conversation"
+        assert "tides.txt" in await read_from_log(plimsoll_home)
+        await settled(browser)
+        assert await xterm.pixels(browser, *TRANSCRIPT) != blank, "the answer is painted"
+        await browser.press("F3")
+        assert "tool definitions" in await xterm.says(browser, "Context", "esc close")
+
+
+async def settled(browser: Page) -> None:
+    """Wait until what the terminal holds is painted: two frames of the browser."""
+    await browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 async def read_from_log(home: Path) -> str:

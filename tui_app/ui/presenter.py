@@ -30,6 +30,7 @@ from tui_app.session.user_view import Change, UserView
 from tui_app.ui.chat_events import advance
 from tui_app.ui.chat_state import ChatState, saying
 from tui_app.ui.outside import Outside
+from tui_app.ui.under_way import running_compaction
 from tui_app.ui.widgets.chat_pane import ChatPane
 from tui_app.ui.widgets.review_messages import ReviewOver, ReviewWanted
 
@@ -119,6 +120,7 @@ class Presenter:
     def update(self, state: ChatState) -> None:
         """Make a state the current one."""
         self.state = state
+        self._timeline.running = running_compaction(state)
         self._pane.show(state)
         self._outside.show(state, time.monotonic())
 

@@ -268,16 +268,16 @@ def test_memory(repository: Desk, look: Compare, size: tuple[int, int], theme: s
     assert look(size, talk(), scene, theme)
 
 
-@pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])
-def test_empty_memory(look: Compare, size: tuple[int, int]) -> None:
+@everywhere
+def test_empty_memory(look: Compare, size: tuple[int, int], theme: str) -> None:
     async def scene(deck: Deck) -> None:
         await opened(deck)
 
-    assert look(size, talk(), scene)
+    assert look(size, talk(), scene, theme)
 
 
-@pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])
-def test_session_with_a_board(look: Compare, size: tuple[int, int]) -> None:
+@everywhere
+def test_session_with_a_board(look: Compare, size: tuple[int, int], theme: str) -> None:
     text = inbox_text(
         "ferry-timetable, branch sunday-fix", "Rules of the user:\n- Never touch the importer. [s#2]"
     )
@@ -290,4 +290,4 @@ def test_session_with_a_board(look: Compare, size: tuple[int, int]) -> None:
     async def scene(deck: Deck) -> None:
         await deck.says("remembered")
 
-    assert look(size, story.add(added), scene)
+    assert look(size, story.add(added), scene, theme)

@@ -110,6 +110,7 @@ async def test_skills_are_listed_and_can_be_read(desk: Desk) -> None:
         await deck.until(lambda: isinstance(deck.app.screen, SkillsScreen), "the skills")
         assert "Make [b]less[/b] sail." in deck.text
         assert "no description" in deck.text
+        assert " .plimsoll/skills/reefing/SKILL.md" in deck.text, "from the working folder on"
         await deck.press("enter")
         await deck.says("Ease it.")
 

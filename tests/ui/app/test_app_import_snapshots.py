@@ -70,8 +70,9 @@ def test_list(desk: Desk, snap_compare: Compare, size: tuple[int, int], theme: s
     assert snap_compare(app, terminal_size=size, run_before=play)
 
 
-def test_progress(desk: Desk, snap_compare: Compare) -> None:
-    app = desk.app()
+@looks
+def test_progress(desk: Desk, snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
+    app = desk.change(theme=theme).app()
 
     async def play(pilot: "Pilot[Any]") -> None:
         deck = Deck(app, pilot)
@@ -81,4 +82,4 @@ def test_progress(desk: Desk, snap_compare: Compare) -> None:
         dialog.show("Counting tokens: 1,250 of 3,400 events")
         await deck.settle()
 
-    assert snap_compare(app, terminal_size=USUAL, run_before=play)
+    assert snap_compare(app, terminal_size=size, run_before=play)

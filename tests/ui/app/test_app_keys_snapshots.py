@@ -15,8 +15,8 @@ from tui_app.ui.screens.key_dialog import KeyDialog
 Compare = Callable[..., bool]
 looks = pytest.mark.parametrize(
     ("size", "theme"),
-    [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (USUAL, "plimsoll-light")],
-    ids=["120x40-dark", "80x24-dark", "80x24-light"],
+    [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (WIDE, "plimsoll-light"), (USUAL, "plimsoll-light")],
+    ids=["120x40-dark", "80x24-dark", "120x40-light", "80x24-light"],
 )
 
 
@@ -47,8 +47,10 @@ def test_key_dialog(desk: Desk, snap_compare: Compare, size: tuple[int, int], th
     assert snap_compare(app, terminal_size=size, run_before=showing(screen, "hidden"))
 
 
-def test_where_to_keep_it(desk: Desk, snap_compare: Compare) -> None:
+@looks
+def test_where_to_keep_it(desk: Desk, snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
     text = "The key works. Keep OPENAI_API_KEY in the system keyring? "
     text += "Otherwise it is used until Plimsoll is closed."
     screen = ConfirmDialog(text, verb="Keep it", keep="This run only")
-    assert snap_compare(desk.app(), terminal_size=USUAL, run_before=showing(screen))
+    app = desk.change(theme=theme).app()
+    assert snap_compare(app, terminal_size=size, run_before=showing(screen))

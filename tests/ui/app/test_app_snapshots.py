@@ -164,8 +164,8 @@ def look(desk: Desk, fake_openai: FakeOpenAI, snap_compare: Compare) -> Callable
 sizes = pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])
 lit = pytest.mark.parametrize(
     ("size", "theme"),
-    [(WIDE, ""), (USUAL, ""), (USUAL, "plimsoll-light")],
-    ids=["120x40", "80x24", "80x24-light"],
+    [(WIDE, ""), (USUAL, ""), (WIDE, "plimsoll-light"), (USUAL, "plimsoll-light")],
+    ids=["120x40", "80x24", "120x40-light", "80x24-light"],
 )
 looks = pytest.mark.parametrize(
     ("size", "theme"),
@@ -186,9 +186,9 @@ def opens(screen: type, *keys: str) -> Scene:
     return scene
 
 
-@sizes
-def test_first_run(desk: Desk, snap_compare: Compare, size: tuple[int, int]) -> None:
-    app = desk.app()
+@lit
+def test_first_run(desk: Desk, snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
+    app = desk.change(theme=theme).app() if theme else desk.app()
 
     async def play(pilot: "Pilot[Any]") -> None:
         await Deck(app, pilot).ready()
@@ -274,7 +274,7 @@ def test_review(look: Compare, fake_openai: FakeOpenAI, size: tuple[int, int], t
     story = Story("word by word").turns(6).answer("Six.", reported=91_500)
 
     async def scene(deck: Deck) -> None:
-        await deck.press(*"/compact --review", "enter")
+        await deck.send("/compact --review")
         await deck.until(lambda: reviewed(deck), "the review")
 
     assert look(size, story, scene, theme)
@@ -352,8 +352,8 @@ def test_edited_compaction(look: Compare, size: tuple[int, int], theme: str) -> 
     assert look(size, story, scene, theme)
 
 
-@sizes
-def test_the_row_of_an_edit(look: Compare, size: tuple[int, int]) -> None:
+@lit
+def test_the_row_of_an_edit(look: Compare, size: tuple[int, int], theme: str) -> None:
     edit = CompactionEdited(
         compaction=10,
         summary="Other words.",
@@ -362,11 +362,11 @@ def test_the_row_of_an_edit(look: Compare, size: tuple[int, int]) -> None:
         tokens_after=9_710,
     )
     story = compacted_talk().add(edit, ModelRequest(parts=[UserPromptPart(edit.summary)]))
-    assert look(size, story, nothing)
+    assert look(size, story, nothing, theme)
 
 
-@sizes
-def test_switch_dialog(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
+@lit
+def test_switch_dialog(desk: Desk, look: Compare, size: tuple[int, int], theme: str) -> None:
     with FakeOpenAI(max_model_len=32_000) as dinghy:
         desk.serve(dinghy, window=None, name="dinghy")
 
@@ -374,7 +374,7 @@ def test_switch_dialog(desk: Desk, look: Compare, size: tuple[int, int]) -> None
             await deck.send("/model dinghy:scripted")
             await deck.until(lambda: isinstance(deck.app.screen, SwitchDialog), "the dialog")
 
-        assert look(size, talk().turns(6, tokens=14_000).answer("Done.", reported=91_500), scene)
+        assert look(size, talk().turns(6, tokens=14_000).answer("Done.", reported=91_500), scene, theme)
 
 
 @looks
@@ -390,7 +390,7 @@ def test_sessions(desk: Desk, look: Compare, size: tuple[int, int]) -> None:
         "A name that is long enough to be cut off somewhere",
     ):
         desk.store(Story(title).user(title).answer("Noted.").measured(4_200))
-    assert look(size, talk(), opens(SessionsScreen, *"/sessions", "enter"))
+    assert look(size, talk(), scenes.opens(SessionsScreen, command="/sessions"))
 
 
 @looks
@@ -401,7 +401,7 @@ def test_search(desk: Desk, look: Compare, size: tuple[int, int], theme: str) ->
 
 @sizes
 def test_checkpoints(look: Compare, size: tuple[int, int]) -> None:
-    assert look(size, talk().compacted(DONE), opens(CheckpointsScreen, *"/session checkpoints", "enter"))
+    assert look(size, talk().compacted(DONE), scenes.opens(CheckpointsScreen, command="/session checkpoints"))
 
 
 @lit
@@ -428,7 +428,7 @@ def test_stats(look: Compare, size: tuple[int, int]) -> None:
         replace(DONE, outcome="failed", reason="no", trigger="manual")
     )
     story.add(Error(kind="rate_limit", message="Too many requests."))
-    assert look(size, story, opens(StatsScreen, *"/stats", "enter"))
+    assert look(size, story, scenes.opens(StatsScreen, command="/stats"))
 
 
 def rewound() -> Story:
@@ -529,7 +529,7 @@ def test_queue(look: Compare, size: tuple[int, int]) -> None:
         session = deck.app.chat.session
         waiting = ("second, which is longer " * 8, "third\nwith [b]two[/b] lines", "/compact")
         session.presenter.update(replace(session.state, queue=waiting, paused=True))
-        await opens(QueueScreen, *"/queue", "enter")(deck)
+        await scenes.opens(QueueScreen, command="/queue")(deck)
         await deck.press("down")
 
     assert look(size, talk(), scene)
@@ -543,7 +543,7 @@ def test_plain(desk: Desk, look: Compare) -> None:
 @looks
 def test_pins(look: Compare, size: tuple[int, int], theme: str) -> None:
     story = talk().add(MessagePinned(seq=2)).add(MessagePinned(seq=9))
-    assert look(size, story, opens(PinsScreen, *"/pin", "enter"), theme)
+    assert look(size, story, scenes.opens(PinsScreen, command="/pin"), theme)
 
 
 @looks

@@ -109,8 +109,9 @@ def test_question(snap_compare: Compare, size: tuple[int, int], theme: str, aske
     assert snap_compare(Host(theme, asked), terminal_size=size)
 
 
-def test_reason(snap_compare: Compare) -> None:
-    assert snap_compare(Host("plimsoll-dark", EDIT), terminal_size=USUAL, press=["n", *"not today"])
+@looks
+def test_reason(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
+    assert snap_compare(Host(theme, EDIT), terminal_size=size, press=["n", *"no"])
 
 
 @looks

@@ -127,6 +127,17 @@ async def test_pending_is_drawn_lighter_than_what_is_used() -> None:
         assert drawn.index("━") < drawn.index("╍") < drawn.index("─")
 
 
+async def test_no_share_of_an_unknown_limit_is_drawn() -> None:
+    app = GaugeApp()
+    async with app.run_test(size=(120, 5)):
+        gauge = app.query_one(ContextGauge)
+        gauge.usage, gauge.window_known = usage(40_000, exact=True), False
+        drawn = row(app)
+        assert drawn.endswith(" 40.0k of ?")
+        assert "━" not in drawn
+        assert "┃" not in drawn
+
+
 def _box_free(text: str) -> bool:
     return not any(0x2500 <= ord(sign) <= 0x257F or 0x2800 <= ord(sign) <= 0x28FF for sign in text)
 

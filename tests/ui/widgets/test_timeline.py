@@ -118,7 +118,7 @@ async def test_replace_changes_rows_in_place() -> None:
     async with app.run_test(size=(35, 10)):
         assert shown(app.timeline)[1:4] == [
             "│  run_command             running",
-            "⊖ Compaction running         12:00",
+            "⊖ Compacting",
             "● next                       12:00",
         ]
         app.timeline.replace(Entry(seq=1, kind="tool", time=NOON, title="run_command", tokens=8))
@@ -132,6 +132,31 @@ async def test_replace_changes_rows_in_place() -> None:
         ]
 
 
+async def test_what_runs_is_the_last_row_until_it_has_ended() -> None:
+    app = Side(sample()[:3])
+    running = made("compaction", "background · 40%", "running")
+    async with app.run_test(size=(35, 10)) as pilot:
+        timeline = app.timeline
+        timeline.running = running
+        timeline.append(Entry(seq=90, kind="user", time=NOON, title="and now"))
+        await pilot.pause()
+        assert shown(timeline)[3:6] == [
+            "● and now                    12:00",
+            "⊖ Compacting · background      40%",
+            "",
+        ]
+        await pilot.press("end", "enter")
+        assert [entry.title for entry in app.jumps] == ["and now"], "it goes on behind the last row"
+        timeline.shown = TimelineFilter.COMPACTIONS
+        assert shown(timeline)[1:3] == ["⊖ Compacting · background      40%", ""]
+        timeline.shown = TimelineFilter.TOOLS
+        assert "Compacting" not in "".join(shown(timeline))
+        timeline.shown = TimelineFilter.COMPACTIONS
+        timeline.running = None
+        await pilot.pause()
+        assert shown(timeline)[1] == "No compactions. f shows others."
+
+
 def made(kind: EntryKind, title: str, state: EntryState = "ok", **more: Any) -> Entry:
     return Entry(seq=1, kind=kind, time=NOON, title=title, state=state, **more)
 
@@ -143,7 +168,7 @@ STATES = [
     (made("tool", "ls", "interrupted"), "│ ls ✗ interrupted"),
     (made("hook", "a", "cancelled"), "│ a ✗ cancelled"),
     (made("rewrite", "1 old result trimmed · 9k", "undone"), "│ 1 old result trimmed undone"),
-    (made("compaction", "", "running"), "⊖ Compaction running 12:00"),
+    (made("compaction", "", "running"), "⊖ Compacting"),
     (made("compaction", "", "undone"), "⊖ Compaction undone 12:00"),
     (made("compaction", "", "cancelled"), "⊖ Compaction cancelled 12:00"),
     (made("compaction", "", "discarded"), "⊖ Compaction discarded 12:00"),

@@ -80,7 +80,8 @@ async def _reload(session: ChatSession, names: list[str]) -> None:
 async def show_skills(app: "PlimsollApp", session: ChatSession) -> None:
     """List the skills; one that is chosen is shown in full."""
     all_of_it = await overview(session)
-    chosen = await app.push_screen_wait(SkillsScreen(all_of_it.skills, all_of_it.refused))
+    folder = session.launch.cwd.resolve()
+    chosen = await app.push_screen_wait(SkillsScreen(all_of_it.skills, all_of_it.refused, folder=folder))
     if chosen:
         await app.push_screen_wait(DetailsScreen("Skill", await asyncio.to_thread(_text, Path(chosen))))
 

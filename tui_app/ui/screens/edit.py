@@ -12,6 +12,7 @@ from textual.widgets import Input, Static
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import clean, one_line
 from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.written import WrittenLine
 
 
@@ -24,7 +25,7 @@ class EditDialog(Dialog[str]):
         Hint("esc", "cancel", 0, "screen.close"),
     )
 
-    def __init__(self, title: str, about: str, text: str, refused: str = "") -> None:
+    def __init__(self, title: str, about: str, text: str, refused: str = "", *, verb: str = "save") -> None:
         """Ask for a value.
 
         Args:
@@ -32,9 +33,17 @@ class EditDialog(Dialog[str]):
             about: What it is for and what is allowed.
             text: What stands there at first.
             refused: Why the last try was not taken; empty at the first.
+            verb: What enter does with it.
         """
         super().__init__()
         self._title, self._about, self._text, self._refused = title, about, text, refused
+        self._verb = verb
+
+    def hints(self) -> HintRow:
+        """The last row, with what enter does."""
+        row = super().hints()
+        row.hints = (Hint("enter", self._verb, 0), *self.HINTS[1:])
+        return row
 
     def compose(self) -> ComposeResult:
         """Name, purpose, input, refusal, keys."""

@@ -21,7 +21,7 @@ _DATE_CELLS = 12
 _SOURCE_CELLS = 16
 _ROOMY = 100
 _BORDERS = 8
-EMPTY = "Nothing is remembered here yet. f6 adds something; a session that is over is read by itself."
+EMPTY = "Nothing is remembered here yet. f6 adds something; Plimsoll reads each session once it is over."
 OFF = "Memory is switched off: nothing is remembered by itself, and no session is given this board."
 
 

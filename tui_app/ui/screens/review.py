@@ -261,7 +261,7 @@ class ReviewScreen(Dialog[Reviewed]):
     def action_focus_on(self) -> None:
         """Ask what another summary should keep above all."""
         about = "What should the summary keep above all? It is written anew; nothing has changed yet."
-        self.app.push_screen(EditDialog("Focus on", about, ""), self._focused)
+        self.app.push_screen(EditDialog("Focus on", about, "", verb="write anew"), self._focused)
 
     def _focused(self, focus: str | None) -> None:
         if focus:

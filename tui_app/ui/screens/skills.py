@@ -1,6 +1,7 @@
 """Skills: what there is for the model to load, where from, and which the conversation has loaded."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from textual.content import Content
@@ -44,14 +45,18 @@ class SkillsScreen(FilterDialog[str]):
     PLACEHOLDER = "filter by name or purpose"
     CLASSES_OF_BOX = "dialog -full"
 
-    def __init__(self, rows: Sequence[SkillRow], refused: Sequence[str] = ()) -> None:
+    def __init__(
+        self, rows: Sequence[SkillRow], refused: Sequence[str] = (), *, folder: Path | None = None
+    ) -> None:
         """List skills.
 
         Args:
             rows: All there are.
             refused: What is no usable skill, and why.
+            folder: Files in it are named from there on; None names each from the root.
         """
         super().__init__()
+        self._folder = folder
         self._rows, self._refused = tuple(rows), tuple(refused)
         self._shown: list[SkillRow] = []
 
@@ -83,13 +88,15 @@ class SkillsScreen(FilterDialog[str]):
     def explain(self, index: int) -> None:
         """The marked skill in full."""
         row = self._shown[index]
-        lines = [one_line(row.description, 500), one_line(row.file, 300), *self._told]
+        lines = [one_line(row.description, 500), one_line(self._named(row.file), 300), *self._told]
         self.note("\n".join(lines))
+
+    def _named(self, file: str) -> str:
+        path = Path(file)
+        if self._folder is None or not path.is_relative_to(self._folder):
+            return file
+        return str(path.relative_to(self._folder))
 
     def use(self, index: int) -> None:
         """Dismiss with the file to read."""
         self.dismiss(self._shown[index].file)
-
-
-def _searched(row: SkillRow) -> str:
-    return f"{row.name} {row.description}".lower()

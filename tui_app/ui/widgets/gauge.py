@@ -142,7 +142,7 @@ class ContextGauge(Widget):
     def _words(self) -> str:
         start = threshold_text(self.background)
         roomy = self.size.width >= WIDE and self.compacting is None
-        if start and roomy and self._zone == "ok" and self.usage is not None:
+        if start and roomy and self._zone == "ok" and self.usage is not None and self.window_known:
             return f"{self.text} · {start}"
         return self.text
 
@@ -162,6 +162,8 @@ class ContextGauge(Widget):
 
     def _bar(self, width: int, colour: str) -> Content:
         bar = measure_bar(width, self.usage, self.pending, self.background, self.blocking)
+        if not self.window_known:
+            bar = Bar(width, 0, 0, ())  # a share of what nobody knows cannot be drawn
         cells: list[tuple[str, str]] = []
         for cell in range(width):
             if cell in bar.marks:

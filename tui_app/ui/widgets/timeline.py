@@ -44,6 +44,8 @@ class Timeline(RowList):
     """ASCII signs only."""
     shown: reactive[TimelineFilter] = reactive(TimelineFilter.ALL, init=False)
     """Which rows are listed."""
+    running: reactive[Entry | None] = reactive(None, init=False)
+    """A compaction under way: the last row as long as it runs, because its entry comes when it has ended."""
 
     class Jump(Message):
         """The person wants to see an entry in the transcript."""
@@ -82,7 +84,7 @@ class Timeline(RowList):
         self._slots[entry.seq] = len(self._entries)
         self._entries.append(entry)
         self._add_rows(len(self._entries) - 1)
-        self.set_count(len(self._lines))
+        self._count_rows()
 
     def replace(self, entry: Entry) -> None:
         """Show a new state of the entry with the same log number; unknown ones are ignored."""
@@ -100,11 +102,20 @@ class Timeline(RowList):
         """Paint with the other signs."""
         self._say_which()
 
+    def watch_running(self) -> None:
+        """Show it, or take it away."""
+        self._count_rows()
+
     def on_row_list_selected(self, event: RowList.Selected) -> None:
-        """Turn the chosen row into its entry."""
-        if event.row_list is self:
-            event.stop()
-            self.post_message(self.Jump(self, self._entries[self._lines[event.index][0]]))
+        """Turn the chosen row into its entry; what runs now runs behind the last one."""
+        if event.row_list is not self:
+            return
+        event.stop()
+        slot = self._slot(event.index)
+        if slot is not None:
+            self.post_message(self.Jump(self, self._entries[slot]))
+        elif self._entries:
+            self.post_message(self.Jump(self, self._entries[-1]))
 
     def action_filter(self) -> None:
         """Show the next kind of rows."""
@@ -112,7 +123,8 @@ class Timeline(RowList):
 
     def watch_shown(self) -> None:
         """List what passes, and say which it is."""
-        marked = self._entries[self._lines[self.cursor][0]] if self.cursor is not None else None
+        slot = self._slot(self.cursor) if self.cursor is not None else None
+        marked = self._entries[slot] if slot is not None else None
         self._list_rows()
         self.cursor = self._row_of(marked) if marked is not None else None
         self._say_which()
@@ -143,16 +155,26 @@ class Timeline(RowList):
         for slot in range(len(self._entries)):
             self._add_rows(slot)
         self.say_when_empty(f"No {self.shown.value}. f shows others." if self._entries else "")
-        self.set_count(len(self._lines))
+        self._count_rows()
 
     def _add_rows(self, slot: int) -> None:
         entry = self._entries[slot]
         if self.shown.shows(entry):
             self._lines.extend((slot, number) for number in range(rows_of(entry)))
 
+    def _count_rows(self) -> None:
+        runs = self.running is not None and self.shown.shows(self.running)
+        self.set_count(len(self._lines) + runs)
+
+    def _slot(self, row: int) -> int | None:
+        """Which entry a row belongs to; none for what runs now."""
+        return self._lines[row][0] if row < len(self._lines) else None
+
     def _entry_row(self, index: int) -> Row:
-        slot, number = self._lines[index]
-        return timeline_row(self._entries[slot], number, self._wording)
+        if index < len(self._lines):
+            slot, number = self._lines[index]
+            return timeline_row(self._entries[slot], number, self._wording)
+        return timeline_row(self.running, 0, self._wording) if self.running else Row("")
 
     @property
     def _wording(self) -> Wording:

@@ -133,6 +133,10 @@ def _compaction_row(entry: Entry, title: str, time: str, glyphs: Glyphs) -> Row:
     if entry.state in ("ok", "undone"):
         text = "Conversation compacted" if entry.state == "ok" else "Compaction undone"
         return Row(f"{glyphs.load_line} {text}", time, "timeline--compaction")
+    if entry.state == "running":
+        how, _, done = title.partition(" · ")
+        text = f"Compacting {glyphs.separator} {how}" if how else "Compacting"
+        return Row(f"{glyphs.load_line} {text}", done, "timeline--compaction")
     return Row(f"{glyphs.load_line} {_ended(entry.state, title)}", time, "timeline--detail")
 
 
