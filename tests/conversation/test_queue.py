@@ -165,7 +165,9 @@ def test_what_is_sent_during_a_pause_comes_before_what_it_holds_back() -> None:
         queue.add(work)
     queue.pause()
     queue.add(Prompt("now"))
-    assert queue.labels == ("/compact", "now", "second", "third"), "what is asked for of the history is done first"
+    assert queue.labels == ("/compact", "now", "second", "third"), (
+        "what is asked for of the history is done first"
+    )
     queue.paused = False
     queue.add(Prompt("last"))
     assert queue.labels[-1] == "last"
