@@ -48,8 +48,9 @@ def dialog_rows(dialog: Dialog[Any]) -> Iterator[SystemCommand]:
     focused = dialog.focused.ancestors_with_self if dialog.focused is not None else [dialog]
     told: set[str] = set()
     for owner in focused:
-        shared = [cls for cls in (FilterDialog, Dialog) if isinstance(owner, cls)]
-        for binding in (each for cls in (type(owner), *shared) for each in own_bindings(cls)):
+        kinds: list[type[DOMNode]] = [type(owner)]
+        kinds += [cls for cls in (FilterDialog, Dialog) if isinstance(owner, cls)]
+        for binding in (each for kind in kinds for each in own_bindings(kind)):
             name = parse_action(binding.action)[1]
             known = binding.description in told or name in _WALKING or not binding.description
             if not known and _is_possible(owner, binding.action):

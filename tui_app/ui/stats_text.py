@@ -51,9 +51,18 @@ def _session(stats: SessionStats) -> Iterable[str]:
 
 def _models(stats: SessionStats) -> Iterable[str]:
     if not stats.models:
-        return ()
+        return _unpriced(stats.unpriced_models)
     head = ("model", "answers", "in", "cached", "out", "cost")
-    return _table([head, *map(_model, stats.models)])
+    return [*_table([head, *map(_model, stats.models)]), *_unpriced(stats.unpriced_models)]
+
+
+def _unpriced(models: Mapping[str, int]) -> Iterable[str]:
+    """Whose price is not known, and what a person can do about it."""
+    for model, requests in models.items():
+        name = one_line(model, _NAME_CELLS) or _UNKNOWN
+        yield f"no price is known of {name}: {count(requests, 'request')} not counted"
+    if models:
+        yield "a server of your own has the price_in and price_out of its endpoint"
 
 
 def _model(row: ModelRow) -> Sequence[str]:
