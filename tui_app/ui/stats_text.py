@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 from tui_app.session.stats import CompactionRow, ModelRow, SessionStats
 from tui_app.ui.format import cost, count, duration, percent, tokens
-from tui_app.ui.safe_text import one_line
+from tui_app.ui.safe_text import one_line, padded
 
 _NAME_CELLS = 28
 _UNKNOWN = "(unknown)"
@@ -145,10 +147,10 @@ def _word(name: str) -> str:
 
 def _table(rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
     """Rows in columns; all but the first ``left`` ones are aligned to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
-            cell.ljust(width) if number < left else cell.rjust(max(width, 7))
+            padded(cell, width) if number < left else cell.rjust(max(width, 7))
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
 from tui_app.ui.glyphs import UNICODE, Glyphs
-from tui_app.ui.safe_text import cut_cells, one_line
+from tui_app.ui.safe_text import cut_cells, one_line, padded
 
 MAX_ROWS = 8
 
@@ -87,9 +88,13 @@ class OfferList(Widget):
     def _row(self, index: int, offer: Offer) -> Content:
         pointer = self.glyphs.prompt if index == self.marked else " "
         style = "bold $text-accent" if index == self.marked else ""
-        text = f"{pointer} {offer.label:<23} {offer.summary}" if offer.summary else f"{pointer} {offer.label}"
+        text = (
+            f"{pointer} {padded(offer.label, 23)} {offer.summary}"
+            if offer.summary
+            else f"{pointer} {offer.label}"
+        )
         longer = f"{text}  {offer.aside}"
-        if offer.aside and len(longer) <= self.size.width:
+        if offer.aside and cell_len(longer) <= self.size.width:
             text = longer
         return Content.styled(cut_cells(text, max(1, self.size.width)), style)
 
