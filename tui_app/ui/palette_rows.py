@@ -52,7 +52,7 @@ def dialog_rows(dialog: Dialog[Any]) -> Iterator[SystemCommand]:
         kinds += [cls for cls in (FilterDialog, Dialog) if isinstance(owner, cls)]
         for binding in (each for kind in kinds for each in own_bindings(kind)):
             name = parse_action(binding.action)[1]
-            known = binding.description in told or name in _WALKING or not binding.description
+            known = binding.description in told or name in (*_WALKING, "command_palette")
             if not known and _is_possible(owner, binding.action):
                 told.add(binding.description)
                 text = f"{key_labels(binding.key)} · {binding.tooltip}"

@@ -144,6 +144,7 @@ async def test_in_a_dialog_the_palette_offers_what_its_keys_do(served: Desk) -> 
         dialog = deck.app.screen
         rows = {row.title: row.help for row in deck.app.get_system_commands(dialog)}
         assert {"Rename", "Close"} <= set(rows)
+        assert "Command palette" not in rows, "it is open"
         assert not any(title.startswith("/") for title in rows)
         await deck.press("ctrl+p")
         await deck.until(lambda: deck.app.screen is not dialog, "the palette")
