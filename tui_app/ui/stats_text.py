@@ -64,7 +64,7 @@ def _unpriced(models: Mapping[str, int]) -> Iterable[str]:
         name = one_line(model, _NAME_CELLS) or _UNKNOWN
         yield f"no price is known of {name}: {count(requests, 'request')} not counted"
     if models:
-        yield "a server of your own has the price_in and price_out of its endpoint"
+        yield "for a server of your own, set price_in and price_out in its endpoint"
 
 
 def _model(row: ModelRow) -> Sequence[str]:
