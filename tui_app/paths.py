@@ -71,6 +71,11 @@ class Paths:
         return self.state / "models.json"
 
     @property
+    def told_of_tmux_file(self) -> Path:
+        """There once a person was told which keys tmux does not pass on."""
+        return self.state / "told-of-tmux-keys"
+
+    @property
     def log_file(self) -> Path:
         """The program's own diagnostic log."""
         return self.state / "plimsoll.log"

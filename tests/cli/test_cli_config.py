@@ -42,8 +42,8 @@ def test_a_variable_that_ranks_above_is_named(
             "window is 3; allowed: a whole number of tokens, at most 100,000,000 and at least 256.",
         ),
         (["set", "windw", "3"], 2, "unknown setting 'windw'. Did you mean window?"),
-        (["set", "theme", "nrd"], 1, "theme is 'nrd'; allowed: one of plimsoll-dark"),
-        (["set", "keymap.chat.models", "ctrl+g"], 1, "ctrl+g is a key of chat.compact"),
+        (["set", "theme", "nrd"], 2, "theme is 'nrd'; allowed: one of plimsoll-dark"),
+        (["set", "keymap.chat.models", "ctrl+g"], 2, "ctrl+g is a key of chat.compact"),
         (["set", "theme"], 2, "Usage: plimsoll config set KEY VALUE"),
         (["unset"], 2, "Usage: plimsoll config unset KEY"),
         (["path", "theme"], 2, "Usage: plimsoll config path and nothing behind it"),
@@ -56,3 +56,20 @@ def test_refusals_say_what_is_allowed(
     assert result.code == code
     assert said in result.err
     assert not file.exists()
+
+
+@pytest.mark.parametrize("words", [("theme", "nope"), ("window", "abc"), ("policy", "nope")])
+def test_every_bad_value_is_told_alike(plimsoll: Plimsoll, file: Path, words: tuple[str, str]) -> None:
+    result = plimsoll("config", "set", *words)
+    key, value = words
+    assert result.code == 2
+    assert result.err.startswith(f"{key} is '{value}'; allowed: ")
+    assert result.err.endswith(f" Nothing was written to {file}.\n")
+
+
+def test_a_file_that_was_wrong_before_is_no_wrong_call(plimsoll: Plimsoll, file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("windw = 3\n")
+    result = plimsoll("config", "set", "theme", "nord")
+    assert result.code == 1
+    assert "unknown setting 'windw'" in result.err

@@ -186,7 +186,7 @@ def test_encoding_check(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tmux_that_holds_keys_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_tmux({}).text == "not used"
     options = {"extended-keys": "off", "escape-time": "500"}
-    monkeypatch.setattr(doctor_terminal, "_tmux_option", lambda name: options[name])
+    monkeypatch.setattr(doctor_terminal, "tmux_option", lambda name: options[name])
     check = check_tmux({"TMUX": "/tmp/tmux"})
     assert check.state == "warn"
     assert "extended-keys on" in check.hint

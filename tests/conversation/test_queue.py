@@ -159,6 +159,20 @@ async def test_a_command_sends_no_prompt_that_is_held_back(desk: Desk, server: F
         assert [body["messages"][-1]["content"] for body in server.journal] == ["first", "second"]
 
 
+def test_what_is_sent_during_a_pause_comes_before_what_it_holds_back() -> None:
+    queue = WorkQueue()
+    for work in (Prompt("second"), Compact(), Prompt("third")):
+        queue.add(work)
+    queue.pause()
+    queue.add(Prompt("now"))
+    assert queue.labels == ("/compact", "now", "second", "third"), (
+        "what is asked for of the history is done first"
+    )
+    queue.paused = False
+    queue.add(Prompt("last"))
+    assert queue.labels[-1] == "last"
+
+
 def test_what_waits_is_named_by_place_and_text() -> None:
     queue = WorkQueue()
     for text in ("a", "b", "a", "c"):

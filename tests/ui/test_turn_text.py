@@ -7,7 +7,7 @@ from tui_app.session.costs import Costs
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_rows import ModelRow
 from tui_app.ui.stats_text import sections
-from tui_app.ui.turn_text import turn_text
+from tui_app.ui.turn_text import turn_text, unpriced_text
 
 CUT = AssistantMessage(text="Yes.", output_tokens=6)
 WHOLE = AssistantMessage(text="Yes.", input_tokens=1_200, output_tokens=200)
@@ -36,3 +36,14 @@ def test_a_price_that_nobody_knows_is_no_zero() -> None:
     assert "$0.00 with summaries" in free
     some = lines(SessionStats(models=(replace(row, unpriced=2, cost_usd=0.5),)))
     assert "$0.50 with summaries, 2 answers of unknown price" in some
+
+
+def test_whose_price_is_not_known_is_said() -> None:
+    costs = Costs().after(replace(WHOLE, model="harbour:scripted")).after(replace(WHOLE, cost_usd=0.5))
+    costs = costs.after(replace(WHOLE, model="harbour:scripted"))
+    assert (costs.unpriced, costs.unpriced_models) == (2, ("harbour:scripted",))
+    told = unpriced_text(costs.unpriced, costs.unpriced_models)
+    assert told.startswith("The price of harbour:scripted is not known: 2 requests")
+    assert unpriced_text(0, ()) == ""
+    said = lines(SessionStats(unpriced_models={"harbour:scripted": 2}))
+    assert "no price is known of harbour:scripted: 2 requests not counted" in said

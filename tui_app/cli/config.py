@@ -60,14 +60,16 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> i
         as_json: Print where it stands now and what is in force.
 
     Raises:
-        WrongUsage: if key or value is wrong by itself.
-        SettingsError: if the settings as a whole would be wrong with it, or the file is not TOML.
+        WrongUsage: if key or value is wrong, by itself or beside the other settings.
+        SettingsError: if the settings are wrong without it, or the file is not TOML.
     """
     file = SettingsFile(program.paths, program.env)
     try:
         settings = file.unset(key) if value is None else file.set(key, value)
     except RefusedChange as refused:
-        raise WrongUsage(str(refused)) from None
+        where = program.paths.config_file
+        why = str(refused).removeprefix(f"{where}: ")
+        raise WrongUsage(f"{why} Nothing was written to {where}.") from None
     setting = key.split(".", 1)[0]
     source = file.origin(key) if setting in RULES else Origin()
     if as_json:

@@ -16,7 +16,7 @@ class Waiting:
     queue: WorkQueue = field(default_factory=WorkQueue)
 
     def add(self, work: Work, *, held: bool) -> None:
-        """Put something at the end; prompts may stay ``held`` back."""
+        """Put something where its turn comes; prompts may stay ``held`` back."""
         self.queue.add(work)
         self.queue.paused = held
         self.show()

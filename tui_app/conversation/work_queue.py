@@ -8,7 +8,10 @@ from tui_app.conversation.work import Prompt, Work
 
 @dataclass(slots=True)
 class WorkQueue:
-    """First in, first out; paused after a cancelled turn until the person sends on."""
+    """First in, first out; paused after a cancelled turn until the person sends on.
+
+    What is sent then goes first: it is what the person wants now, and what waits was meant for another turn.
+    """
 
     paused: bool = False
     _waiting: deque[Work] = field(default_factory=deque)
@@ -19,8 +22,13 @@ class WorkQueue:
         return tuple(work.label for work in self._waiting)
 
     def add(self, work: Work) -> None:
-        """Put something at the end."""
-        self._waiting.append(work)
+        """Put something at the end; a prompt that is sent during a pause in front of those held back."""
+        if self.paused and isinstance(work, Prompt):
+            prompts = [each for each in self._waiting if isinstance(each, Prompt)]
+            commands = [each for each in self._waiting if not isinstance(each, Prompt)]
+            self._waiting = deque([*commands, work, *prompts])
+        else:
+            self._waiting.append(work)
 
     def next(self) -> Work | None:
         """Take the oldest; while paused the oldest command, because only prompts are held back."""

@@ -12,6 +12,8 @@ from tui_app.context.events import (
     ToolArchived,
 )
 
+_Paid = AssistantMessage | SubAgentStep | CompactionComplete | ToolArchived | MemoryConsolidated
+
 
 @dataclass(frozen=True, slots=True)
 class Costs:
@@ -25,6 +27,8 @@ class Costs:
     """None until something with a known price was asked."""
     unpriced: int = 0
     """Requests whose price is not known."""
+    unpriced_models: tuple[str, ...] = ()
+    """Whom those requests went to, each once."""
     unmeasured: int = 0
     """Answers whose request has no reported size: it was cut, broken off, or nothing was reported."""
 
@@ -32,7 +36,7 @@ class Costs:
         """The costs behind an event: an answer, a summary, a digest, or a reading for memory."""
         match payload:
             case AssistantMessage() | SubAgentStep():
-                grown = self._plus(payload.input_tokens, payload.output_tokens, payload.cost_usd, asked=True)
+                grown = self._plus(payload, payload.cost_usd, asked=True)
                 unmeasured = bool(payload.output_tokens and not payload.input_tokens)
                 return replace(
                     grown,
@@ -42,19 +46,20 @@ class Costs:
             case CompactionComplete() | ToolArchived() | MemoryConsolidated():
                 asked = bool(payload.input_tokens or payload.output_tokens)
                 # What was made without a model costs nothing and is no sum either.
-                return self._plus(
-                    payload.input_tokens, payload.output_tokens, payload.cost_usd or None, asked=asked
-                )
+                return self._plus(payload, payload.cost_usd or None, asked=asked)
             case _:
                 return self
 
-    def _plus(self, sent: int, written: int, usd: float | None, *, asked: bool) -> "Costs":
+    def _plus(self, paid: _Paid, usd: float | None, *, asked: bool) -> "Costs":
+        unpriced = asked and usd is None
+        new = (paid.model,) if unpriced and paid.model not in self.unpriced_models else ()
         return replace(
             self,
-            input_tokens=self.input_tokens + sent,
-            output_tokens=self.output_tokens + written,
+            input_tokens=self.input_tokens + paid.input_tokens,
+            output_tokens=self.output_tokens + paid.output_tokens,
             usd=self.usd if usd is None else (self.usd or 0.0) + usd,
-            unpriced=self.unpriced + (asked and usd is None),
+            unpriced=self.unpriced + unpriced,
+            unpriced_models=(*self.unpriced_models, *new),
         )
 
 

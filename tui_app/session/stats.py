@@ -30,7 +30,7 @@ from tui_app.context.events import (
     UsageInfo,
     UserMessage,
 )
-from tui_app.session.stats_rows import CompactionRow, ModelRow, SideRow, StageRow
+from tui_app.session.stats_rows import CompactionRow, ModelRow, SideRow, StageRow, mean
 
 __all__ = [
     "COUNTED", "FIGURES", "STAGES", "CompactionRow", "ModelRow", "SessionStats", "SideRow", "StageRow",
@@ -79,6 +79,8 @@ class SessionStats:
     tool_failures: int = 0
     """Results that were an error, denied or interrupted."""
     models: tuple[ModelRow, ...] = ()
+    unpriced_models: dict[str, int] = field(default_factory=dict)
+    """How many requests of no known price went to each model, summaries, digests and memory included."""
     compactions: tuple[CompactionRow, ...] = ()
     sides: tuple[SideRow, ...] = ()
     stages: tuple[StageRow, ...] = ()
@@ -136,6 +138,7 @@ class StatsFold:
 
     _counts: Counter[str] = field(default_factory=Counter)
     _models: dict[str, ModelRow] = field(default_factory=dict)
+    _unpriced_models: Counter[str] = field(default_factory=Counter)
     _compactions: dict[tuple[str, str], CompactionRow] = field(default_factory=dict)
     _sides: dict[str, SideRow] = field(default_factory=dict)
     _stages: dict[str, StageRow] = field(default_factory=dict)
@@ -202,13 +205,14 @@ class StatsFold:
             sub_agents=counts[SubAgentStart.TYPE],
             tool_failures=counts["failed tools"],
             models=tuple(self._models.values()),
+            unpriced_models=dict(+self._unpriced_models),
             compactions=tuple(self._compactions[key] for key in sorted(self._compactions)),
             sides=tuple(self._sides[name] for name in sorted(self._sides)),
             stages=tuple(self._stages[name] for name in STAGES.values() if name in self._stages),
-            prefix_kept=_mean(kept),
+            prefix_kept=mean(kept),
             prefix_kept_min=min(kept, default=None),
             prefix_breaks=sum(share < 1.0 for share in kept),
-            retention=_mean(retained),
+            retention=mean(retained),
             retention_min=min(retained, default=None),
             errors=dict(sorted(self._errors.items())),
             hooks=dict(sorted(self._hooks.items())),
@@ -217,6 +221,7 @@ class StatsFold:
     def _answer(self, data: Mapping[str, Any]) -> None:
         name = str(data.get("model") or "")
         unpriced = int(data.get("cost_usd") is None)
+        self._unpriced_models[name] += unpriced
         _add(self._models, name, ModelRow(model=name), data, answers=1, unpriced=unpriced)
 
     def _compaction(self, seq: int, data: Mapping[str, Any]) -> None:
@@ -225,6 +230,7 @@ class StatsFold:
         key = (str(data.get("trigger")), _IMPORTED if other else str(data.get("outcome")))
         spent = data if applied else {**data, "tokens_removed": 0}
         row, unpriced = CompactionRow(trigger=key[0], outcome=key[1]), int(_unpriced(data))
+        self._unpriced_models[str(data.get("model") or "")] += unpriced
         _add(self._compactions, key, row, spent, count=1, unpriced=unpriced)
         if applied:
             self._save(seq, CompactionComplete.TYPE, data, key)
@@ -235,6 +241,7 @@ class StatsFold:
         """Count what a model was paid for; what code did by itself is none of it."""
         if _number(data, "input_tokens") or _number(data, "output_tokens") or data.get("cost_usd"):
             row, unpriced = SideRow(purpose=purpose), int(_unpriced(data))
+            self._unpriced_models[str(data.get("model") or "")] += unpriced
             _add(self._sides, purpose, row, data, count=1, unpriced=unpriced)
 
     def _save(self, seq: int, kind: str, data: Mapping[str, Any], row: tuple[str, str] | None = None) -> None:
@@ -291,7 +298,3 @@ def _unpriced(data: Mapping[str, Any]) -> bool:
 
 def _number(data: Mapping[str, Any], name: str) -> int:
     return int(data.get(name) or 0)
-
-
-def _mean(values: list[float]) -> float | None:
-    return round(sum(values) / len(values), 4) if values else None

@@ -1,5 +1,6 @@
 """The rows of a session's figures."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -61,3 +62,8 @@ class StageRow:
     """How many of them were taken back, by a person or by a rewind; their tokens are saved no more."""
     tokens_removed: int = 0
     """Of truncation: summed over requests, because it cuts each one anew."""
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean of shares; None where there are none."""
+    return round(sum(values) / len(values), 4) if values else None

@@ -21,7 +21,7 @@ from tui_app.settings.values import Settings, build_settings
 
 
 class RefusedChange(SettingsError):
-    """The key or the value of a change is wrong by itself; the file was not looked at."""
+    """The key or the value of a change is what is wrong: without it the settings are in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,24 @@ class SettingsFile:
         file = self.paths.config_file
         before = read_file(file)
         after = _edited(file, before, key, path, value)
-        settings = self.settings(after)
+        try:
+            settings = self.settings(after)
+        except SettingsError as error:
+            if self._is_in_order(before):
+                raise RefusedChange(str(error)) from None
+            raise
         if after != before:
             # A link is kept: some people hold their settings in a repository.
             write_atomic(file.resolve(), after)
         return settings
+
+    def _is_in_order(self, text: str) -> bool:
+        """Whether the program would start with this text in the file."""
+        try:
+            self.settings(text)
+        except SettingsError:
+            return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)

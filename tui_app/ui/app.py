@@ -193,11 +193,14 @@ class PlimsollApp(App[int]):
         await session.close()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer what can be done in the chat, in place of Textual's own commands."""
-        from tui_app.ui.palette_rows import palette_rows
+        """Offer what can be done in the chat or in a dialog, in place of Textual's own commands."""
+        from tui_app.ui.palette_rows import dialog_rows, palette_rows
+        from tui_app.ui.screens.dialog import Dialog
 
         if isinstance(screen, ChatScreen):
             yield from palette_rows(screen)
+        elif isinstance(screen, Dialog):
+            yield from dialog_rows(screen)
 
 
 def end_by_signal(app: PlimsollApp, number: int) -> None:

@@ -80,8 +80,11 @@ def _spending(state: ChatState, payload: Payload) -> ChatState:
         return replace(state, turn_costs=Costs())
     if isinstance(payload, AssistantMessage | SubAgentStep):
         state = replace(state, turn_costs=state.turn_costs.after(payload))
-    session = Costs(usd=state.spent, unpriced=state.unpriced).after(payload)
-    return replace(state, spent=session.usd, unpriced=session.unpriced)
+    before = Costs(usd=state.spent, unpriced=state.unpriced, unpriced_models=state.unpriced_models)
+    session = before.after(payload)
+    return replace(
+        state, spent=session.usd, unpriced=session.unpriced, unpriced_models=session.unpriced_models
+    )
 
 
 def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:

@@ -23,6 +23,8 @@ class ChatState:
     """US dollars so far; None while no price is known."""
     unpriced: int = 0
     """Requests so far whose price is not known."""
+    unpriced_models: tuple[str, ...] = ()
+    """Whom they went to."""
     turn_costs: Costs = field(default_factory=Costs)
     usage: ContextUsage | None = None
     status: Status = field(default_factory=Status)

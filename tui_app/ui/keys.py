@@ -99,7 +99,8 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="app.palette", key="ctrl+p", action="command_palette", description="Command palette",
-        tooltip="Find any command by name.", label="ctrl+p", scope="app", hint="palette", rank=5,
+        tooltip="Find any command by name; in a dialog, what its keys do.", label="ctrl+p", scope="app",
+        hint="palette", rank=5, priority=True,
     ),
     KeyBinding(
         id="chat.help", key="f1", action="slash('/help')", description="Keys and commands",

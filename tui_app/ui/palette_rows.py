@@ -1,7 +1,8 @@
-"""What the command palette offers: slash commands, and the keys of the chat and of what has the focus."""
+"""What the command palette offers: slash commands and keys of the chat, or those of a dialog."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from textual.actions import parse as parse_action
 from textual.app import SystemCommand
@@ -11,6 +12,8 @@ from tui_app.ui.commands import COMMANDS, CommandId
 from tui_app.ui.key_index import command_of, own_bindings
 from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels
 from tui_app.ui.screens.chat import ChatScreen
+from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.screens.filter_dialog import FilterDialog
 from tui_app.ui.widgets.refusals import NO_ROW
 
 _WALKING = ("move", "page", "first", "last", "extend")
@@ -35,6 +38,27 @@ def palette_rows(screen: ChatScreen) -> Iterator[SystemCommand]:
             if binding.description not in told and _is_offered(screen, owner, binding.action):
                 told.add(binding.description)
                 yield _row(screen, owner, binding.description, binding.key, binding.tooltip, binding.action)
+
+
+def dialog_rows(dialog: Dialog[Any]) -> Iterator[SystemCommand]:
+    """What the keys of a dialog and of what has the focus in it do now, each once.
+
+    Commands of the chat are not among them: a dialog waits for its own answer first.
+    """
+    focused = dialog.focused.ancestors_with_self if dialog.focused is not None else [dialog]
+    told: set[str] = set()
+    for owner in focused:
+        kinds: list[type[DOMNode]] = [type(owner)]
+        kinds += [cls for cls in (FilterDialog, Dialog) if isinstance(owner, cls)]
+        for binding in (each for kind in kinds for each in own_bindings(kind)):
+            name = parse_action(binding.action)[1]
+            known = binding.description in told or name in (*_WALKING, "command_palette")
+            if not known and _is_possible(owner, binding.action):
+                told.add(binding.description)
+                text = f"{key_labels(binding.key)} · {binding.tooltip}"
+                yield SystemCommand(
+                    binding.description, text, partial(dialog.app.run_action, binding.action, owner)
+                )
 
 
 def _commands(screen: ChatScreen, keys: Iterable[KeyBinding]) -> Iterator[SystemCommand]:

@@ -100,7 +100,14 @@ class Presenter:
         """Go on from what the session has cost by its log; call it before anything is presented."""
         known = stats.cost_usd if stats.cost_usd or stats.models else None
         all_unknown = not stats.cost_usd and stats.unpriced
-        self.update(replace(self.state, spent=None if all_unknown else known, unpriced=stats.unpriced))
+        self.update(
+            replace(
+                self.state,
+                spent=None if all_unknown else known,
+                unpriced=stats.unpriced,
+                unpriced_models=tuple(stats.unpriced_models),
+            )
+        )
 
     def on_typing(self, look: Callable[[], None]) -> None:
         """Have something looked at with every key in the prompt; it must cost next to nothing."""

@@ -103,9 +103,20 @@ def cut_cells(text: str, limit: int, *, force: bool = False) -> str:
     for index, character in enumerate(text):
         width = get_character_cell_size(character)
         if used + width > limit - 1:
-            return text[:index].rstrip() + "…"
+            return _cut(text[:index])
         used += width
-    return text.rstrip() + "…"
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
+    """A text with one ellipsis behind it, also where it was cut before."""
+    bare = text.rstrip(" .…")
+    return (bare if "…" in text[len(bare) :] else text.rstrip()) + "…"
+
+
+def padded(text: str, cells: int) -> str:
+    """A clean line with spaces behind it up to a width; wide signs count two."""
+    return text + " " * max(0, cells - cell_len(text))
 
 
 def without_drawing(text: str) -> str:

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 from tui_app.session.stats import CompactionRow, ModelRow, SessionStats
 from tui_app.ui.format import cost, count, duration, percent, tokens
-from tui_app.ui.safe_text import one_line
+from tui_app.ui.safe_text import one_line, padded
 
 _NAME_CELLS = 28
 _UNKNOWN = "(unknown)"
@@ -51,9 +53,18 @@ def _session(stats: SessionStats) -> Iterable[str]:
 
 def _models(stats: SessionStats) -> Iterable[str]:
     if not stats.models:
-        return ()
+        return _unpriced(stats.unpriced_models)
     head = ("model", "answers", "in", "cached", "out", "cost")
-    return _table([head, *map(_model, stats.models)])
+    return [*_table([head, *map(_model, stats.models)]), *_unpriced(stats.unpriced_models)]
+
+
+def _unpriced(models: Mapping[str, int]) -> Iterable[str]:
+    """Whose price is not known, and what a person can do about it."""
+    for model, requests in models.items():
+        name = one_line(model, _NAME_CELLS) or _UNKNOWN
+        yield f"no price is known of {name}: {count(requests, 'request')} not counted"
+    if models:
+        yield "for a server of your own, set price_in and price_out in its endpoint"
 
 
 def _model(row: ModelRow) -> Sequence[str]:
@@ -136,10 +147,10 @@ def _word(name: str) -> str:
 
 def _table(rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
     """Rows in columns; all but the first ``left`` ones are aligned to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
-            cell.ljust(width) if number < left else cell.rjust(max(width, 7))
+            padded(cell, width) if number < left else cell.rjust(max(width, 7))
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows

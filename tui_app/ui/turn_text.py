@@ -1,8 +1,10 @@
 """What a turn has cost, in words."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tui_app.ui.format import cost, percent, tokens
+from tui_app.ui.format import cost, count, percent, tokens
+from tui_app.ui.safe_text import one_line
 
 # The header names prices in the first frame; the events that costs are made of come behind it.
 if TYPE_CHECKING:
@@ -30,3 +32,18 @@ def price_text(usd: float | None, unpriced: int) -> str:
     if usd is None:
         return "price unknown" if unpriced else cost(0.0)
     return f"{cost(usd)} + unknown" if unpriced else cost(usd)
+
+
+def unpriced_text(requests: int, models: Sequence[str]) -> str:
+    """Whose price is missing in a sum, and what can be done about it; empty where none is.
+
+    Args:
+        requests: How many have no known price.
+        models: Whom they went to.
+    """
+    if not requests:
+        return ""
+    names = ", ".join(one_line(name, 60) or "an unnamed model" for name in models)
+    return (
+        f"The price of {names} is not known: {count(requests, 'request')} not in the sum. /stats tells more."
+    )

@@ -46,7 +46,7 @@ async def compared(deck: Deck) -> None:
     stayed = deck.app.screen.query_one(TabbedContent).get_tab("tab-stayed")
 
     def counted() -> bool:
-        return str(stayed.label)[-1].isdigit()
+        return str(stayed.label).endswith(" msg")
 
     await deck.until(counted, "both views")
 

@@ -228,7 +228,7 @@ async def test_other_letters_start_a_prompt_at_once(served: Desk, fake_openai: F
         assert decisions(served) == []
 
 
-@pytest.mark.parametrize("word", ["you", "and", "yes", "easy", "now"])
+@pytest.mark.parametrize("word", ["you", "and", "yes", "easy"])
 async def test_a_letter_that_begins_a_word_is_no_answer(
     served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
@@ -242,6 +242,20 @@ async def test_a_letter_that_begins_a_word_is_no_answer(
         assert box(deck).question is not None
         assert decisions(served) == []
         assert not (served.cwd / "plan.txt").exists()
+
+
+async def test_what_is_typed_right_behind_n_is_the_reason(
+    served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
+    fake_openai.add(write(), Text("All right."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.hurry("n", *"yet too early", "enter")
+        await deck.answered()
+        assert deck.editor.text == ""
+    assert [(one.decision, one.reason) for one in decisions(served)] == [("denied", "yet too early")]
 
 
 async def test_words_that_come_at_once_are_no_answer_either(

@@ -121,7 +121,7 @@ async def test_forgetting_asks_and_is_in_the_log(repository: Desk) -> None:
         assert deck.app.screen.query_one(Input).value == "never", "what was looked for"
         session = deck.app.chat.session.id
         assert logged(repository, session) == ["memory.pruned"]
-        await deck.press("escape")
+        await deck.press("escape", "escape")
         await deck.says("no longer remembered")
 
 

@@ -41,6 +41,10 @@ async def test_an_unknown_price_is_said_as_unknown(served: Desk, fake_openai: Fa
         await deck.says("1.0k in · 0.2k out · price unknown")
         assert "$" not in deck.widget(ChatHeader)
         assert "$0.00" not in deck.text
+        tooltip = deck.app.chat.query_one(ChatHeader).tooltip
+        assert str(tooltip).startswith("The price of harbour:scripted is not known: 1 request ")
+        await deck.send("/stats")
+        await deck.says("no price is known of harbour:scripted: 1 request not counted")
 
 
 async def over(deck: Deck) -> None:

@@ -16,6 +16,7 @@ from tui_app.ui.flows.leaving import ASK_AGAIN
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.help import HelpScreen
 from tui_app.ui.widgets.offer_list import OfferList
+from tui_app.ui.widgets.queue_view import PAUSED
 
 State = Callable[[Deck, FakeOpenAI], Awaitable[None]]
 
@@ -94,7 +95,7 @@ def still_busy(deck: Deck) -> bool:
             lambda deck: (
                 deck.editor.text == "half a thought"
                 and not still_busy(deck)
-                and deck.queue[-1] == "2 queued · Enter sends next"
+                and deck.queue[-1] == f"2 {PAUSED}"
             ),
         ),
         (busy, lambda deck: not still_busy(deck) and deck.status == "Stopped. Nothing is lost."),
@@ -123,7 +124,7 @@ async def test_step_by_step_down_to_nothing(served: Desk, fake_openai: FakeOpenA
         assert deck.status.endswith("esc stops")
         await deck.press("escape")
         await deck.until(lambda: not still_busy(deck), "an idle screen")
-        assert deck.queue == ["Queued 1 of 1: queued one", "1 queued · Enter sends next"]
+        assert deck.queue == ["Queued 1 of 1: queued one", f"1 {PAUSED}"]
         await deck.press("escape")
         assert deck.editor.text == "queued two"
         await (await fake_openai.request(1)).closed.wait()

@@ -58,7 +58,7 @@ async def test_servers_tools_and_errors_are_shown_and_one_is_started_again(desk:
         assert "exited with status 7" in deck.text
         await deck.press("f5")
         await deck.until(lambda: "failed" in deck.text)
-        await deck.press("escape")
+        await deck.press("escape", "escape")
         await deck.send("/mcp reload fils")
         await deck.says("No MCP server is called fils. There are: files, evil, broken.")
         await deck.send("/mcp reload files")

@@ -7,11 +7,14 @@ import pytest
 from textual.app import SystemCommand
 
 from tests.ui.app.story import Story
-from tests.ui.kit import Deck, Desk, shown
+from tests.ui.kit import USUAL, Deck, Desk, shown
 from tui_app.ui.commands import COMMANDS
 from tui_app.ui.key_index import command_of, fixed_rows, help_rows, own_bindings
 from tui_app.ui.keys import KEYS, key_labels
+from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.edit import EditDialog
+from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
 
@@ -129,3 +132,30 @@ async def test_a_key_of_ones_own_is_named(served: Desk) -> None:
         rows = offered(deck)
         assert rows["Notices"].help.startswith("f6 ")
         assert rows["/compact"].help.startswith("ctrl+k ")
+
+
+async def test_in_a_dialog_the_palette_offers_what_its_keys_do(served: Desk) -> None:
+    first = served.store(Story("Tide notes").user("When?").answer("Now."))
+    served.store(story())
+    async with shown(served.app(first), USUAL) as deck:
+        await deck.ready()
+        await deck.send("/sessions")
+        await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the sessions")
+        dialog = deck.app.screen
+        rows = {row.title: row.help for row in deck.app.get_system_commands(dialog)}
+        assert {"Rename", "Close"} <= set(rows)
+        assert "Command palette" not in rows, "it is open"
+        assert not any(title.startswith("/") for title in rows)
+        await deck.press("ctrl+p")
+        await deck.until(lambda: deck.app.screen is not dialog, "the palette")
+        await deck.press(*"rename")
+        await deck.until(lambda: "No matches" not in deck.text)
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, EditDialog), "the new title")
+        await deck.press("escape")
+        await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the sessions again")
+        await deck.press("f8")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        asked = [row.title for row in deck.app.get_system_commands(deck.app.screen)]
+        assert "Close" in asked
+        assert len(asked) == len(set(asked)) > 2

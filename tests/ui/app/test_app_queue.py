@@ -10,7 +10,7 @@ from tests.ui.kit import Deck, Desk, shown
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.widgets.queue_view import LET_IN
+from tui_app.ui.widgets.queue_view import LET_IN, PAUSED
 
 
 def asked(server: FakeOpenAI) -> list[str]:
@@ -52,12 +52,30 @@ async def test_after_a_cancel_they_stay_until_enter(served: Desk, fake_openai: F
         await deck.type("draft")
         await deck.press("escape")
         await deck.idle()
-        await deck.until(lambda: deck.queue[-1:] == ["2 queued · Enter sends next"], "the paused queue")
+        await deck.until(lambda: deck.queue[-1:] == [f"2 {PAUSED}"], "the paused queue")
         assert asked(fake_openai) == ["first"]
         await deck.press("ctrl+c", "enter")
         await deck.until(lambda: len(fake_openai.journal) == 3, "both requests")
         await deck.answered(3)
         assert asked(fake_openai)[1:] == ["second", "third"]
+
+
+async def test_what_is_sent_after_a_cancel_goes_before_what_waits(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.fallback = Text("Done.")
+    async with shown(served.app()) as deck:
+        await talking(deck, fake_openai)
+        await deck.send("second")
+        await deck.send("third")
+        await deck.press("escape")
+        await deck.until(lambda: deck.editor.text == "third", "the newest, taken back")
+        await deck.press("escape")
+        await deck.idle()
+        await deck.until(lambda: deck.queue[-1:] == [f"1 {PAUSED}"], "how it goes on")
+        await deck.press("enter")
+        await deck.until(lambda: len(fake_openai.journal) == 3, "both requests")
+        assert asked(fake_openai)[1:] == ["third", "second"]
 
 
 async def test_the_whole_paused_queue_can_be_taken_back(served: Desk, fake_openai: FakeOpenAI) -> None:
@@ -70,7 +88,7 @@ async def test_the_whole_paused_queue_can_be_taken_back(served: Desk, fake_opena
         await deck.idle()
         await deck.press("ctrl+c", "escape")
         await deck.until(lambda: deck.editor.text == "third", "the last one")
-        assert deck.queue == ["Queued 1 of 1: second", "1 queued · Enter sends next"]
+        assert deck.queue == ["Queued 1 of 1: second", f"1 {PAUSED}"]
         await deck.press("ctrl+c", "escape")
         await deck.until(lambda: deck.editor.text == "second", "the first one")
         assert deck.queue == []

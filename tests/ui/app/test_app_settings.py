@@ -187,7 +187,7 @@ async def test_choices_are_a_list_and_count_from_the_next_session(desk: Desk, fi
         await deck.press(*"care", "enter")
         await deck.until(lambda: isinstance(deck.app.screen, SettingsScreen))
         await deck.until(lambda: "policy is careful, from the next session" in note(deck))
-        await deck.press("escape")
+        await deck.press("escape", "escape")
         await deck.send("/new")
         await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.state.policy == "careful")
 

@@ -11,34 +11,14 @@ from tests.ui.app.story import MODEL
 from tests.ui.app.test_app_snapshots import DONE, compacted_talk, talk
 from tests.ui.app.test_app_steering_snapshots import long_question
 from tests.ui.kit import SMALL, Deck, Desk, shown
-from tui_app.context.events import CompactionProposed
+from tests.ui.plans import SWITCH, proposed
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.review import ReviewScreen
-from tui_app.ui.screens.switch_dialog import SwitchDialog, SwitchPlan
+from tui_app.ui.screens.switch_dialog import SwitchDialog
 from tui_app.ui.widgets.hints import HintRow
 
-PLAN = SwitchPlan(
-    target="dinghy:scripted",
-    limit=32_000,
-    tokens=91_500,
-    estimate_after=6_000,
-    summary_model="claude-sonnet-5",
-    cost=0.2,
-    drops_tokens=61_000,
-    keeps_turns=9,
-)
-PROPOSED = CompactionProposed(
-    job="j",
-    summary=DONE.summary,
-    tokens_before=91_500,
-    tokens_after=6_200,
-    messages_leave=203,
-    messages_stay=9,
-    in_files=3,
-    retention=0.98,
-    facts_lost=1,
-    facts=DONE.facts,
-)
+PLAN = replace(SWITCH, target="dinghy:scripted", current="")
+PROPOSED = proposed(DONE)
 
 
 @pytest.fixture
@@ -74,7 +54,7 @@ async def test_a_compaction_shows_its_parts_and_keys(small: Desk, undone: bool) 
 
 
 async def test_every_tab_of_a_compaction_has_its_name_where_there_is_little_room(small: Desk) -> None:
-    async with shown(small.app(small.store(compacted_talk())), (60, 24)) as deck:
+    async with shown(small.app(small.store(compacted_talk())), (64, 24)) as deck:
         await deck.ready()
         await compaction(deck)
         (names,) = [row for row in deck.rows if "Facts" in row and "Diff" in row]

@@ -21,13 +21,13 @@ from tests.ui.app import scenes
 from tests.ui.app.scenes import detail
 from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
+from tests.ui.plans import proposed
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
 from tui_app.context.events import (
     CompactionComplete,
     CompactionEdited,
     CompactionProgress,
-    CompactionProposed,
     CompactionUndone,
     Error,
     Fact,
@@ -283,20 +283,7 @@ def test_review(look: Compare, fake_openai: FakeOpenAI, size: tuple[int, int], t
 @looks
 def test_review_with_facts_at_risk(look: Compare, size: tuple[int, int], theme: str) -> None:
     async def scene(deck: Deck) -> None:
-        proposed = CompactionProposed(
-            job="j",
-            summary=DONE.summary,
-            tokens_before=91_500,
-            tokens_after=6_200,
-            messages_leave=203,
-            messages_stay=9,
-            in_files=3,
-            cost_usd=0.004,
-            retention=0.98,
-            facts_lost=1,
-            facts=DONE.facts,
-        )
-        deck.app.push_screen(ReviewScreen(proposed, clock=lambda: 0.0))
+        deck.app.push_screen(ReviewScreen(proposed(DONE), clock=lambda: 0.0))
         await deck.until(lambda: reviewed(deck), "the review")
         await deck.press("tab", "tab")
 

@@ -197,8 +197,8 @@ async def test_tabs_are_reached_by_keys_and_say_how_many_messages_they_list() ->
     async with app.run_test(size=(80, 24)) as pilot:
         await app.workers.wait_for_complete()
         tabs = app.screen.query_one(TabbedContent)
-        assert str(tabs.get_tab("tab-left").label) == "What left 4"
-        assert str(tabs.get_tab("tab-stayed").label) == "What stayed 1"
+        assert str(tabs.get_tab("tab-left").label) == "What left 4 msg"
+        assert str(tabs.get_tab("tab-stayed").label) == "What stayed 1 msg"
         await pilot.press("right_square_bracket", "right_square_bracket")
         await pilot.pause()
         assert tabs.active == "tab-left"

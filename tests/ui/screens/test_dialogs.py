@@ -10,30 +10,20 @@ from textual.app import App, ComposeResult
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList, Static, TextArea
 
+from tests.ui.plans import SWITCH
 from tui_app.ui.commands import CommandId
 from tui_app.ui.key_index import help_rows
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.screens.switch_dialog import WAYS, SwitchDialog, SwitchPlan, switch_lines
+from tui_app.ui.screens.switch_dialog import WAYS, SwitchDialog, switch_lines
 from tui_app.ui.themes import THEMES
 from tui_app.ui.widgets import lone_letter
 from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.stray_keys import QUIET_S
 
 QUESTION = 'Delete session "[/x] Tide notes"? 14 messages, cannot be undone.'
-PLAN = SwitchPlan(
-    target="openai:gpt-5-nano",
-    limit=32_000,
-    tokens=91_500,
-    estimate_after=6_000,
-    summary_model="claude-sonnet-5",
-    cost=0.2,
-    drops_tokens=61_000,
-    keeps_turns=9,
-    current="claude-sonnet-5",
-)
 
 
 class Host(App[None]):
@@ -179,7 +169,7 @@ def clock() -> Clock:
 @pytest.fixture
 def late(clock: Clock) -> Host:
     """The dialog as it comes up while a person writes."""
-    return Host(lambda: SwitchDialog(PLAN, clock=clock))
+    return Host(lambda: SwitchDialog(SWITCH, clock=clock))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +244,7 @@ def dialog(app: Host) -> SwitchDialog:
 async def test_what_cannot_make_it_fit_is_not_offered(
     clock: Clock, possible: dict[str, bool], keys: list[str], result: str
 ) -> None:
-    app = Host(lambda: SwitchDialog(replace(PLAN, **possible), clock=clock))
+    app = Host(lambda: SwitchDialog(replace(SWITCH, **possible), clock=clock))
     async with app.run_test(size=(80, 24)) as pilot:
         clock.now += QUIET_S
         await pilot.press(*keys)
@@ -262,14 +252,14 @@ async def test_what_cannot_make_it_fit_is_not_offered(
 
 
 def test_a_compaction_that_cannot_help_says_why_with_both_numbers() -> None:
-    plan = replace(PLAN, can_compact=False, estimate_after=33_400, usable=28_000)
+    plan = replace(SWITCH, can_compact=False, estimate_after=33_400, usable=28_000)
     assert switch_lines(plan)[0] == "not possible: 33.4k must stay, 28k fit beside the answer"
 
 
 async def test_switch_says_the_numbers_whole_at_80_columns() -> None:
-    app = Host(lambda: SwitchDialog(PLAN))
+    app = Host(lambda: SwitchDialog(SWITCH))
     async with app.run_test(size=(80, 24)):
-        assert switch_lines(PLAN) == (
+        assert switch_lines(SWITCH) == (
             "about 6k after · summary by claude-sonnet-5 · ~$0.20",
             "drops the oldest 61k for each request, keeps the last 9 turns",
             "stay on claude-sonnet-5",

@@ -11,6 +11,7 @@ from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.model_picker import ModelPicker, ModelRow
 from tui_app.ui.screens.sessions import SessionChoice, SessionRow, SessionsScreen, session_line
 from tui_app.ui.widgets import stray_keys
+from tui_app.ui.widgets.hints import HintRow
 
 MODELS = [
     ModelRow(name="google:gemini-3-pro", window=0, available=False, why_not="set GOOGLE_API_KEY"),
@@ -58,6 +59,22 @@ async def test_picker_shows_at_least_ten_models_at_80x24_with_search_and_keys() 
         assert options.scrollable_content_region.height >= 10
         assert app.screen.query_one(Input).region.bottom <= options.region.y
         assert app.screen.query_one("#dialog-hints").region.bottom <= 24
+
+
+async def test_esc_clears_the_filter_first_and_closes_next() -> None:
+    app = Host(ModelPicker(MODELS, 91_500))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"openai")
+        keys = app.screen.query_one("#dialog-hints", HintRow)
+        assert len(app.rows) == 1
+        assert "esc clear filter" in keys.render().plain
+        await pilot.press("escape")
+        assert len(app.rows) == len(MODELS)
+        assert app.screen.query_one(Input).value == ""
+        assert "esc cancel" in keys.render().plain
+        assert app.results == []
+        await pilot.press("escape")
+        assert app.results == [None]
 
 
 async def test_picker_says_what_is_missing_and_what_fits_with_what_answers_first() -> None:
@@ -183,5 +200,5 @@ async def test_typing_faster_than_the_list_is_filled_does_no_harm(kind: str) -> 
             search.post_message(events.Key(key, key))
         await pilot.pause()
         assert app.screen.query_one(OptionList).option_count == 0
-        await pilot.press("enter", "down", "escape")
+        await pilot.press("enter", "down", "escape", "escape")
     assert app.results == [None]

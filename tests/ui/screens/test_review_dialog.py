@@ -1,5 +1,6 @@
 """The review dialog: which keys decide, which only write, and what is never lost."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from textual.app import App, ComposeResult
 from textual.color import Color
 from textual.widgets import OptionList, Static, TextArea
 
-from tui_app.context.events import CompactionProgress, CompactionProposed, Fact
+from tests.ui.plans import proposed
+from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionProposed, Fact
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.edit import EditDialog
@@ -17,25 +19,18 @@ from tui_app.ui.screens.review_text import facts_line, numbers_line
 from tui_app.ui.widgets import stray_keys
 from tui_app.ui.widgets.stray_keys import QUIET_S
 
-PROPOSED = CompactionProposed(
+DONE = CompactionComplete(
     job="1",
+    outcome="success",
+    trigger="manual",
     summary="# Intent\nFix [/x] \x1b[31mthe import.",
-    tokens_before=91_500,
-    tokens_after=6_200,
-    messages_before=212,
-    messages_after=9,
-    messages_leave=203,
-    messages_stay=9,
-    in_files=3,
-    cost_usd=0.004,
-    retention=0.98,
-    facts_lost=1,
     facts=(
         Fact(kind="rule", text="never touch the importer", source="#2"),
         Fact(kind="command", text="pytest [/x] failed", source="#6", state="recoverable"),
         Fact(kind="detail", text="batch size 250", source="#87", state="lost"),
     ),
 )
+PROPOSED = replace(proposed(DONE), messages_before=212, messages_after=9)
 SIZES = pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])
 
 

@@ -1,13 +1,15 @@
 """Nothing that a terminal acts on gets through."""
 
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui_app.ui.safe_text import clean, cut_cells, one_line, without_drawing
+from tui_app.ui.safe_text import clean, cut_cells, one_line, padded, without_drawing
+from tui_app.ui.screens.pins import PinRow, pin_line
 
 NASTY = st.text(
     alphabet=st.one_of(
@@ -97,3 +99,19 @@ def test_drawing_becomes_ascii_of_the_same_length() -> None:
     plain = without_drawing(art)
     assert plain.isascii()
     assert len(plain) == len(art)
+
+
+@pytest.mark.parametrize("text", ["What was cut…", "What was cut….", "What was cut … ", "What was cut …."])
+def test_what_is_cut_twice_has_one_ellipsis(text: str) -> None:
+    once = one_line(text + " and more of it", 14)
+    for cut in (once, cut_cells(once, 14, force=True), cut_cells(text, 13), cut_cells(text, 40, force=True)):
+        assert cut == "What was cut…"
+    assert cut_cells("1. 2. 3. 4.", 9) == "1. 2. 3.…", "dots of its own are kept"
+
+
+@pytest.mark.parametrize("sign", ["👨‍👩‍👧‍👦", "👍🏽", "🇩🇪", "❤️", "각", "漢", "é"])
+def test_columns_stay_whatever_stands_in_them(sign: str) -> None:
+    for limit in range(4, 12):
+        assert cell_len(padded(one_line(sign * 3, limit), 12)) == 12
+    row = PinRow(seq=7, title=sign * 3, tokens=9, in_view=True)
+    assert pin_line(row, 20).cell_length == pin_line(replace(row, seq=1_234, title="x" * 90), 20).cell_length

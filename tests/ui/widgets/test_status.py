@@ -180,7 +180,10 @@ async def test_header_keeps_the_model_when_it_is_narrow() -> None:
 
 def test_queue_rows() -> None:
     assert queue_lines(("one", "two\nlines"), False, 40) == ["Queued 1 of 2: one", "Queued 2 of 2: two lines"]
-    assert queue_lines(("one", "two"), True, 40)[-1] == "2 queued · Enter sends next"
+    assert (
+        queue_lines(("one", "two"), True, 80)[-1] == "2 queued · Enter sends next · a new prompt goes first"
+    )
+    assert len(queue_lines(("one", "two"), True, 40)[-1]) <= 40
     assert queue_lines(tuple("abcde"), False, 40)[-1] == "and 2 more"
     assert queue_lines((), True, 40) == []
     assert all(len(line) <= 20 for line in queue_lines(("x" * 90,), False, 20))

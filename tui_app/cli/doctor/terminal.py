@@ -1,15 +1,14 @@
 """Checks of the terminal that the screen would be shown in."""
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 
 from tui_app.cli.doctor.report import Check, ok, warn
+from tui_app.tmux import tmux_option
 
 _MIN_COLUMNS, _MIN_LINES = 40, 12
 """Below this only a request for more room can be shown."""
-_TMUX_S = 2.0
 
 
 def check_terminal(env: Mapping[str, str]) -> Check:
@@ -39,7 +38,7 @@ def check_tmux(env: Mapping[str, str]) -> Check:
     """Whether tmux passes keys on as it should; fine without tmux."""
     if not env.get("TMUX"):
         return ok("tmux", "not used")
-    keys, delay = _tmux_option("extended-keys"), _tmux_option("escape-time")
+    keys, delay = tmux_option("extended-keys"), tmux_option("escape-time")
     hints = []
     if keys == "off":
         hints.append("set -s extended-keys on (for keys such as ctrl+enter)")
@@ -47,21 +46,3 @@ def check_tmux(env: Mapping[str, str]) -> Check:
         hints.append("set -s escape-time 10 (escape arrives late otherwise)")
     text = f"extended-keys {keys or 'unknown'}, escape-time {delay or 'unknown'}"
     return warn("tmux", text, f"In tmux.conf: {'; '.join(hints)}.") if hints else ok("tmux", text)
-
-
-def _tmux_option(name: str) -> str:
-    """The value of a server option; empty when tmux does not say."""
-    tmux = shutil.which("tmux")
-    if tmux is None:
-        return ""
-    try:
-        done = subprocess.run(
-            [tmux, "show-options", "-sv", name],
-            capture_output=True,
-            text=True,
-            timeout=_TMUX_S,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

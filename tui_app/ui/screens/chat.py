@@ -95,6 +95,7 @@ class ChatScreen(Screen[None]):
         await asyncio.to_thread(_load)
         from tui_app.ui.chat_session import ChatSession
         from tui_app.ui.flows.custom import offer_custom
+        from tui_app.ui.flows.terminal_keys import tell_of_keys
         from tui_app.ui.presenter import Presenter
 
         if not self.is_attached:
@@ -106,6 +107,7 @@ class ChatScreen(Screen[None]):
             self.pane.prompt.editor.give_back(self._draft)
         self._session.at = self._at
         self.work(offer_custom(self, self._launch), group="custom")
+        self.work(tell_of_keys(self._session), group="keys")
         self.post_message(self.Ready())
         await self._session.run()
 

@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static, TabbedContent, TabPane
 
-SLIM = 56
+SLIM = 64
 """Columns below which only the part that is shown is named, with its place among the others."""
 WORDY = 76
 """Columns from which the names are as long as they are meant to be."""
@@ -53,7 +53,7 @@ class CompactionTabs(Vertical):
         return self.query_one(f"#{self._tabs.active}", TabPane)
 
     def count(self, pane: str, number: int) -> None:
-        """Say how much a part holds, behind its name."""
+        """Say how many messages a part lists, behind its name."""
         self._counts[pane] = number
         self._write_names()
 
@@ -88,4 +88,4 @@ class CompactionTabs(Vertical):
 
     def _label(self, pane: str, *, short: bool) -> str:
         count = self._counts.get(pane)
-        return NAMES[pane][short] + (f" {count:,}" if count is not None else "")
+        return NAMES[pane][short] + (f" {count:,} msg" if count is not None else "")

@@ -20,12 +20,17 @@ class Dialog(ModalScreen[Result | None], Generic[Result]):
     CSS_PATH: ClassVar[CSSPathType | None] = "../styles/dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "escape", "close", "Close", show=False, id="dialog.close", tooltip="Close without a decision."
+            "escape", "back", "Close", show=False, id="dialog.close",
+            tooltip="Close without a decision; in a list, the filter goes first.",
         ),
-    ]
+    ]  # fmt: skip
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
     HINTS: ClassVar[tuple[Hint, ...]] = (Hint("esc", "close", 0, "screen.close"),)
     """Every key of the screen, as shown in its last row."""
+
+    def action_back(self) -> None:
+        """Go one step back: here the only one."""
+        self.action_close()
 
     def action_close(self) -> None:
         """Close without a decision."""

@@ -11,12 +11,15 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
+from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import clean
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.widgets.written import WrittenLine
 
 Result = TypeVar("Result")
+CLEARS = Hint("esc", "clear filter", 0, "screen.back")
+"""What esc does while a list is narrowed."""
 
 
 class FilterDialog(Dialog[Result]):
@@ -90,6 +93,7 @@ class FilterDialog(Dialog[Result]):
         if self.written:
             box.value = self.written
             box.cursor_position = len(self.written)
+        self._explain_esc()
         self.fill(self.written)
 
     def on_resize(self, _: events.Resize) -> None:
@@ -100,7 +104,18 @@ class FilterDialog(Dialog[Result]):
     def _searched(self, event: Input.Changed) -> None:
         event.stop()
         self.written = event.value
+        self._explain_esc()
         self.fill(event.value)
+
+    def _explain_esc(self) -> None:
+        self.key_row.instead = (CLEARS,) if self.written else ()
+
+    def action_back(self) -> None:
+        """Show all rows again; close where all are shown."""
+        if self.written:
+            self.query_one(Input).clear()
+        else:
+            self.action_close()
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:

@@ -11,7 +11,7 @@ from textual.widgets.option_list import Option
 
 from tui_app.ui.commands import CommandId
 from tui_app.ui.keys import Hint, fixed_key
-from tui_app.ui.safe_text import one_line
+from tui_app.ui.safe_text import one_line, padded
 from tui_app.ui.screens.filter_dialog import FilterDialog
 
 _LABEL_CELLS, _WHERE_CELLS, _GAP = 23, 21, 2
@@ -43,7 +43,7 @@ def help_line(row: HelpRow, width: int) -> Content:
     text = one_line(row.text, max(1, room - _GAP) if where else room)
     gap = " " * (room - Content(text).cell_length) if where else ""
     return Content.assemble(
-        (f"{one_line(row.label, label_cells - 1):<{label_cells}}", "$footer-key-foreground bold"),
+        (padded(one_line(row.label, label_cells - 1), label_cells), "$footer-key-foreground bold"),
         text,
         gap,
         (where, "$text-muted"),

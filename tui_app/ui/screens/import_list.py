@@ -12,7 +12,7 @@ from textual.widgets.option_list import Option
 
 from tui_app.ui.format import file_size
 from tui_app.ui.keys import Hint
-from tui_app.ui.safe_text import one_line
+from tui_app.ui.safe_text import one_line, padded
 from tui_app.ui.screens.filter_dialog import FilterDialog
 
 
@@ -45,7 +45,7 @@ def transcript_line(row: TranscriptRow, width: int, tz: tzinfo | None = None) ->
     size = file_size(row.size) if row.size else ""
     folder = f"  {one_line(PurePath(row.cwd).name, 16)}" if roomy else ""
     return Content.assemble(
-        (f"{when}  {one_line(row.program, 11):<11}  ", "$text-muted"),
+        (f"{when}  {padded(one_line(row.program, 11), 11)}  ", "$text-muted"),
         (title, "bold"),
         f"{padding} {size:>9}",
         (f"  {state:<8}{folder}".rstrip(), "$text-muted"),

@@ -11,10 +11,12 @@ from textual.widgets.option_list import Option
 
 from tui_app.ui.format import tokens
 from tui_app.ui.keys import Hint
-from tui_app.ui.safe_text import one_line
+from tui_app.ui.safe_text import one_line, padded
 from tui_app.ui.screens.filter_dialog import FilterDialog
 
-_FIGURES_CELLS = 20
+_NUMBER_CELLS = 8
+_FIGURES_CELLS = 19
+"""Tokens, number, and the gaps beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,5 +108,7 @@ def pin_line(row: PinRow, room: int) -> Content:
     """One row: tokens, first line, number."""
     size = tokens(row.tokens) if row.in_view else "-"
     return Content.assemble(
-        (f"{size:>7}  ", "$text-muted"), one_line(row.title, room), (f"  #{row.seq}", "$text-muted")
+        (f"{size:>7}  ", "$text-muted"),
+        padded(one_line(row.title, room), room),
+        (f"  {'#' + str(row.seq):>{_NUMBER_CELLS}}", "$text-muted"),
     )

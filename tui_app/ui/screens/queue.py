@@ -16,7 +16,7 @@ from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.widgets.queue_view import QueueView
 
 EMPTY = "Nothing waits any more."
-PAUSED = "Paused: enter on an empty prompt sends the next one."
+PAUSED = "Paused: enter on an empty prompt sends the next one. A new prompt goes first."
 
 
 class Waiting(Protocol):

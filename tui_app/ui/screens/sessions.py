@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from tui_app.ui.format import tokens
 from tui_app.ui.keys import Hint, fixed_key
-from tui_app.ui.safe_text import one_line
+from tui_app.ui.safe_text import one_line, padded
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.filter_dialog import FilterDialog
 
@@ -52,7 +52,7 @@ def session_line(row: SessionRow, width: int, tz: tzinfo | None = None) -> Conte
     title = one_line(row.title, title_width) or "untitled"
     padding = " " * (title_width - Content(title).cell_length)
     size = f"{row.messages:>6} msg {tokens(row.tokens) if row.tokens else '?':>7}"
-    tail = f"  {one_line(row.model, 20):<20}  {one_line(PurePath(row.cwd).name, 13)}" if roomy else ""
+    tail = f"  {padded(one_line(row.model, 20), 20)}  {one_line(PurePath(row.cwd).name, 13)}" if roomy else ""
     return Content.assemble(
         (f"{when}  ", "$text-muted"), (title, "bold"), padding, size, (tail, "$text-muted")
     )

@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from tui_app.settings.catalogue import Entry
 from tui_app.ui.keys import Hint
-from tui_app.ui.safe_text import one_line
+from tui_app.ui.safe_text import one_line, padded
 from tui_app.ui.screens.filter_dialog import FilterDialog
 
 _KEY_CELLS, _SOURCE_CELLS = 23, 20
@@ -36,7 +36,7 @@ def entry_line(entry: Entry, width: int) -> Content:
     gap = " " * (room - Content(value).cell_length) if source else ""
     changed = entry.origin.kind != "default"
     return Content.assemble(
-        f"{name:<{key_cells}}",
+        padded(name, key_cells),
         (value, "bold $text-accent" if changed else "$text-muted"),
         gap,
         (source, "$text-muted"),

@@ -236,8 +236,8 @@ class ApprovalBox(Vertical, can_focus=True):
             self._lone.press(self._letter("approval.edit"), lambda: self._open_line(rule, _RULE))
 
     def action_refuse(self) -> None:
-        """Ask for the reason."""
-        self._lone.press(self._letter("approval.no"), lambda: self._open_line("", _REASON))
+        """Ask for the reason, at once: nothing is decided by it, and what comes next is the reason."""
+        self._open_line("", _REASON)
 
     def _letter(self, binding: str) -> str:
         """What the key of an answer would write elsewhere; empty for one that writes nothing."""

@@ -108,6 +108,7 @@ class ChatPane(Vertical):
         header, gauge = self.query_one(ChatHeader), self.query_one(ContextGauge)
         header.title, header.model = state.title, state.model
         header.policy, header.spent, header.unpriced = state.policy, state.spent, state.unpriced
+        header.unpriced_models = state.unpriced_models
         gauge.background, gauge.blocking = marks(self._settings, state.usage, state.policy)
         gauge.usage = state.usage
         gauge.compacting = state.background

@@ -6,7 +6,7 @@ from textual.widget import Widget
 
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.safe_text import one_line
-from tui_app.ui.turn_text import price_text
+from tui_app.ui.turn_text import price_text, unpriced_text
 from tui_app.ui.widgets.status import fit_pieces
 
 MIN_TITLE = 12
@@ -27,7 +27,18 @@ class ChatHeader(Widget):
     """US dollars so far; ``None`` when the price is not known."""
     unpriced: reactive[int] = reactive(0)
     """Requests whose price is not known."""
+    unpriced_models: reactive[tuple[str, ...]] = reactive(())
+    """Whom they went to."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
+
+    def watch_unpriced(self) -> None:
+        """Say under the pointer whose price is missing."""
+        told = unpriced_text(self.unpriced, self.unpriced_models)
+        self.tooltip = Content(told) if told else None
+
+    def watch_unpriced_models(self) -> None:
+        """Name another one."""
+        self.watch_unpriced()
 
     def render(self) -> Content:
         """Title at the left, the rest at the right, whole words dropped when it is narrow."""

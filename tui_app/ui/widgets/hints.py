@@ -38,6 +38,8 @@ class HintRow(Widget):
     """
 
     hints: reactive[tuple[Hint, ...]] = reactive(footer_hints())
+    instead: reactive[tuple[Hint, ...]] = reactive(())
+    """What keys do for the moment, in place of the hints with the same labels."""
     notices: reactive[int] = reactive(0)
     folded: reactive[str] = reactive("")
     """Said for a timeline that has no room, for example ``timeline 14``."""
@@ -64,7 +66,8 @@ class HintRow(Widget):
             if part
         )
         room = self.size.width - (right.cell_length + 2 if right.plain else 0)
-        hints = fit_hints(self.hints, room)
+        now = {hint.label: hint for hint in self.instead}
+        hints = fit_hints([now.get(hint.label, hint) for hint in self.hints], room)
         left = Content(SEPARATOR).join(self._hint(hint) for hint in hints)
         spaces = " " * max(0, self.size.width - left.cell_length - right.cell_length)
         return Content.assemble(left, spaces, right)

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
 from tui_app.ui.glyphs import UNICODE, Glyphs
-from tui_app.ui.safe_text import cut_cells, one_line
+from tui_app.ui.safe_text import cut_cells, one_line, padded
 
 MAX_ROWS = 8
 
@@ -72,19 +73,28 @@ class OfferList(Widget):
         self.set_class(self.is_open, "-open")
 
     def render(self) -> Content:
-        """One row per offer: mark, label, summary."""
+        """One row per offer: mark, label, summary; where there are more than rows, the last says which."""
         if not self.offers:
             return Content.styled(one_line(self.message, max(20, self.size.width)), "$text-warning")
-        first = max(0, min(self.marked - MAX_ROWS + 1, len(self.offers) - MAX_ROWS))
-        shown = self.offers[first : first + MAX_ROWS]
-        return Content("\n").join(self._row(first + at, offer) for at, offer in enumerate(shown))
+        total, rows = len(self.offers), min(MAX_ROWS, self.size.height or MAX_ROWS)
+        room = rows if total <= rows else max(1, rows - 1)
+        first = max(0, min(self.marked - room + 1, total - room))
+        lines = [self._row(first + at, each) for at, each in enumerate(self.offers[first : first + room])]
+        if room < rows:
+            where = f"  {first + 1}-{first + room} of {total}   up/down shows the others"
+            lines.append(Content.styled(cut_cells(where, max(1, self.size.width)), "$text-muted"))
+        return Content("\n").join(lines)
 
     def _row(self, index: int, offer: Offer) -> Content:
         pointer = self.glyphs.prompt if index == self.marked else " "
         style = "bold $text-accent" if index == self.marked else ""
-        text = f"{pointer} {offer.label:<23} {offer.summary}" if offer.summary else f"{pointer} {offer.label}"
+        text = (
+            f"{pointer} {padded(offer.label, 23)} {offer.summary}"
+            if offer.summary
+            else f"{pointer} {offer.label}"
+        )
         longer = f"{text}  {offer.aside}"
-        if offer.aside and len(longer) <= self.size.width:
+        if offer.aside and cell_len(longer) <= self.size.width:
             text = longer
         return Content.styled(cut_cells(text, max(1, self.size.width)), style)
 

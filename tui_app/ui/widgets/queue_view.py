@@ -14,6 +14,8 @@ from tui_app.ui.safe_text import one_line
 
 MAX_ROWS = 3
 """Prompts shown in full rows; the rest is counted."""
+PAUSED = "queued · Enter sends next · a new prompt goes first"
+"""How a paused queue goes on, behind how many wait."""
 LET_IN = "Enter on an empty prompt lets it in after the present step"
 
 
@@ -38,7 +40,7 @@ def queue_lines(
     if total > MAX_ROWS:
         rows.append(f"and {total - MAX_ROWS} more")
     if paused and total:
-        rows.append(f"{total} queued · Enter sends next")
+        rows.append(one_line(f"{total} {PAUSED}", width))
     elif steerable and total:
         rows.append(one_line(LET_IN, width))
     return rows

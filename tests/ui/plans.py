@@ -1,0 +1,34 @@
+"""What dialogs are asked to decide on in tests: a change to a smaller model, a summary to review."""
+
+from tui_app.context.events import CompactionComplete, CompactionProposed
+from tui_app.ui.screens.switch_dialog import SwitchPlan
+
+SWITCH = SwitchPlan(
+    target="openai:gpt-5-nano",
+    limit=32_000,
+    tokens=91_500,
+    estimate_after=6_000,
+    summary_model="claude-sonnet-5",
+    cost=0.2,
+    drops_tokens=61_000,
+    keeps_turns=9,
+    current="claude-sonnet-5",
+)
+"""To a model that holds a third of the conversation."""
+
+
+def proposed(done: CompactionComplete) -> CompactionProposed:
+    """The proposal that became a compaction, with one fact lost."""
+    return CompactionProposed(
+        job=done.job,
+        summary=done.summary,
+        tokens_before=91_500,
+        tokens_after=6_200,
+        messages_leave=203,
+        messages_stay=9,
+        in_files=3,
+        cost_usd=0.004,
+        retention=0.98,
+        facts_lost=1,
+        facts=done.facts,
+    )
