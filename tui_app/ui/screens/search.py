@@ -112,7 +112,7 @@ class SearchScreen(FilterDialog[Found]):
         self._tz = tz
         self._stopping: threading.Event | None = None
         """Stops the search that is under way; None while none is."""
-        self._searched: Searched | None = None
+        self._reached: Searched | None = None
         self._slow = False
         """Whether it is said how far the search is."""
 
@@ -134,12 +134,12 @@ class SearchScreen(FilterDialog[Found]):
             self._show((), _HELP)
 
     async def _look(self, wanted: str, stopping: threading.Event) -> None:
-        self._searched, self._slow = None, False
+        self._reached, self._slow = None, False
         slow = self.set_timer(SLOW_S, self._tell)
         parts = self._search(wanted, stopping.is_set)
         try:
             while (part := await asyncio.to_thread(next, parts, None)) is not None:
-                self._searched = part
+                self._reached = part
                 if part.found:
                     self._show(part.found, "")
                 if self._slow:
@@ -147,7 +147,7 @@ class SearchScreen(FilterDialog[Found]):
         except SearchFailed as failed:
             self._show((), str(failed))
         else:
-            if self._searched is None or not self._searched.found:
+            if self._reached is None or not self._reached.found:
                 self._show((), "Nothing holds all of that.")
         finally:
             slow.stop()
@@ -168,7 +168,7 @@ class SearchScreen(FilterDialog[Found]):
         self._head(state)
 
     def _head(self, state: Literal["", "looking", "stopped"]) -> None:
-        self.query_one(".dialog-title", Static).update(Content(title_of(self._searched, state)))
+        self.query_one(".dialog-title", Static).update(Content(title_of(self._reached, state)))
         esc = "stop" if state == "looking" else "close"
         self.key_row.hints = (*self.HINTS[:-1], Hint("esc", esc, 0, "screen.close"))
 
