@@ -83,6 +83,25 @@ def test_simulate_tells_how_far_it_is(
     assert shares == sorted(shares)
 
 
+def test_a_stopped_export_writes_nothing_and_says_so(
+    plimsoll: Plimsoll, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = json.loads(plimsoll("import", chat, "--json").out)["session"]
+    shown: list[str] = []
+
+    def enter(line: ProgressLine) -> ProgressLine:
+        shown.append(line._text)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProgressLine, "__enter__", enter)
+    target = tmp_path / "out.json"
+    result = plimsoll("export", session, "-o", target)
+    assert result.code == 130
+    assert shown == [f"Exporting session {session}"]
+    assert result.err == "Stopped. Nothing was written.\n"
+    assert not target.exists()
+
+
 def test_an_import_tells_how_far_it_is(
     plimsoll: Plimsoll, chat: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
