@@ -14,6 +14,7 @@ from tests.cli.conftest import Plimsoll
 from tests.pty.conftest import Machine, machine
 from tui_app.cli import progress
 from tui_app.cli.progress import ProgressLine
+from tui_app.conversation import importing
 
 __all__ = ["machine"]
 
@@ -82,6 +83,39 @@ def test_simulate_tells_how_far_it_is(
     assert shares == sorted(shares)
 
 
+def test_a_stopped_export_writes_nothing_and_says_so(
+    plimsoll: Plimsoll, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = json.loads(plimsoll("import", chat, "--json").out)["session"]
+    shown: list[str] = []
+
+    def enter(line: ProgressLine) -> ProgressLine:
+        shown.append(line._text)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProgressLine, "__enter__", enter)
+    target = tmp_path / "out.json"
+    result = plimsoll("export", session, "-o", target)
+    assert result.code == 130
+    assert shown == [f"Exporting session {session}"]
+    assert result.err == "Stopped. Nothing was written.\n"
+    assert not target.exists()
+
+
+def test_an_import_tells_how_far_it_is(
+    plimsoll: Plimsoll, chat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(importing, "_TOLD_EVERY", 1)
+    monkeypatch.setattr(ProgressLine, "update", lambda _self, text: told.append(text))
+    assert plimsoll("import", chat).code == 0
+    assert told[:2] == [f"Importing {chat}", f"Importing 0 %, {chat}"]
+    assert told[-1] == f"Writing {chat}"
+    shares = [int(text.split()[1]) for text in told if "%" in text]
+    assert len(shares) > 2
+    assert shares == sorted(shares)
+
+
 @pytest.mark.pty
 @pytest.mark.parametrize(
     ("command", "says"),
@@ -98,6 +132,7 @@ def test_a_file_that_takes_long_is_named_and_ctrl_c_stops(
     terminal = machine.start(*command, "slow.json")
     terminal.wait_for(says, "ctrl+c stops")
     terminal.write(CTRL_C)
+    terminal.wait_for("Stopped. ")
     assert terminal.wait_exit() == 130
     assert "Traceback" not in terminal.text
     assert "ctrl+c stops" not in terminal.text
@@ -115,6 +150,7 @@ def test_a_simulation_shows_its_share_and_leaves_no_drawing(machine: Machine) ->
     terminal = machine.start("simulate", "long.json", "--window", "20000", "--plot", "drawn.svg")
     terminal.wait_for("Replaying ", "%, ", " at 20k, long.json")
     terminal.write(CTRL_C)
+    terminal.wait_for("Stopped. Replayed: 0 of 1. Nothing was drawn.")
     assert terminal.wait_exit() == 128 + signal.SIGINT
     assert "ctrl+c stops" not in terminal.text
     assert not (machine.workspace / "drawn.svg").exists()

@@ -178,3 +178,13 @@ def test_an_unwritable_place_costs_only_the_memory(tmp_path) -> None:
     learnt = LearntModels(blocker / "models.json")
     learnt.learn_limit(MODEL, 4_096)
     assert learnt.limit(MODEL) == 4_096
+
+
+def test_a_limit_that_all_servers_of_a_model_have_named_is_known_before_one_is_asked() -> None:
+    learnt = LearntModels(None)
+    assert learnt.limit_anywhere("qwen3") is None
+    learnt.learn_limit("ollama:qwen3@http://a/v1#", 8_192)
+    learnt.learn_limit("ollama:qwen3-large@http://a/v1#", 4_096)
+    assert learnt.limit_anywhere("qwen3") == 8_192
+    learnt.learn_limit("vllm:qwen3@http://b/v1#", 16_384)
+    assert learnt.limit_anywhere("qwen3") is None

@@ -13,20 +13,29 @@ import pytest
 
 from tests.conversation import waiting
 from tests.conversation.driving import Desk, done, turn, until, view_bytes
-from tests.conversation.jobs import beside_the_job, completes, released, reopened, until_a_job_runs, with_job
+from tests.conversation.jobs import (
+    beside_the_job,
+    completes,
+    released,
+    reopened,
+    texts,
+    until_a_job_runs,
+    with_job,
+)
 from tests.conversation.test_compacting import ASKS, NOTES, filled, last_of, stored
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.context.compaction.compactor import State
 from tui_app.context.events import (
+    CompactionComplete,
     CompactionStart,
     CompactionUndone,
     ModelChange,
     Notice,
 )
 from tui_app.conversation.opening import open_session
-from tui_app.conversation.work import Clear, Compact, Restate, Switch
+from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch
 from tui_app.session.lock import SessionLocked
 
 ROOT = Path(__file__).parents[2]
@@ -182,6 +191,27 @@ async def test_clearing_stops_a_job_and_its_late_result_changes_nothing(
         await opened.conversation.settle()
         assert opened.conversation.history.items() == []
         assert [end.outcome for end in completes(opened)] == ["cancelled"]
+        await reopened(desk, opened)
+
+
+async def test_a_job_is_cancelled_while_an_answer_is_written_and_the_answer_goes_on(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    release, hold = Signal(), Signal()
+    async with with_job(desk, fake_openai, release) as opened:
+        fake_openai.add(HangBeforeHeaders(hold, text="Written to its end."))
+        asked = len(fake_openai.journal) + 1
+        watching = opened.conversation.watch()
+        opened.conversation.submit(Prompt("Sixth"))
+        await (await fake_openai.request(asked)).paused.wait()
+        opened.conversation.cancel_compaction()
+        ended = await until(watching, lambda data: isinstance(data, CompactionComplete))
+        assert isinstance(ended.data, CompactionComplete)
+        assert ended.data.outcome == "cancelled"
+        hold.set()
+        await opened.conversation.settle()
+        assert "Written to its end." in texts(opened.conversation)
+        assert opened.conversation.history.view.compactions == []
         await reopened(desk, opened)
 
 

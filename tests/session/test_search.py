@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tui_app.context.events import AssistantMessage, SessionStart, ToolResult, UserMessage
-from tui_app.session import search
-from tui_app.session.search import Found, read_query, search_sessions, snippet_of
+from tui_app.session import search, search_parts
+from tui_app.session.search import Found, Searched, search_sessions, searching, snippet_of
+from tui_app.session.search_query import read_query
 from tui_app.session.store import Store
 
 
@@ -140,9 +141,44 @@ def test_any_text_is_a_query(store: Store, query: str, typing: bool) -> None:
 def test_the_beginning_of_very_many_words(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the index cannot answer at once is asked for the commonest of these words."""
     session = say(store, "wordy words", *(f"word{number} is said" for number in range(300)), "words", "other")
-    monkeypatch.setattr(search, "_PATIENCE_S", -1.0)
-    monkeypatch.setattr(search, "_WORDS_TAKEN", 5)
+    monkeypatch.setattr(search_parts, "_PATIENCE_S", -1.0)
+    monkeypatch.setattr(search_parts, "_WORDS_TAKEN", 5)
     found = places(search_sessions(store.path, "word*"))
     assert (session, 303) in found
     assert len(found) >= 5
     assert places(search_sessions(store.path, "wordy wor*")) == [(session, 2)]
+
+
+def test_it_is_searched_in_parts_the_newest_first(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = [say(store, f"tide {number}", "else") for number in range(4)]
+    monkeypatch.setattr(search_parts, "_PART", 3)
+    parts = list(searching(store.path, "tide", lambda: False))
+    assert [(part.sessions, part.of) for part in parts] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert [{found.session for found in part.found} for part in parts] == [
+        set(sessions[3:]), set(sessions[2:]), set(sessions[1:]), set(sessions)
+    ]  # fmt: skip
+    monkeypatch.setattr(search_parts, "_PART", 50_000)
+    assert list(parts[-1].found) == search_sessions(store.path, "tide")
+
+
+def test_a_search_that_is_stopped_keeps_what_it_has_found(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        say(store, f"tide {number}")
+    monkeypatch.setattr(search_parts, "_PART", 2)
+    seen: list[Searched] = []
+    for part in searching(store.path, "tide", lambda: bool(seen)):
+        seen.append(part)
+    assert [(part.sessions, len(part.found)) for part in seen] == [(1, 1)]
+
+
+def test_of_a_word_that_stands_everywhere_only_the_newest_are_weighed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(store, "tide tide tide")
+    newer = say(store, *("tide and ebb" for _ in range(5)))
+    monkeypatch.setattr(search_parts, "_RANKED", 4)
+    for part in (2, 3, 50):
+        monkeypatch.setattr(search_parts, "_PART", part)
+        assert places(search_sessions(store.path, "tide")) == [(newer, seq) for seq in (6, 5, 4, 3)]

@@ -8,6 +8,7 @@ from pathlib import Path
 from tui_app.cli.command import Command, Program, add_session
 from tui_app.cli.exits import OK, CommandFailed, WrongUsage
 from tui_app.cli.output import print_document, tell
+from tui_app.cli.progress import ProgressLine
 from tui_app.conversation.exporting import FORMATS, VIEWS, NoSuchView, export_session
 
 
@@ -37,7 +38,14 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     with program.sessions() as store:
         session = store.info(args.id).id
         try:
-            text = export_session(store, session, format=args.format, view=args.view, mask=not args.no_mask)
+            # All of it is put together before the first byte is written.
+            with ProgressLine(f"Exporting session {session}"):
+                text = export_session(
+                    store, session, format=args.format, view=args.view, mask=not args.no_mask
+                )
+        except KeyboardInterrupt:
+            tell("Stopped. Nothing was written.")
+            raise
         except NoSuchView as error:
             raise WrongUsage(str(error)) from None
     if target is None:

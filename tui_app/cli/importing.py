@@ -12,6 +12,7 @@ from tui_app.cli.exits import FAILED, OK, WrongUsage
 from tui_app.cli.import_listing import find_local, list_local, picked
 from tui_app.cli.output import print_json, say, tell
 from tui_app.cli.progress import ProgressLine
+from tui_app.conversation.import_watch import ImportProgress
 from tui_app.conversation.imported import same_import
 from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
 from tui_app.session.ports import SessionStore
@@ -89,8 +90,21 @@ def _import(program: Program, store: SessionStore, path: Path, args: argparse.Na
     # Counting needs pydantic-ai, which takes a second to load.
     from tui_app.conversation.importing import import_session
 
-    with ProgressLine(f"Importing {path}"):
-        return import_session(path, store=store, format=args.format, cwd=program.cwd, now=time.time())
+    with ProgressLine(f"Importing {path}") as line:
+
+        def watch(progress: ImportProgress) -> None:
+            line.update(_how_far(path, progress))
+
+        return import_session(
+            path, store=store, format=args.format, cwd=program.cwd, now=time.time(), watch=watch
+        )
+
+
+def _how_far(path: Path, progress: ImportProgress) -> str:
+    """What the line says of one file: its share once that is known."""
+    if progress.doing == "counting" and progress.total:
+        return f"Importing {progress.done * 100 // progress.total} %, {path}"
+    return f"{'Writing' if progress.doing == 'writing' else 'Importing'} {path}"
 
 
 def _stopped(done: int, files: Sequence[Path], at: int) -> str:

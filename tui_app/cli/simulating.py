@@ -57,10 +57,14 @@ def replay_all(program: Program, asked: Asked) -> int:
                 # Outside of any loop, where ctrl+c ends the reading of a large file at once.
                 transcript = _read(program, source)
                 stopped = run_until_signal(_replay(transcript, asked, line, done))
+        except KeyboardInterrupt:
+            tell(_stopped(asked, len(done)))
+            raise
         except (ImportFormatError, OSError, SessionNotFound, CannotSimulate) as error:
             tell(_why(program, source, error))
             continue
         if stopped:
+            tell(_stopped(asked, len(done)))
             return stopped
         if not asked.as_json:
             show(done[-1], verbose=asked.verbose)
@@ -71,6 +75,12 @@ def replay_all(program: Program, asked: Asked) -> int:
         if not asked.as_json:
             say(f"Drawn: {asked.plot}")
     return OK if len(done) == len(asked.sources) else FAILED
+
+
+def _stopped(asked: Asked, done: int) -> str:
+    """What a replay leaves that was stopped: what was printed already, and no drawing."""
+    drawing = " Nothing was drawn." if asked.plot is not None else ""
+    return f"Stopped. Replayed: {done:,} of {len(asked.sources):,}.{drawing}"
 
 
 async def _replay(transcript: Transcript, asked: Asked, line: ProgressLine, done: list[Simulation]) -> int:

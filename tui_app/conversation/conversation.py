@@ -159,6 +159,11 @@ class Conversation:
         if not self._compactions.cancel_awaited(with_request=False):
             self.cancel()
 
+    def cancel_compaction(self) -> None:
+        """Stop a compaction, in the background or not, and nothing else: a turn goes on."""
+        if not self._compactions.cancel_awaited(with_request=False):
+            self._compactions.cancel()
+
     def outlook(self, *seqs: int) -> Outlook:
         """What may be done with one message of the next request, or some; nothing is changed."""
         return self._changes.by_hand.outlook(*seqs)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.session.lock import holder
-from tui_app.session.search import Term, match_expression
+from tui_app.session.search_query import Term, match_expression
 from tui_app.session.workspace import SessionFolder
 
 _SPEAKING = "('user.message', 'assistant.message', 'tool.result', 'session.compaction_complete')"

@@ -4,6 +4,7 @@ from tui_app.settings.sources import SettingsError, WrongFlag
 from tui_app.settings.values import (
     MODELS_BY_KEY,
     OFFLINE_MODEL,
+    OFFLINE_WINDOW,
     Endpoint,
     ReviewMode,
     Settings,
@@ -15,6 +16,7 @@ from tui_app.settings.values import (
 __all__ = [
     "MODELS_BY_KEY",
     "OFFLINE_MODEL",
+    "OFFLINE_WINDOW",
     "Endpoint",
     "ReviewMode",
     "Settings",

@@ -19,6 +19,8 @@ from tui_app.settings.sources import SettingsError, Source, giver, merged, read_
 ReviewMode = Literal["always", "manual", "never"]
 """Which summaries a person sees before they are applied."""
 OFFLINE_MODEL = "offline:extractive"
+OFFLINE_WINDOW = 32_000
+"""Tokens of one request to it."""
 """The embedded model: needs no key and no network."""
 MODELS_BY_KEY = (
     ("OPENAI_API_KEY", "openai:gpt-5-mini"),

@@ -13,12 +13,13 @@ from tui_app.conversation.work import Compact, Prompt, Restate, Restore, Restore
 from tui_app.session.entries import Entry
 from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
-from tui_app.session.preview import heads_after, load_preview
+from tui_app.session.preview import heads_after
 from tui_app.session.stats_reader import StatsReader
 from tui_app.settings import SettingsError
 from tui_app.ui.chat_state import ChatState, loading, noticed, noting, saying, still_loading
 from tui_app.ui.following import Following
 from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
+from tui_app.ui.known_window import preview_of
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch, begun_elsewhere, started
 from tui_app.ui.link import Link
@@ -84,7 +85,7 @@ class ChatSession:
         """Paint what the log holds, before the agent side is loaded."""
         database = self.launch.database
         try:
-            preview = await asyncio.to_thread(load_preview, database, self.id)
+            preview = await asyncio.to_thread(preview_of, self.launch, self.id)
             await self.bodies.attach(database, preview.info.id)
         except (SessionNotFound, sqlite3.Error):
             return  # opening it says so, with authority
@@ -156,7 +157,7 @@ class ChatSession:
         self.presenter.account(await asyncio.to_thread(StatsReader(database, self.id).read))
         self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
         if taken_over:
-            preview = await asyncio.to_thread(load_preview, database, self.id)
+            preview = await asyncio.to_thread(preview_of, self.launch, self.id)
             self.presenter.remeasure(preview.info, preview.known)
             self.report(TAKEN_OVER)
         return model, policy

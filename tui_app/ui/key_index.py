@@ -25,6 +25,7 @@ from tui_app.ui.screens.pins import PinsScreen
 from tui_app.ui.screens.prompts import PromptsScreen
 from tui_app.ui.screens.queue import QueueScreen
 from tui_app.ui.screens.review import ReviewScreen
+from tui_app.ui.screens.search import SearchScreen
 from tui_app.ui.screens.sessions import SessionsScreen
 from tui_app.ui.screens.settings import SettingsScreen
 from tui_app.ui.screens.summary_editor import SummaryEditor
@@ -56,6 +57,7 @@ _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in every dialog", Dialog),
     ("in lists", FilterDialog),
     ("in sessions", SessionsScreen),
+    ("in the search of all sessions", SearchScreen),
     ("in memory", MemoryScreen),
     ("in MCP servers", McpScreen),
     ("in settings", SettingsScreen),

@@ -136,6 +136,11 @@ class Link:
         if self._ready:
             self._engine.tell(lambda opened: opened.conversation.cancel_step())
 
+    def cancel_compaction(self) -> None:
+        """Stop the compaction that is under way, and nothing else."""
+        if self._ready:
+            self._engine.tell(lambda opened: opened.conversation.cancel_compaction())
+
     def ask_about(self, review: ReviewMode) -> None:
         """Say which summaries wait for a decision: on a screen there is somebody to decide."""
         self._review = review

@@ -51,6 +51,28 @@ async def test_estimates_carry_a_tilde_and_an_empty_context_is_no_false_zero(
         assert re.fullmatch(r"(\d+|<1)% of 128k · ~\S+ · ok", deck.gauge)
 
 
+async def test_an_import_has_its_limit_before_the_model_is_loaded(
+    served: Desk, slow_start: threading.Event
+) -> None:
+    unasked = Story().user("how late does the last ferry go?", 4_000).answer("At eleven.", reported=0)
+    async with shown(served.app(served.store(unasked))) as deck:
+        await deck.until(lambda: deck.app.chat.session.state.usage is not None, "the log")
+        assert deck.gauge.startswith("3% of 128k · ~4.")
+        slow_start.set()
+        await deck.ready()
+
+
+async def test_a_limit_that_nobody_knows_is_called_so(
+    served: Desk, fake_openai: FakeOpenAI, slow_start: threading.Event
+) -> None:
+    served.serve(fake_openai, window=None)
+    unasked = Story().user("how late does the last ferry go?", 4_000).answer("At eleven.", reported=0)
+    async with shown(served.app(served.store(unasked)), USUAL) as deck:
+        await deck.says("of ? · limit not known yet")
+        slow_start.set()
+        await deck.ready()
+
+
 async def test_the_mark_says_where_compaction_starts(served: Desk) -> None:
     served.change(background_threshold=0.6)
     async with shown(served.app(served.store(story(12_800)))) as deck:

@@ -12,7 +12,7 @@ from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, WORDS, Story
 from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown
-from tui_app.agent import discovery, shelf
+from tui_app.agent import catalogue, discovery, shelf
 from tui_app.ui.flows import models
 from tui_app.ui.screens.model_picker import ModelPicker
 from tui_app.ui.screens.switch_dialog import SwitchDialog
@@ -305,6 +305,31 @@ async def test_escape_gives_a_lookup_up_and_leaves_everything(
         slow_server()
         await deck.send(f"/model {SMALL_MODEL}")
         await deck.until(lambda: model(deck) == SMALL_MODEL, "the change that was asked for again")
+
+
+async def test_escape_lists_what_needs_no_server(both: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed, stopped = catalogue.list_models, threading.Event()
+
+    async def list_late(*, discover: bool, **more: Any) -> Any:
+        try:
+            await (asyncio.Event().wait() if discover else asyncio.sleep(0))
+        finally:
+            stopped.set()
+        return await listed(discover=False, **more)
+
+    monkeypatch.setattr(catalogue, "list_models", list_late)
+    async with shown(both.app(both.store(Story().turns(1)))) as deck:
+        await deck.ready()
+        await deck.send("/model")
+        await deck.says("Asking harbour, dinghy, servers on this machine for models · esc lists the others")
+        await deck.press("escape")
+        await deck.until(lambda: isinstance(deck.app.screen, ModelPicker), "the list")
+        assert stopped.is_set(), "nobody is asked any more"
+        await deck.says("without models of servers")
+        await deck.press(*"offline")
+        await deck.says("offline:extractive")
+        await deck.press("enter")
+        await deck.until(lambda: model(deck) == "offline:extractive", "the change")
 
 
 @pytest.mark.usefixtures("slow_server")

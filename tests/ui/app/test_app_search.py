@@ -63,6 +63,22 @@ async def test_any_words_are_a_search(served: Desk) -> None:
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
 
 
+async def test_the_words_of_the_filter_are_searched_for_at_once(served: Desk) -> None:
+    served.store(Story().user("When is low tide?").answer("At nine."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await listed(deck)
+        deck.app.screen.query_one(Input).value = "low"
+        await deck.press("f7")
+        await deck.until(lambda: isinstance(deck.app.screen, SearchScreen), "the search")
+        options = deck.app.screen.query_one(OptionList)
+        assert deck.app.screen.query_one(Input).value == "low"
+        await deck.until(lambda: options.option_count == 1, "the hit")
+        await deck.press("escape")
+        await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the list")
+        assert deck.app.screen.query_one(Input).value == "low"
+
+
 async def test_a_session_gets_another_title_also_while_somebody_writes_it(served: Desk) -> None:
     session = served.store(Story().user("When is low tide?").answer("At nine."))
     with written_elsewhere(served, session):

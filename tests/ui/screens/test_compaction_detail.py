@@ -305,3 +305,17 @@ def test_what_left_has_the_size_that_the_model_had() -> None:
     rows = message_lines(lines, "-", UTC).splitlines()[2:]
     assert [row.split("tool")[1].strip() for row in rows] == ["24  read 1  (0.1k in full)", "0.1k  read 2"]
     assert message_lines(lines, " ", UTC) == "Nothing."
+
+
+async def test_why_one_failed_can_be_read_to_the_end() -> None:
+    reason = f"The server said \x1b[31m{'no such thing as that ' * 40}and that was its last word."
+    app = Host(replace(VIEW, done=replace(DONE, outcome="failed", reason=reason, summary="", facts=())))
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.pause()
+        area = app.screen.query_one("#tab-summary TextArea", TextArea)
+        assert area.text.endswith("and that was its last word.")
+        assert area.soft_wrap
+        assert "\x1b" not in area.text
+        assert "its last word." in app.screen.query_one("#tab-numbers TextArea", TextArea).text
+    middling = replace(DONE, outcome="failed", reason="b" * 250)
+    assert sizes(middling, PLAIN, undone=False) == f"{'b' * 250} Nothing changed."

@@ -87,6 +87,11 @@ class Source:
     def note(self, form: tuple[int, int]) -> str:
         return "tool_outputs/grep_1.txt" if form[0] else ""
 
+    cancelled: int = 0
+
+    def cancel_compaction(self) -> None:
+        self.cancelled += 1
+
     def submit(self, work: Work) -> str:
         self.asked.append(work)
         return self.read_only
@@ -284,8 +289,8 @@ def test_a_forecast_says_nothing_it_does_not_know() -> None:
 
 
 def test_a_compaction_under_way_stands_where_the_forecast_was() -> None:
-    line = limits(replace(VIEW, compacting="compacting in the background"), UNICODE)
-    assert "compacting in the background" in line
+    line = limits(replace(VIEW, compacting="compacting in the background: x cancels it"), UNICODE)
+    assert "compacting in the background: x cancels it" in line
     assert "compacts at" not in line
 
 
@@ -327,3 +332,15 @@ def test_columns_stand_below_one_another_and_narrow_ones_say_what_an_item_is() -
         "When is low tide?"
     ] * 2
     assert ledger_row(rows[1], "", narrow).right == "#120"
+
+
+async def test_a_compaction_is_cancelled_where_it_is_shown() -> None:
+    source = Source(replace(VIEW, compacting="compacting in the background: x cancels it"))
+    app = Host(ContextScreen(source, source.view))
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = app.screen
+        assert isinstance(screen, ContextScreen)
+        assert "x cancel compaction" in str(screen.key_row.render())
+        await pilot.press("x")
+        assert source.cancelled == 1
+        assert app.screen is screen

@@ -30,10 +30,11 @@ from tui_app.agent.offline.question import understand
 from tui_app.agent.offline.steps import Step, next_steps
 from tui_app.agent.offline.turn import Turn, read_turn
 from tui_app.agent.offline.usage import input_tokens, text_tokens
+from tui_app.settings import OFFLINE_WINDOW
 
 MODEL_NAME = "extractive"
 SYSTEM = "offline"
-CONTEXT_WINDOW = 32_000
+CONTEXT_WINDOW = OFFLINE_WINDOW
 """Tokens. Nothing in it needs a limit, but a conversation with it should be governed like any other."""
 _CHUNK = re.compile(r"(?:\S*\s+){1,4}|\S+")
 

@@ -8,6 +8,7 @@ from tui_app.cli.command import Program
 from tui_app.cli.doctor.data import sessions_folder_trouble
 from tui_app.cli.exits import OK, CommandFailed
 from tui_app.cli.output import print_json, say
+from tui_app.cli.progress import ProgressLine
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.events import CompactionComplete, Record
@@ -35,12 +36,15 @@ def repair(program: Program, *, as_json: bool) -> int:
     if program.has_sessions:
         paths, stamp = program.paths, time.strftime("%Y%m%d-%H%M%S")
         file = program.sessions_file
-        health = examine(file, paths.sessions_dir)
-        try:
-            done += [each.text for each in mend(health, file, paths.sessions_dir, stamp=stamp)]
-        except InUse as error:
-            raise CommandFailed(f"{error} Nothing was changed.") from error
-        done += _files(program)
+        with ProgressLine("Examining the sessions file") as line:
+            health = examine(file, paths.sessions_dir)
+            line.update("Mending the sessions file")
+            try:
+                done += [each.text for each in mend(health, file, paths.sessions_dir, stamp=stamp)]
+            except InUse as error:
+                raise CommandFailed(f"{error} Nothing was changed.") from error
+            line.update("Looking at the files of sessions")
+            done += _files(program)
     if as_json:
         print_json({"repaired": done})
     else:

@@ -78,6 +78,15 @@ class LearntModels:
         """Context window in tokens that an error of this model has named, if any."""
         return self._lessons.get(model, _Lesson()).limit
 
+    def limit_anywhere(self, name: str) -> int | None:
+        """Window in tokens that an error has named for a model, where every server of it has named the same.
+
+        Args:
+            name: The model's name without provider and address.
+        """
+        named = {lesson.limit for key, lesson in self._lessons.items() if f":{name}@" in key and lesson.limit}
+        return named.pop() if len(named) == 1 else None
+
     def learn_limit(self, model: str, limit: int) -> None:
         """Remember the window (tokens) that an error named; zero and negative values are ignored."""
         if limit <= 0:

@@ -109,14 +109,18 @@ class SessionContext:
         """Ask for something; why it cannot be done, empty when it was asked for."""
         return "" if self._session.submit(work) else self._session.read_only
 
+    def cancel_compaction(self) -> None:
+        """Stop the compaction that is under way; a turn goes on."""
+        self._session.link.cancel_compaction()
+
 
 def compacting_text(state: ChatState) -> str:
     """What is said of a compaction that is under way; empty where none is."""
     if state.reviewing:
         return "a summary waits for your decision"
     if state.compacting:
-        return "compacting now: esc in the chat cancels it"
-    return "compacting in the background" if state.background is not None else ""
+        return "compacting now: x cancels it"
+    return "compacting in the background: x cancels it" if state.background is not None else ""
 
 
 def _stale(folder: Path, entries: Sequence[Entry], bodies: Sequence[Body]) -> Mapping[int, str]:

@@ -33,15 +33,23 @@ async def look_up(
     session: ChatSession,
     what: str,
     request: "Callable[[OpenSession], Awaitable[T]]",
+    way_out: str = "esc cancels",
 ) -> T:
     """Wait for something from the agent side while the status row says for what.
+
+    Args:
+        app: Shows the chat.
+        session: Whose agent side is asked.
+        what: What is said meanwhile.
+        request: What is asked.
+        way_out: What the key that gives it up does.
 
     Raises:
         LookupCancelled: if the person gave it up.
         asyncio.CancelledError: if the flow that waits was cancelled itself.
         Exception: what the request failed with.
     """
-    escape = f" {session.glyphs.separator} esc cancels"
+    escape = f" {session.glyphs.separator} {way_out}"
     said = one_line(what, app.size.width - len(escape)) + escape
     session.say(said)
     asked = asyncio.ensure_future(session.link.ask(request))

@@ -1,6 +1,7 @@
 """Choosing a model, and what to do when the conversation does not fit it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -9,6 +10,7 @@ from tui_app.conversation.work import Switch
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.api_keys import ask_for_key
 from tui_app.ui.flows.lookup import LookupCancelled, look_up
+from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.model_picker import ModelPicker, ModelRow
 from tui_app.ui.screens.switch_dialog import SwitchDialog, SwitchPlan
 
@@ -18,30 +20,54 @@ if TYPE_CHECKING:
     from tui_app.conversation.switching import Fit, SwitchForecast
     from tui_app.ui.app import PlimsollApp
 
+    Listed = tuple[list[ModelChoice], dict[int, Fit]]
+
 
 async def choose_model(app: "PlimsollApp", session: ChatSession) -> None:
     """Let the person pick a model and change to it; a key that it lacks is asked for."""
-    settings, keys = session.launch.settings, session.launch.api_keys
-
-    async def look(opened: "OpenSession") -> "tuple[list[ModelChoice], dict[int, Fit]]":
-        from tui_app.agent.catalogue import list_models
-
-        listed = await list_models(env=await asyncio.to_thread(keys.readable), endpoints=settings.endpoints)
-        return listed, opened.conversation.models.fit_of(choice.window for choice in listed if choice.window)
-
+    asked = True
     try:
-        choices, fit = await look_up(app, session, "Looking for models", look)
+        try:
+            choices, fit = await look_up(
+                app, session, _asking(session), _lister(session), "esc lists the others"
+            )
+        except LookupCancelled:
+            # Whoever does not want to wait for a server may still want another model.
+            asked = False
+            choices, fit = await look_up(app, session, "Listing models", _lister(session, discover=False))
     except LookupCancelled:
         _stay(session)
         return
     used = session.state.usage.total if session.state.usage else 0
     rows = [_row(choice, fit, session.state.model) for choice in choices]
-    name = await app.push_screen_wait(ModelPicker(rows, used))
+    name = await app.push_screen_wait(ModelPicker(rows, used, asked=asked))
     chosen = next((choice for choice in choices if choice.name == name), None)
     if name and chosen is not None and chosen.needs_key:
         await _with_key(app, session, name, chosen.needs_key)
     elif name:
         await switch_to(app, session, name)
+
+
+def _lister(session: ChatSession, *, discover: bool = True) -> "Callable[[OpenSession], Awaitable[Listed]]":
+    """What lists the models, with those of servers unless nobody is to be waited for."""
+    settings, keys = session.launch.settings, session.launch.api_keys
+
+    async def look(opened: "OpenSession") -> "Listed":
+        from tui_app.agent.catalogue import list_models
+
+        env = await asyncio.to_thread(keys.readable)
+        listed = await list_models(env=env, endpoints=settings.endpoints, discover=discover)
+        return listed, opened.conversation.models.fit_of(choice.window for choice in listed if choice.window)
+
+    return look
+
+
+def _asking(session: ChatSession) -> str:
+    """Who is asked for models: the person's own servers by their names, and what else runs here."""
+    own = [one_line(name, 24) for name in session.launch.settings.endpoints]
+    if session.launch.env.get("OPENAI_BASE_URL"):
+        own.append("OPENAI_BASE_URL")
+    return f"Asking {', '.join([*own, 'servers on this machine'])} for models"
 
 
 async def _with_key(app: "PlimsollApp", session: ChatSession, name: str, variable: str) -> None:

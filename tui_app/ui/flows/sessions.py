@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +15,12 @@ from tui_app.session.lock import SessionLocked
 from tui_app.session.naming import rename_session
 from tui_app.session.places import has_begun, open_store
 from tui_app.session.removal import delete_session
-from tui_app.session.search import Found, search_sessions
+from tui_app.session.search import Searched, searching
 from tui_app.ui.launch import Launch
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.screens.search import SearchFailed, SearchScreen
+from tui_app.ui.screens.search import Search, SearchFailed, SearchScreen
 from tui_app.ui.screens.sessions import SessionRow, SessionsScreen
 
 
@@ -63,7 +63,9 @@ async def choose_session(app: App[Any], launch: Launch, current: str) -> Chosen 
         if choice.action == "open":
             return Chosen(choice.id)
         if choice.action == "search":
-            if (found := await app.push_screen_wait(SearchScreen(_searching(launch)))) is not None:
+            search = SearchScreen(_searching(launch))
+            search.written = written
+            if (found := await app.push_screen_wait(search)) is not None:
                 return Chosen(found.session, found.seq)
         elif choice.action == "rename":
             await _rename(app, launch, next(row for row in rows if row.id == choice.id))
@@ -71,12 +73,12 @@ async def choose_session(app: App[Any], launch: Launch, current: str) -> Chosen 
             await app.push_screen_wait(DetailsScreen("Not deleted", refusal))
 
 
-def _searching(launch: Launch) -> Callable[[str], Sequence[Found]]:
+def _searching(launch: Launch) -> Search:
     """What searches the sessions while somebody types."""
 
-    def search(words: str) -> Sequence[Found]:
+    def search(words: str, stopped: Callable[[], bool]) -> Iterator[Searched]:
         try:
-            return search_sessions(launch.database, words, typing=True)
+            yield from searching(launch.database, words, stopped, typing=True)
         except sqlite3.Error as error:
             told = storage_error(error, launch.paths.database) or error
             raise SearchFailed(f"The sessions cannot be searched. {told}") from error

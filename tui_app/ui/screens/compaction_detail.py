@@ -28,6 +28,7 @@ from tui_app.ui.screens.compaction_text import (
     number_lines,
     ranked,
     sizes,
+    summary_text,
 )
 from tui_app.ui.screens.details import DetailsScreen, readable, reading_area
 from tui_app.ui.screens.dialog import Dialog
@@ -153,7 +154,7 @@ class CompactionDetail(Dialog[Decision]):
             lines = fact_lines(view.done.facts, self._glyphs, view.done.history_path, back)
             facts = [Option(line) for line in lines] or [Option(Content("No facts were found."))]
             parts = (
-                reading_area(view.done.summary or "No summary was written."),
+                reading_area(summary_text(view.done)),
                 OptionList(*facts, id="facts", compact=True),
                 *(reading_area(_READING, id=name) for name in ("left", "stayed", "diff")),
                 reading_area(number_lines(view.done)),

@@ -14,7 +14,7 @@ from tui_app.session.heads import Head
 from tui_app.session.view_diff import Difference
 from tui_app.ui.format import clock, cost, count, duration, percent, tokens
 from tui_app.ui.glyphs import Glyphs
-from tui_app.ui.safe_text import one_line
+from tui_app.ui.safe_text import clean, one_line
 
 COLOURS: dict[FactState, str] = {
     "kept": "$text-success",
@@ -23,6 +23,8 @@ COLOURS: dict[FactState, str] = {
 }
 ORDER: tuple[FactState, ...] = ("lost", "recoverable", "kept")
 """What needs attention comes first."""
+REASON_CELLS = 320
+"""Cells of a reason that stand in the head, some rows of a usual terminal; a longer one is read below."""
 _CONTEXT = 3
 """Messages that stayed and are named on each side of a change."""
 
@@ -58,7 +60,7 @@ def sizes(
     ``numbers_last`` is for one row that may be cut.
     """
     if done.outcome != "success":
-        return f"{one_line(done.reason, 200)} Nothing changed.".strip()
+        return f"{one_line(done.reason, 200 if numbers_last else REASON_CELLS)} Nothing changed.".strip()
     before = (
         f"{tokens(done.tokens_before)} {glyphs.arrow} {tokens(done.tokens_after)} tokens   "
         f"{done.messages_before} {glyphs.arrow} {done.messages_after} messages"
@@ -163,13 +165,27 @@ def _diff_row(line: Difference, summary: str, tz: tzinfo | None) -> str:
     return row
 
 
+def summary_text(done: CompactionComplete) -> str:
+    """What is read first: the summary, or why there is none, as long as that may be."""
+    if done.summary:
+        return done.summary
+    reason = _whole(done.reason)
+    none = "No summary was written."
+    return f"{none}\n\n{reason}" if len(reason) > REASON_CELLS // 2 else none
+
+
+def _whole(text: str) -> str:
+    """A text of any length on one line, which is wrapped where it is shown."""
+    return " ".join(clean(text).split())
+
+
 def number_lines(done: CompactionComplete) -> str:
     """Every number of the event, one a line."""
     ranges = ", ".join(
         f"#{first}" if first == last else f"#{first} to #{last}" for first, last in done.removed
     )
     known: list[tuple[str, str]] = [
-        ("outcome", f"{done.outcome} {one_line(done.reason, 200)}".strip()),
+        ("outcome", f"{done.outcome} {_whole(done.reason)}".strip()),
         ("trigger", done.trigger.replace("_", " ")),
         ("policy", done.policy),
         ("summary by", f"{done.performed_by} {done.model}".strip() + (", edited by you" * done.edited)),

@@ -69,8 +69,22 @@ class ContextSource(Protocol):
         """Ask for something; why it cannot be done, empty when it was asked for."""
         ...
 
+    def cancel_compaction(self) -> None:
+        """Stop the compaction that is under way."""
+        ...
 
-class ContextScreen(Dialog[int]):
+
+class StopsCompaction(Dialog[int]):
+    """The way out of a compaction from where it is shown."""
+
+    _source: ContextSource
+
+    def action_cancel_compaction(self) -> None:
+        """Stop the compaction that is under way; the screen stays."""
+        self._source.cancel_compaction()
+
+
+class ContextScreen(StopsCompaction):
     """Dismisses with the log number of the message to show, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/context.tcss"]
@@ -89,6 +103,10 @@ class ContextScreen(Dialog[int]):
         Binding(
             "u,r", "restore", "Take back", show=False, id="context.restore",
             tooltip="Give all that was rewritten in one step its old form back.",
+        ),
+        Binding(
+            "x", "cancel_compaction", "Cancel the compaction", show=False, id="context.cancel_compaction",
+            tooltip="Stop the compaction that is under way; nothing changes then.",
         ),
     ]  # fmt: skip
     HINTS: ClassVar[tuple[Hint, ...]] = (
@@ -162,6 +180,8 @@ class ContextScreen(Dialog[int]):
     def _write(self) -> None:
         """Put all figures on the screen but those of the marked item."""
         view = self._view
+        stop = (Hint("x", "cancel compaction", 0, "screen.cancel_compaction"),) if view.compacting else ()
+        self.key_row.hints = (*stop, *self.HINTS)
         saved = saved_text(view.saved, self._glyphs)
         self.query_one(".dialog-title", Static).update(Content(headline(view)))
         _say(self, "#context-limits", limits(view, self._glyphs))

@@ -101,22 +101,25 @@ class ModelPicker(FilterDialog[str]):
     NAME = "picker"
     PLACEHOLDER = "search, or type a full name: provider:model"
 
-    def __init__(self, choices: Sequence[ModelRow], conversation_tokens: int) -> None:
+    def __init__(self, choices: Sequence[ModelRow], conversation_tokens: int, *, asked: bool = True) -> None:
         """Offer models.
 
         Args:
             choices: Models; those that can answer now are shown first, else the order is kept.
             conversation_tokens: Size of the present conversation.
+            asked: Whether servers were asked to the end; else their models are missing.
         """
         super().__init__()
         self._choices = sorted(choices, key=lambda row: not row.available)
         self._tokens = conversation_tokens
+        self._asked = asked
         self._shown: list[ModelRow | str] = []
 
     @property
     def title_text(self) -> str:
         """Says how large the conversation is."""
-        return f"Model · this conversation is {tokens(self._tokens)}"
+        missing = "" if self._asked else " · without models of servers"
+        return f"Model · this conversation is {tokens(self._tokens)}{missing}"
 
     def fill(self, wanted: str) -> None:
         """List the models with these words in their names; a full name that is not listed is offered."""

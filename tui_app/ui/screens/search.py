@@ -1,15 +1,18 @@
 """Everything that was ever said, in any session: words are typed, hits appear, one is opened at its place."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, tzinfo
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
+from textual.widgets import Static
 from textual.widgets.option_list import Option
 
-from tui_app.session.search import Found
+from tui_app.session.search import Found, Searched
 from tui_app.ui.format import count
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import clean, one_line
@@ -22,6 +25,10 @@ _WHO = {
     "session.compaction_complete": "summary",
 }
 _TITLE_CELLS = 24
+SLOW_S = 0.2
+"""Seconds after which a search says how far it is; one that is sooner done would only flicker."""
+Search = Callable[[str, Callable[[], bool]], Iterator[Searched]]
+"""Searches for words, and asks whether to stop; each step is taken in a thread."""
 _HELP = 'Words in any order, "words side by side", or the beginning of one as harb*'
 
 
@@ -62,10 +69,27 @@ def _safe(text: str) -> str:
     return clean(text, keep_newlines=False)
 
 
+def title_of(searched: Searched | None, state: Literal["", "looking", "stopped"]) -> str:
+    """The first row: how far the search is, where that is worth saying."""
+    title = "Search all sessions"
+    if not state:
+        return title
+    done = f"{searched.sessions:,} of {searched.of:,}" if searched is not None and searched.of else ""
+    if state == "looking":
+        return f"{title} · {f'{done} searched' if done else 'searching'} · esc stops"
+    return f"{title} · stopped{f' at {done}' if done else ''}"
+
+
 class SearchScreen(FilterDialog[Found]):
-    """Dismisses with the hit to open, or ``None``. Searching never holds up typing."""
+    """Dismisses with the hit to open, or ``None``. Searching never holds up typing, and can be stopped."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/search.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "ctrl+c", "stop", "Stop searching", show=False, priority=True, id="search.stop",
+            tooltip="Stop the search; what was found stays.",
+        ),
+    ]  # fmt: skip
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("enter", "open there", 0),
         Hint("up/down", "choose", 1),
@@ -75,46 +99,88 @@ class SearchScreen(FilterDialog[Found]):
     PLACEHOLDER = "search what was said in all sessions"
     CLASSES_OF_BOX = "dialog -full"
 
-    def __init__(self, search: Callable[[str], Sequence[Found]], *, tz: tzinfo | None = None) -> None:
+    def __init__(self, search: Search, *, tz: tzinfo | None = None) -> None:
         """Offer a search.
 
         Args:
-            search: Finds the best hits; called in a thread, raises ``SearchFailed``.
+            search: Reports the best hits so far; called in a thread, raises ``SearchFailed``.
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
         super().__init__()
         self._search = search
         self._shown: Sequence[Found] = ()
         self._tz = tz
+        self._stopping: threading.Event | None = None
+        """Stops the search that is under way; None while none is."""
+        self._reached: Searched | None = None
+        self._slow = False
+        """Whether it is said how far the search is."""
 
     @property
     def title_text(self) -> str:
         """What is searched."""
-        return "Search all sessions"
+        return title_of(None, "")
 
     def fill(self, wanted: str) -> None:
         """Search anew; what was being searched for is forgotten."""
+        self._end("")
         if wanted.strip():
-            self.run_worker(self._look(wanted), group="search", exclusive=True, exit_on_error=False)
+            self._stopping = threading.Event()
+            self.run_worker(
+                self._look(wanted, self._stopping), group="search", exclusive=True, exit_on_error=False
+            )
         else:
             self.workers.cancel_group(self, "search")
             self._show((), _HELP)
 
-    async def _look(self, wanted: str) -> None:
+    async def _look(self, wanted: str, stopping: threading.Event) -> None:
+        self._reached, self._slow = None, False
+        slow = self.set_timer(SLOW_S, self._tell)
+        parts = self._search(wanted, stopping.is_set)
         try:
-            found = await asyncio.to_thread(self._search, wanted)
+            while (part := await asyncio.to_thread(next, parts, None)) is not None:
+                self._reached = part
+                if part.found:
+                    self._show(part.found, "")
+                if self._slow:
+                    self._tell()
         except SearchFailed as failed:
             self._show((), str(failed))
         else:
-            self._show(found, "" if found else "Nothing holds all of that.")
+            if self._reached is None or not self._reached.found:
+                self._show((), "Nothing holds all of that.")
+        finally:
+            slow.stop()
+        self._end("")
+
+    def _tell(self) -> None:
+        """Say how far the search is, from now on after each part."""
+        self._slow = True
+        self._head("looking")
+
+    def _end(self, state: Literal["", "stopped"]) -> None:
+        """Have nothing more searched; what was found stays."""
+        if self._stopping is not None:
+            self._stopping.set()
+            self._stopping = None
+        if state:
+            self.workers.cancel_group(self, "search")
+        self._head(state)
+
+    def _head(self, state: Literal["", "looking", "stopped"]) -> None:
+        self.query_one(".dialog-title", Static).update(Content(title_of(self._reached, state)))
+        esc = "stop" if state == "looking" else "close"
+        self.key_row.hints = (*self.HINTS[:-1], Hint("esc", esc, 0, "screen.close"))
 
     def _show(self, found: Sequence[Found], note: str) -> None:
+        marked = self._shown[self.options.highlighted] if self.options.highlighted else None
         self._shown = found
         self.options.clear_options()
         width = max(40, self.size.width - 8)
         self.options.add_options([Option(hit_line(each, width, self._tz)) for each in found])
         if found:
-            self.options.highlighted = 0
+            # A row that was chosen stays so while more is found.
+            self.options.highlighted = found.index(marked) if marked in found else 0
         else:
             self.note(note)
 
@@ -127,3 +193,25 @@ class SearchScreen(FilterDialog[Found]):
     def use(self, index: int) -> None:
         """Dismiss with the hit."""
         self.dismiss(self._shown[index])
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the key that stops to others while there is nothing to stop."""
+        if action == "stop":
+            return self._stopping is not None
+        return super().check_action(action, parameters)
+
+    def action_stop(self) -> None:
+        """Stop the search; what was found stays."""
+        self._end("stopped")
+
+    def action_close(self) -> None:
+        """Stop the search, or close."""
+        if self._stopping is not None:
+            self._end("stopped")
+        else:
+            self.dismiss(None)
+
+    def on_unmount(self) -> None:
+        """Leave no search behind."""
+        if self._stopping is not None:
+            self._stopping.set()

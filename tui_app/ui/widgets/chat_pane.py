@@ -112,6 +112,7 @@ class ChatPane(Vertical):
         gauge.background, gauge.blocking = marks(self._settings, state.usage, state.policy)
         gauge.usage = state.usage
         gauge.compacting = state.background
+        gauge.way_out = "" if state.turn or state.queue else "esc cancels"
         self._streamed = -(-state.unlogged // 4) // _GAUGE_STEP * _GAUGE_STEP
         self._show_pending()
         queue = self.query_one(QueueView)

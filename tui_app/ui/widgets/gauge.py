@@ -26,6 +26,8 @@ ROOMY_BAR = 24
 """Cells the bar keeps before the note on a background compaction takes its longer forms."""
 WIDE = 100
 """Columns from which the words also say where compaction starts."""
+EXPLAINED = 60
+"""Columns from which the words also say why there is no limit."""
 COLOURS: dict[Zone, str] = {"ok": "$text-accent", "near": "$text-warning", "full": "$text-error"}
 
 
@@ -84,6 +86,8 @@ class ContextGauge(Widget):
     """Share of the window at the second mark; 0 for none."""
     compacting: reactive[float | None] = reactive(None)
     """Share done of a background compaction; negative when not known; ``None`` when none runs."""
+    way_out: reactive[str] = reactive("")
+    """The key that cancels it and what it does, ``esc cancels``; empty while the key does something else."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     class Clicked(Message):
@@ -144,6 +148,8 @@ class ContextGauge(Widget):
         roomy = self.size.width >= WIDE and self.compacting is None
         if start and roomy and self._zone == "ok" and self.usage is not None and self.window_known:
             return f"{self.text} · {start}"
+        if self.usage is not None and self.usage.window.stated <= 0 and self.size.width >= EXPLAINED:
+            return f"{self.text} · limit not known yet"
         return self.text
 
     def _note(self, room: int) -> str:
@@ -152,11 +158,11 @@ class ContextGauge(Widget):
             return ""
         done = f"{self.compacting:.0%}" if self.compacting >= 0 else ""
         sign = self.glyphs.load_line
-        forms = (
-            f"  {sign} compacting in the background{f' {self.glyphs.separator} {done}' if done else ''}",
-            f"  {sign} compacting{f' {done}' if done else ''}",
-            f"  {sign}",
-        )
+        dot = f" {self.glyphs.separator} "
+        long = f"  {sign} compacting in the background{f'{dot}{done}' if done else ''}"
+        short = f"  {sign} compacting{f' {done}' if done else ''}"
+        ways = (f"{long}{dot}{self.way_out}", f"{short}{dot}{self.way_out}") if self.way_out else (long,)
+        forms = (*ways, short, f"  {sign}")
         fitting = (form for form in forms if room - len(form) > ROOMY_BAR)
         return next(fitting, forms[-1] if room > len(forms[-1]) else "")
 

@@ -1,0 +1,66 @@
+"""What somebody searches for: any text is a query, and nothing in it is read as the index's own syntax."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+MOST_WORDS = 16
+"""Words and phrases of a query that count; nobody means more of them."""
+_NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
+_PIECES = re.compile(r'"([^"]*)"?|([^\s"]+)')
+_WORDS = re.compile(r"[^\W_]+")
+"""What the index takes for a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing that a message has to hold."""
+
+    words: tuple[str, ...]
+    """Side by side, in this order."""
+    begins: bool = False
+    """Whether the last one may go on."""
+
+
+def read_query(text: str, *, typing: bool = False) -> tuple[Term, ...]:
+    """What a query asks for; any text is one.
+
+    Words stand by themselves, ``"two words"`` side by side, and ``harb*`` for every word that so begins.
+    Everything else only separates words.
+
+    Args:
+        text: As it was typed.
+        typing: Whether the last word is still being typed, so that it may go on.
+    """
+    terms: list[Term] = []
+    for quoted, bare in _PIECES.findall(text):
+        if words := tuple(_WORDS.findall(quoted or bare)):
+            terms.append(Term(words, begins=bare.endswith("*")))
+    if typing and terms and text[-1:].isalnum():
+        terms[-1] = Term(terms[-1].words, begins=True)
+    return tuple(terms[:MOST_WORDS])
+
+
+def match_expression(terms: Sequence[Term], longer: Mapping[str, Sequence[str]] = _NONE) -> str:
+    """A query in the index's own language, with nothing in it that could be read as its syntax.
+
+    Args:
+        terms: What is wanted.
+        longer: For beginnings of words that are not to be looked up by the index: words that so begin.
+    """
+    return f"text : ({' AND '.join(_wanted(term, longer) for term in terms)})"
+
+
+def _wanted(term: Term, longer: Mapping[str, Sequence[str]]) -> str:
+    *first, last = term.words
+    if not term.begins:
+        return f'"{" ".join(term.words)}"'
+    if last not in longer:
+        return f'"{" ".join(term.words)}" *'
+    return "({})".format(" OR ".join(f'"{" ".join([*first, word])}"' for word in longer[last]))
+
+
+def is_word(text: str) -> bool:
+    """Whether the index takes a text for one word."""
+    return _WORDS.fullmatch(text) is not None
