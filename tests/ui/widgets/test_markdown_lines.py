@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tui_app.ui.glyphs import UNICODE
 from tui_app.ui.widgets.lines import Painter
 from tui_app.ui.widgets.markdown_lines import markdown_lines
+from tui_app.ui.widgets.markdown_split import split_markdown
 from tui_app.ui.widgets.palette import PLAIN_PALETTE
 
 PART = st.sampled_from(
@@ -51,6 +52,29 @@ def test_no_cell_of_a_table_is_cut(parts: list[str], columns: int, width: int) -
     assert "…" not in seen
     signs = [sign for sign in seen if sign.isdigit()]
     assert len(signs) >= sum(map(str.isdigit, row))
+
+
+@pytest.mark.parametrize("sign", ["-", "*", "1.", "95."])
+def test_a_long_list_looks_like_one_whatever_pieces_it_is_cut_into(sign: str) -> None:
+    numbers = count(int(sign[:-1])) if sign[-1] == "." else None
+    items = [f"{sign if numbers is None else f'{next(numbers)}.'} {'word ' * 12}" for _ in range(12)]
+    pieces = split_markdown("Here it is:\n\n" + "\n".join(items))
+    assert len(pieces) > 2
+    begun, *others = [(gap, shown(source, 100)) for source, gap in pieces]
+    assert begun[1][:2] == ["Here it is:", ""]
+    lines = [*begun[1][2:], *(line for _, lines in others for line in lines)]
+    assert not any(gap for gap, _ in others)
+    assert [line.split()[0].removesuffix(".") for line in lines] == [
+        "•" if numbers is None else str(int(sign[:-1]) + number) for number in range(12)
+    ]
+    begins = {line.index("word") for line in lines if not line.split()[0].startswith("1")}
+    assert begins == ({3} if numbers is None else {4})
+
+
+def test_a_fence_keeps_its_empty_lines_and_a_list_has_none_in_front() -> None:
+    assert shown("```\n\ncode\n```", 40) == ["", "    code"]
+    assert shown("- one\n- two", 40) == [" • one", " • two"]
+    assert shown("> 1. one", 40)[-1].strip() == "▌  1. one"
 
 
 def test_an_image_stands_in_its_sentence() -> None:

@@ -86,7 +86,8 @@ class _Item(markdown.ListItem):
     def render_number(
         self, console: Console, options: ConsoleOptions, number: int, last_number: int
     ) -> RenderResult:
-        sign = f"{number}.".rjust(len(str(last_number)) + 2) + " "
+        # Of one width up to 99, for nobody knows yet how long a list becomes of which pieces are laid out.
+        sign = f"{number}.".rjust(3) + " "
         yield from self._with_sign(sign, "markdown.item.number", console, options)
 
     def _with_sign(self, sign: str, style: str, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -136,6 +137,11 @@ class _Markdown(markdown.Markdown):
         self.parsed = _PARSER.parse(source)
         _make_safe(self.parsed)
 
+    @property
+    def begins_with_list(self) -> bool:
+        """Whether the first block is a list."""
+        return bool(self.parsed) and self.parsed[0].type in ("bullet_list_open", "ordered_list_open")
+
 
 def _make_safe(tokens: Iterable[Token]) -> None:
     """Clean what entities decoded to, and make words of images and of the link that is its own text."""
@@ -169,11 +175,15 @@ def markdown_lines(source: str, painter: Painter) -> list[Line]:
     console = painter.console
     options = console.options.update(width=painter.width, height=None)
     try:
-        rows = console.render_lines(_Markdown(source, painter), options, pad=False)
+        document = _Markdown(source, painter)
+        rows = console.render_lines(document, options, pad=False)
     except Exception:
         # The text is not trusted and two libraries walk through it: a defect there must not end the program.
-        rows = []
+        return _as_is(source, painter)
     lines = [_line(row, painter) for row in rows]
+    if lines and not lines[0].text and document.begins_with_list:
+        # Rich puts a distance in front of every list, but the list may have begun in the piece before.
+        del lines[0]
     while lines and not lines[-1].text:
         lines.pop()
     return lines or _as_is(source, painter)
