@@ -41,6 +41,7 @@ class PlimsollApp(App[int]):
     # Both at once: a sheet of the chat screen's own would make Textual apply all styles once more.
     CSS_PATH: ClassVar[CSSPathType | None] = ["styles/app.tcss", "styles/chat.tcss"]
     ENABLE_COMMAND_PALETTE = True
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
     DEFAULT_MODE = "session-1"
 
     def __init__(self, launch: Launch) -> None:

@@ -194,11 +194,11 @@ everywhere = pytest.mark.parametrize(
 )
 
 
-async def _same() -> Sequence[McpStatus]:
+async def same_servers() -> Sequence[McpStatus]:
     return SERVERS
 
 
-async def _nothing(_name: str) -> None:
+async def ask_nobody(_name: str) -> None:
     """Nobody starts anything."""
 
 
@@ -219,7 +219,7 @@ def picture(desk: Desk, compare: Compare, screen: Any, size: tuple[int, int], th
 @everywhere
 def test_mcp_servers(desk: Desk, snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
     keys = ["down"] * 4
-    assert picture(desk, snap_compare, McpScreen(SERVERS, _same, _nothing), size, theme, *keys)
+    assert picture(desk, snap_compare, McpScreen(SERVERS, same_servers, ask_nobody), size, theme, *keys)
 
 
 @everywhere
