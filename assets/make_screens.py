@@ -24,6 +24,7 @@ from make_screenshots import (  # noqa: E402
     in_detail,
     in_models,
     no_servers,
+    write_read_files,
     write_session,
 )
 from ways import (  # noqa: E402
@@ -129,6 +130,7 @@ def drawn(picture: Picture) -> str:
         if picture.beside:
             picture.beside(clock)
         write_transcripts(clock)
+        write_read_files()
         return asyncio.run(
             draw(
                 session,

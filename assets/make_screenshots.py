@@ -265,12 +265,24 @@ def elsewhere() -> Iterator[None]:
             os.chdir(before)
 
 
+def write_read_files() -> None:
+    """What the conversation has read still says what it said then."""
+    for call in (call for turn in TURNS for call in turn.calls if call.tool == "read_file"):
+        path = PROJECT / str(call.args["path"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        numbered = (line.partition("\t") for line in call.result.splitlines())
+        lines = {int(number): text for number, _, text in numbered}
+        text = "".join(f"{lines.get(number, '')}\n" for number in range(1, max(lines) + 1))
+        path.write_text(text, encoding="utf-8")
+
+
 def main(target: Path) -> None:
     """Draw all of them into a folder."""
     for name, compacted, drive in PICTURES:
         clock = Clock()
         with elsewhere(), no_servers(), mock.patch("time.time", clock):
             session = write_session(clock, compacted=compacted)
+            write_read_files()
             picture = asyncio.run(draw(session, drive))
         (target / f"{name}.svg").write_text(picture, encoding="utf-8")
         print(f"{name}.svg")
