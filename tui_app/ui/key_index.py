@@ -57,7 +57,7 @@ _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in every dialog", Dialog),
     ("in lists", FilterDialog),
     ("in sessions", SessionsScreen),
-    ("in the search of all sessions", SearchScreen),
+    ("in search", SearchScreen),
     ("in memory", MemoryScreen),
     ("in MCP servers", McpScreen),
     ("in settings", SettingsScreen),

@@ -153,7 +153,7 @@ def test_every_screen_is_among_the_scenes() -> None:
         importlib.import_module(module.name)
     shown_by = Path(scenes.__file__).read_text(encoding="utf-8")
     seen = {kind.__name__ for kind, _ in DIALOGS.values()} | set(re.findall(r"\b[A-Z]\w+\b", shown_by))
-    bases = {"Dialog", "FilterDialog", "ChoiceDialog"}
+    bases = {"Dialog", "FilterDialog", "ChoiceDialog", "StopsCompaction"}
     assert {kind.__name__ for kind in screens_below(Screen)} - bases - seen == set()
 
 

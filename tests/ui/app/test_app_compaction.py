@@ -78,7 +78,7 @@ async def test_head_and_tabs_count_the_same_messages(
         await compared(deck)
         tabs = deck.app.screen.query_one(TabbedContent)
         left, stayed = (
-            int(str(tabs.get_tab(f"tab-{name}").label).split()[-1]) for name in ("left", "stayed")
+            int(str(tabs.get_tab(f"tab-{name}").label).split()[-2]) for name in ("left", "stayed")
         )
         before, after = re.findall(r"(\d+) → (\d+) messages", deck.text)[0]
         assert left + stayed == int(before)

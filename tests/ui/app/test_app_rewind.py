@@ -106,6 +106,8 @@ async def test_the_filter_narrows_and_escape_changes_nothing(served: Desk, sessi
         await deck.press("x")
         await deck.says("No prompt has these words")
         await deck.press("enter", "escape")
+        assert "question 1" in deck.text
+        await deck.press("escape")
         assert deck.app.screen is deck.app.chat
         assert served.agent_view(session) == view
 

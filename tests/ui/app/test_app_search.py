@@ -57,7 +57,7 @@ async def test_any_words_are_a_search(served: Desk) -> None:
             await deck.says("Nothing holds all of that.")
             deck.app.screen.query_one(Input).value = "tid"
             await deck.until(lambda: options.option_count == 1, "the hit")
-        await deck.press("escape", "escape")
+        await deck.press("escape")
         await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the list")
         await deck.press("escape")
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")

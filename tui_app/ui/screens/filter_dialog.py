@@ -39,6 +39,8 @@ class FilterDialog(Dialog[Result]):
     """Beginning of the ids of its parts."""
     PLACEHOLDER: ClassVar[str]
     CLASSES_OF_BOX: ClassVar[str] = "dialog"
+    NARROWS: ClassVar[bool] = True
+    """Whether what is written only hides rows, which esc shows again before it closes the list."""
 
     written: str = ""
     """What stands in the search box; a list that comes up once more begins with it."""
@@ -108,11 +110,11 @@ class FilterDialog(Dialog[Result]):
         self.fill(event.value)
 
     def _explain_esc(self) -> None:
-        self.key_row.instead = (CLEARS,) if self.written else ()
+        self.key_row.instead = (CLEARS,) if self.NARROWS and self.written else ()
 
     def action_back(self) -> None:
         """Show all rows again; close where all are shown."""
-        if self.written:
+        if self.NARROWS and self.written:
             self.query_one(Input).clear()
         else:
             self.action_close()

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, tzinfo
+from functools import partial
 from typing import ClassVar, Literal
 
 from textual.binding import Binding, BindingType
@@ -11,6 +12,7 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
 from textual.widgets.option_list import Option
+from textual.worker import Worker
 
 from tui_app.session.search import Found, Searched
 from tui_app.ui.format import count
@@ -98,6 +100,7 @@ class SearchScreen(FilterDialog[Found]):
     NAME = "search"
     PLACEHOLDER = "search what was said in all sessions"
     CLASSES_OF_BOX = "dialog -full"
+    NARROWS = False
 
     def __init__(self, search: Search, *, tz: tzinfo | None = None) -> None:
         """Offer a search.
@@ -126,8 +129,12 @@ class SearchScreen(FilterDialog[Found]):
         self._end("")
         if wanted.strip():
             self._stopping = threading.Event()
-            self.run_worker(
-                self._look(wanted, self._stopping), group="search", exclusive=True, exit_on_error=False
+            # What makes a coroutine: the next letter may cancel a worker before it has begun.
+            _searching: Worker[None] = self.run_worker(
+                partial(self._look, wanted, self._stopping),
+                group="search",
+                exclusive=True,
+                exit_on_error=False,
             )
         else:
             self.workers.cancel_group(self, "search")

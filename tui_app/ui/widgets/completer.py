@@ -1,6 +1,9 @@
 """What the prompt offers for what is typed, and what a choice puts in its place."""
 
 from dataclasses import dataclass
+from functools import partial
+
+from textual.worker import Worker
 
 from tui_app.ui.commands import SlashCommand, UnknownCommand, complete, is_command, parse
 from tui_app.ui.custom_commands import CustomCommand, named
@@ -86,7 +89,10 @@ class Completer:
         if mention is not None:
             if mention != self._mention or not self.is_listing:
                 self._mention = mention
-                self._shown.run_worker(self._look(mention), group=_GROUP, exclusive=True, exit_on_error=False)
+                # What makes a coroutine: the next letter may cancel a worker before it has begun.
+                _looking: Worker[None] = self._shown.run_worker(
+                    partial(self._look, mention), group=_GROUP, exclusive=True, exit_on_error=False
+                )
             return
         self._forget_files()
         self._commands = self._fitting(typed.text.strip()) if typed.is_command else []

@@ -1,6 +1,7 @@
 """The row that holds the prompt editor: its sign, the size of the draft, and above it what is offered."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from textual import on
@@ -8,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.reactive import reactive
 from textual.widgets import Static
+from textual.worker import Worker
 
 from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.format import tokens
@@ -87,7 +89,10 @@ class PromptRow(Vertical):
             self._named = event.files
             known = {each.label: each for each in self._files}
             self._files = tuple(known[path] for path in event.files if path in known)
-            self.run_worker(self._weigh(event.files), group="attached", exclusive=True, exit_on_error=False)
+            # What makes a coroutine: the next letter may cancel a worker before it has begun.
+            _weighing: Worker[None] = self.run_worker(
+                partial(self._weigh, event.files), group="attached", exclusive=True, exit_on_error=False
+            )
         self._show()
 
     async def _weigh(self, named: tuple[str, ...]) -> None:
