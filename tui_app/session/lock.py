@@ -117,8 +117,10 @@ if sys.platform == "win32":
             os.lseek(file, 0, os.SEEK_SET)
         return True
 
+    # There is no shared lock here: whoever looks and whoever writes cannot be told apart.
+    _LOOKS_S = _LOOKS_S[:4]
+
     def _only_looked_at(file: int) -> bool:
-        # Windows knows no shared lock here: whoever looks and whoever writes cannot be told apart.
         return True
 
 else:

@@ -120,6 +120,42 @@ async def test_what_is_typed_meanwhile_stops_the_search_before() -> None:
         assert app.title_row == "Search all sessions"
 
 
+async def test_a_resize_searches_nothing_anew_and_each_search_begins_at_its_best_hit() -> None:
+    searched: list[str] = []
+
+    def quick(words: str, stopped: Callable[[], bool]) -> Iterator[Searched]:
+        searched.append(words)
+        yield Searched([hit(1), hit(2)], 30, 30)
+
+    app = Host(SearchScreen(quick))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen.query_one(Input).value = "tide"
+        await until(pilot, lambda: app.found.option_count == 2)
+        await pilot.press("down")
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: app.screen.size.width == 120)
+        assert (searched, app.found.highlighted) == (["tide"], 1)
+        app.screen.query_one(Input).value = "tides"
+        await until(pilot, lambda: searched == ["tide", "tides"] and app.found.highlighted == 0)
+
+
+async def test_stopped_before_anything_is_found_nothing_of_another_search_is_left() -> None:
+    slow = Slow()
+    app = Host(SearchScreen(slow))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen.query_one(Input).value = "tide"
+        slow.go.release()
+        await until(pilot, lambda: app.found.option_count == 1)
+        slow.ended.clear()
+        app.screen.query_one(Input).value = "ebb"
+        await until(pilot, lambda: app.title_row == "Search all sessions · searching · esc stops")
+        await pilot.press("escape")
+        assert app.title_row == "Search all sessions · stopped"
+        assert app.found.option_count == 0
+        assert "Stopped before" in str(app.screen.query_one("#search-note", Static).render())
+        await until(pilot, slow.ended.is_set)
+
+
 async def test_a_failure_ends_the_search() -> None:
     def failing(words: str, stopped: Callable[[], bool]) -> Iterator[Searched]:
         raise SearchFailed("The sessions cannot be searched.")

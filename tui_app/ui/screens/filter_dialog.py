@@ -99,7 +99,11 @@ class FilterDialog(Dialog[Result]):
         self.fill(self.written)
 
     def on_resize(self, _: events.Resize) -> None:
-        """Line the columns up again."""
+        """The columns may have another width now."""
+        self.line_up()
+
+    def line_up(self) -> None:
+        """Paint the rows for the present width."""
         self.fill(self.query_one(Input).value)
 
     @on(Input.Changed)

@@ -127,6 +127,7 @@ class SearchScreen(FilterDialog[Found]):
     def fill(self, wanted: str) -> None:
         """Search anew; what was being searched for is forgotten."""
         self._end("")
+        self._reached, self._slow = None, False
         if wanted.strip():
             self._stopping = threading.Event()
             # What makes a coroutine: the next letter may cancel a worker before it has begun.
@@ -140,15 +141,20 @@ class SearchScreen(FilterDialog[Found]):
             self.workers.cancel_group(self, "search")
             self._show((), _HELP)
 
+    def line_up(self) -> None:
+        """Paint the hits for the present width; nothing is searched anew."""
+        if self._shown:
+            self._show(self._shown, "", same=True)
+
     async def _look(self, wanted: str, stopping: threading.Event) -> None:
-        self._reached, self._slow = None, False
         slow = self.set_timer(SLOW_S, self._tell)
         parts = self._search(wanted, stopping.is_set)
         try:
             while (part := await asyncio.to_thread(next, parts, None)) is not None:
+                first = self._reached is None or not self._reached.found
                 self._reached = part
                 if part.found:
-                    self._show(part.found, "")
+                    self._show(part.found, "", same=not first)
                 if self._slow:
                     self._tell()
         except SearchFailed as failed:
@@ -172,6 +178,8 @@ class SearchScreen(FilterDialog[Found]):
             self._stopping = None
         if state:
             self.workers.cancel_group(self, "search")
+            if self._reached is None or not self._reached.found:
+                self._show((), "Stopped before anything was found.")
         self._head(state)
 
     def _head(self, state: Literal["", "looking", "stopped"]) -> None:
@@ -179,8 +187,10 @@ class SearchScreen(FilterDialog[Found]):
         esc = "stop" if state == "looking" else "close"
         self.key_row.hints = (*self.HINTS[:-1], Hint("esc", esc, 0, "screen.close"))
 
-    def _show(self, found: Sequence[Found], note: str) -> None:
-        marked = self._shown[self.options.highlighted] if self.options.highlighted else None
+    def _show(self, found: Sequence[Found], note: str, *, same: bool = False) -> None:
+        """List hits; those of the ``same`` search keep the row that was chosen."""
+        chosen = self.options.highlighted
+        marked = self._shown[chosen] if same and chosen else None
         self._shown = found
         self.options.clear_options()
         width = max(40, self.size.width - 8)
@@ -212,8 +222,8 @@ class SearchScreen(FilterDialog[Found]):
         self._end("stopped")
 
     def action_close(self) -> None:
-        """Stop the search, or close."""
-        if self._stopping is not None:
+        """Stop a search that says how far it is; else close."""
+        if self._stopping is not None and self._slow:
             self._end("stopped")
         else:
             self.dismiss(None)
