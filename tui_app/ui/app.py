@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
@@ -206,7 +207,18 @@ class PlimsollApp(App[int]):
 
 def end_by_signal(app: PlimsollApp, number: int) -> None:
     """Leave in order; a loop too busy to get there in time is ended all the same."""
+    _paint_nowhere_without_terminal()
     deadline = threading.Timer(SIGNAL_LIMIT_S, os._exit, (128 + number,))
     deadline.daemon = True
     deadline.start()
     app.exit(128 + number, 128 + number)
+
+
+def _paint_nowhere_without_terminal() -> None:
+    """Whoever writes to a terminal that is gone fails, and whoever waits for the writer waits for ever."""
+    screen = sys.__stderr__.fileno() if sys.__stderr__ is not None else -1
+    if screen < 0 or os.isatty(screen):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, screen)
+    os.close(nowhere)

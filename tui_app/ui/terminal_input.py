@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import socket
+import sys
 import termios
 import tty
 from threading import Thread
@@ -32,9 +33,17 @@ class PasteSafeDriver(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._outside = app.outside if isinstance(app, Announcing) else None
+        self._taken = False
 
     def start_application_mode(self) -> None:
-        """Take the terminal, its title included."""
+        """Take the terminal, its title included; one that is gone is not taken once more.
+
+        The kernel continues a program whose terminal it takes away: a second writer would fail at once, and
+        whoever wrote to it would wait for ever.
+        """
+        if self._taken and not is_there():
+            return
+        self._taken = True
         super().start_application_mode()  # type: ignore[no-untyped-call]
         if self._outside is not None:
             self._outside.attach(self.write)
@@ -61,6 +70,11 @@ class PasteSafeDriver(LinuxDriver):
             theirs.close()
             relay.join()
             ours.close()
+
+
+def is_there() -> bool:
+    """Whether there is still a terminal to paint to."""
+    return sys.__stderr__ is not None and os.isatty(sys.__stderr__.fileno())
 
 
 def _relay(terminal: int, reader: socket.socket, translated: bool) -> None:

@@ -1,0 +1,44 @@
+"""What is left when the terminal goes away under a program: no process, and every draft."""
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from tests.pty.conftest import PROGRAM, Machine
+
+pytestmark = [pytest.mark.pty, pytest.mark.tmux]
+SOON_S = 4.0
+"""A program that waits for a terminal that is gone is ended by its own deadline, after eight seconds."""
+
+
+def until(condition: Callable[[], object], limit_s: float, what: str) -> None:
+    end = monotonic() + limit_s
+    while not condition():
+        assert monotonic() < end, what
+        sleep(0.05)
+
+
+def test_a_killed_tmux_session_leaves_the_draft_and_no_program(machine: Machine) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="gone-"))
+
+    def tmux(*arguments: str) -> str:
+        command = ["tmux", "-S", str(folder / "socket"), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    # No shell around it: the program leads the session whose terminal goes away.
+    given = [f"{name}={value}" for name, value in machine.env.items()]
+    line = shlex.join(["exec", "env", "-i", *given, "TERM=screen-256color", *PROGRAM])
+    tmux("-f", os.devnull, "new-session", "-d", "-x", "120", "-y", "40", "-c", str(machine.workspace), line)
+    until(lambda: "compacts at 80%" in tmux("capture-pane", "-p"), 30, "the prompt")
+    tmux("send-keys", "-l", "--", "half a thought")
+    until(lambda: "half a thought" in tmux("capture-pane", "-p"), 30, "the draft")
+    tmux("kill-session")
+    until(lambda: not machine.left(), SOON_S, "the end of the program")
+    kept = (machine.home / "data" / "unsent.jsonl").read_text(encoding="utf-8")
+    assert "half a thought" in kept
