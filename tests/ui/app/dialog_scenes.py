@@ -1,7 +1,6 @@
 """The dialogs and questions among the scenes; together with the others, every screen there is."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC
 
 from textual.command import CommandPalette
@@ -11,6 +10,7 @@ from textual.widgets import TextArea
 from tests.ui.app import scenes
 from tests.ui.app.scenes import Scene, opens
 from tests.ui.app.test_app_extras import SERVERS, SKILLS, ask_nobody, same_servers
+from tests.ui.app.test_app_looks import queue
 from tests.ui.app.test_app_snapshots import DONE
 from tests.ui.app.test_app_steering_snapshots import found, long_question, one_message
 from tests.ui.app.test_approvals_snapshots import FILES, VIEW
@@ -72,13 +72,6 @@ async def marked(deck: Deck) -> None:
     deck.transcript.focus()
     await deck.press("v", "shift+down", "shift+down")
     await deck.says("3 marked")
-
-
-async def queue(deck: Deck) -> None:
-    session = deck.app.chat.session
-    waiting = ("second, which is longer " * 8, "third\nwith [b]two[/b] lines", "/compact")
-    session.presenter.update(replace(session.state, queue=waiting, paused=True))
-    await opens(QueueScreen, command="/queue")(deck)
 
 
 DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
