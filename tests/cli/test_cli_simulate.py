@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Plimsoll
+from tui_app.cli import simulating
 from tui_app.conversation.simulating.outcome import STAGES
 from tui_app.paths import Paths
 from tui_app.settings.policies import POLICIES
@@ -269,4 +270,18 @@ def test_ctrl_c(start: Callable[..., "Popen[str]"], tmp_path: Path) -> None:
     assert "gone.json" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, "", "")
+    assert (process.returncode, out, err) == (130, "", "Stopped. Replayed: 0 of 2.\n")
+
+
+def test_ctrl_c_between_two_replays_says_what_is_done(
+    plimsoll: Plimsoll, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other.json"
+    other.write_bytes(chat.read_bytes())
+
+    def interrupted(*_args: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulating, "show", interrupted)
+    result = plimsoll("simulate", chat, other, "--window", WINDOW, "--policy", "off")
+    assert (result.code, result.out, result.err) == (130, "", "Stopped. Replayed: 1 of 2.\n")

@@ -62,24 +62,38 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
 def _import_all(program: Program, files: Sequence[Path], args: argparse.Namespace) -> int:
     """Import files one by one; a bad one does not keep the others out."""
-    code, done = OK, 0
+    done: list[Path] = []
+    refused: list[Path] = []
     with program.sessions(writing=True) as store:
-        for number, path in enumerate(files):
-            try:
-                report = _import(program, store, path, args)
-            except (ImportFormatError, OSError) as error:
-                tell(complaint(str(path), error))
-                code = FAILED
-                continue
-            except KeyboardInterrupt:
-                tell(_stopped(done, files, number))
-                raise
-            done += 1
-            if args.json:
-                print_json(report.to_json())
-            else:
-                _show(report)
-    return code
+        try:
+            for path in files:
+                _import_or_say_why(program, store, path, args, done, refused)
+        except KeyboardInterrupt:
+            tell(_stopped(len(done), files, len(done) + len(refused)))
+            raise
+    return FAILED if refused else OK
+
+
+def _import_or_say_why(
+    program: Program,
+    store: SessionStore,
+    path: Path,
+    args: argparse.Namespace,
+    done: list[Path],
+    refused: list[Path],
+) -> None:
+    """Import a file and add it to what is done; one that cannot be read is named and goes to the others."""
+    try:
+        report = _import(program, store, path, args)
+    except (ImportFormatError, OSError) as error:
+        refused.append(path)
+        tell(complaint(str(path), error))
+        return
+    done.append(path)
+    if args.json:
+        print_json(report.to_json())
+    else:
+        _show(report)
 
 
 def _import(program: Program, store: SessionStore, path: Path, args: argparse.Namespace) -> "ImportReport":
@@ -109,7 +123,7 @@ def _how_far(path: Path, progress: ImportProgress) -> str:
 
 def _stopped(done: int, files: Sequence[Path], at: int) -> str:
     """What an interrupted import leaves behind; of the file it was at there is nothing."""
-    left = ", ".join(map(str, files[at:]))
+    left = ", ".join(map(str, files[at:])) or "none"
     return f"Stopped. Imported: {done:,} of {len(files):,}. Not imported: {left}"
 
 

@@ -48,26 +48,17 @@ def replay_all(program: Program, asked: Asked) -> int:
         The exit code.
 
     Raises:
-        KeyboardInterrupt: after ctrl+c while a file is read.
+        KeyboardInterrupt: after ctrl+c outside of a replay, such as while a file is read.
     """
     done: list[Simulation] = []
-    for source in asked.sources:
-        try:
-            with ProgressLine(f"Reading {source}") as line:
-                # Outside of any loop, where ctrl+c ends the reading of a large file at once.
-                transcript = _read(program, source)
-                stopped = run_until_signal(_replay(transcript, asked, line, done))
-        except KeyboardInterrupt:
-            tell(_stopped(asked, len(done)))
-            raise
-        except (ImportFormatError, OSError, SessionNotFound, CannotSimulate) as error:
-            tell(_why(program, source, error))
-            continue
-        if stopped:
-            tell(_stopped(asked, len(done)))
-            return stopped
-        if not asked.as_json:
-            show(done[-1], verbose=asked.verbose)
+    try:
+        stopped = _replay_each(program, asked, done)
+    except KeyboardInterrupt:
+        tell(_stopped(asked, len(done)))
+        raise
+    if stopped:
+        tell(_stopped(asked, len(done)))
+        return stopped
     if asked.as_json and done:
         print_json({"simulations": [simulation.to_json() for simulation in done]})
     if asked.plot is not None and done:
@@ -75,6 +66,28 @@ def replay_all(program: Program, asked: Asked) -> int:
         if not asked.as_json:
             say(f"Drawn: {asked.plot}")
     return OK if len(done) == len(asked.sources) else FAILED
+
+
+def _replay_each(program: Program, asked: Asked, done: list[Simulation]) -> int:
+    """Add what came of each conversation to what is done.
+
+    Returns:
+        The exit code of a signal that stopped a replay, else 0.
+    """
+    for source in asked.sources:
+        try:
+            with ProgressLine(f"Reading {source}") as line:
+                # Outside of any loop, where ctrl+c ends the reading of a large file at once.
+                transcript = _read(program, source)
+                stopped = run_until_signal(_replay(transcript, asked, line, done))
+        except (ImportFormatError, OSError, SessionNotFound, CannotSimulate) as error:
+            tell(_why(program, source, error))
+            continue
+        if stopped:
+            return stopped
+        if not asked.as_json:
+            show(done[-1], verbose=asked.verbose)
+    return OK
 
 
 def _stopped(asked: Asked, done: int) -> str:
