@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.conversation.driving import Desk, done, of, turn
+from tests.conversation.driving import Desk, done, of, turn, view_bytes
 from tests.conversation.test_approving import together, working
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.events import FilesRestored, UserMessage
 from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.work import RestoreFiles, Rewind
+from tui_app.conversation.work import Restate, Restore, RestoreFiles, Rewind
 from tui_app.session.kept_files import KeptFiles
 
 
@@ -81,6 +81,22 @@ async def test_back_and_forth(desk: Desk, fake_openai: FakeOpenAI, script: Path)
         assert event.undo
         await done(opened.conversation, RestoreFiles(seq))
         assert snapshot(desk.cwd) == before
+
+
+@pytest.mark.parametrize("by_row", [False, True], ids=["undo", "row"])
+async def test_undoing_a_rewind_takes_back_what_it_did_to_files(
+    desk: Desk, fake_openai: FakeOpenAI, script: Path, by_row: bool
+) -> None:
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        conversation = opened.conversation
+        await two_turns(desk, fake_openai, opened)
+        after, said = snapshot(desk.cwd), view_bytes(conversation)
+        await done(conversation, Rewind(prompts(opened)[0], "restore"))
+        assert snapshot(desk.cwd) != after
+        [cut] = conversation.history.view.reversible
+        await done(conversation, Restore(cut) if by_row else Restate(undo=True))
+        assert snapshot(desk.cwd) == after
+        assert view_bytes(conversation) == said
 
 
 async def test_only_what_came_after_the_prompt_goes_back(

@@ -425,6 +425,16 @@ async def test_what_was_rewound_is_not_remembered(desk: Desk) -> None:
     assert standing(desk) == [RULE]
 
 
+async def test_what_came_back_after_a_rewind_is_remembered(desk: Desk) -> None:
+    async with desk.session(model=OFFLINE) as opened:
+        records = await turn(opened.conversation, RULE)
+        at = next(record.seq for record in records if record.data.TYPE == "user.message")
+        await done(opened.conversation, Rewind(at), Restate(undo=True))
+        opened.remembering.run()
+        await opened.remembering.settle()
+    assert standing(desk) == [RULE]
+
+
 async def test_a_deleted_session_is_passed_over(desk: Desk, server: FakeOpenAI) -> None:
     async with desk.session() as opened:
         session = await talked(opened, server)

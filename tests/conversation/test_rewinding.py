@@ -15,9 +15,9 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.context.compaction.compactor import State
-from tui_app.context.events import Notice, SessionRewind
+from tui_app.context.events import CompactionUndone, Notice, SessionRestored, SessionRewind
 from tui_app.context.items import is_summary
-from tui_app.conversation.work import Compact, Rewind
+from tui_app.conversation.work import Clear, Compact, Restate, Restore, Rewind
 from tui_app.session.user_view import fold_user_view
 
 
@@ -102,3 +102,43 @@ async def test_only_a_prompt_of_the_conversation_can_be_rewound_to(
         await turn(conversation, "Once more")
         assert "From the start." in texts(conversation)
         await reopened(desk, opened)
+
+
+async def test_undo_takes_a_rewind_past_a_compaction_back_whole(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    async with filled(desk, fake_openai) as opened:
+        conversation, view = opened.conversation, opened.conversation.history.view
+        fake_openai.add(Text(NOTES), phrase=ASKS)
+        await done(conversation, Compact())
+        before, standing, total = view_bytes(conversation), list(view.compactions), conversation.usage.total
+        await done(conversation, Rewind(prompt_number(conversation, "Question 1")))
+        assert (view.compactions, opened.folder.listed()) == ([], 0)
+        await done(conversation, Restate(undo=True))
+        assert (view_bytes(conversation), view.compactions) == (before, standing)
+        assert opened.folder.listed() == 1
+        [restored] = stored(opened, SessionRestored)
+        assert restored.tokens_after == conversation.usage.total == total
+        await reopened(desk, opened)
+        await done(conversation, Restate(undo=True))
+        assert len(stored(opened, CompactionUndone)) == 1, "the compaction comes next"
+
+
+async def test_undo_takes_a_clear_back_until_something_is_said(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    async with filled(desk, fake_openai) as opened:
+        conversation = opened.conversation
+        before = view_bytes(conversation)
+        await done(conversation, Clear(), Restate(undo=True))
+        assert view_bytes(conversation) == before
+        await done(conversation, Clear())
+        [second] = conversation.history.view.reversible
+        fake_openai.add(Text("Afresh."))
+        await turn(conversation, "Once more")
+        after = view_bytes(conversation)
+        for work, why in (
+            (Restate(undo=True), "/fork takes up what was left"),
+            (Restore(second), "Nothing to"),
+        ):
+            watching = conversation.watch()
+            await done(conversation, work)
+            said = await until(watching, lambda data: isinstance(data, Notice))
+            assert why in str(said.data)
+        assert view_bytes(conversation) == after

@@ -7,7 +7,7 @@ from tests.conversation.test_standing_files import NOTES, summary, talk
 from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.events import ToolResult
-from tui_app.conversation.work import Compact
+from tui_app.conversation.work import Compact, Restate, Rewind
 
 
 def write(file: Path, text: str) -> None:
@@ -67,3 +67,9 @@ async def test_a_skill_is_loaded_on_demand_and_kept_by_a_compaction(
         session = opened.conversation.session
     async with desk.session(session=session) as opened:
         assert opened.extras.in_use.names() == ["reefing"], "a resumed session knows it too"
+        held = opened.conversation.history.view.held()
+        first = min(head.seq for head in held if head.type == "user.message")
+        await done(opened.conversation, Rewind(first))
+        assert opened.extras.in_use.names() == []
+        await done(opened.conversation, Restate(undo=True))
+        assert opened.extras.in_use.names() == ["reefing"]

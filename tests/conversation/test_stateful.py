@@ -326,6 +326,15 @@ class Session(RuleBasedStateMachine):
         self.history.append(SessionClear())
         assert self.history.items() == []
 
+    @precondition(lambda self: self.history.view.reversible)
+    @rule()
+    def take_a_cut_back(self) -> None:
+        view = self.history.view
+        before = view.cuts[-1][1].visible()
+        assert self.compactions.restore(view.reversible[0])
+        assert view.visible() == before
+        assert [item.key for item in self.history.items()] == [head.seq for head in before]
+
     @precondition(lambda self: len(self.history.items()) > 12)
     @rule(policy=st.sampled_from([SMALL, *PRESETS.values()]))
     def change_policy(self, policy: Policy) -> None:

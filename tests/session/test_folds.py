@@ -24,6 +24,7 @@ from tui_app.context.events import (
     Payload,
     RewriteUndone,
     SessionClear,
+    SessionRestored,
     SessionRewind,
     SystemMessage,
     ToolCall,
@@ -56,6 +57,7 @@ STEPS = st.lists(
                 "pin",
                 "edit",
                 "unedit",
+                "back",
             ]
         ),
         st.integers(0, 1_000),
@@ -129,8 +131,8 @@ class Session:
             case "clear" | "pin":
                 pin = MessagePinned(seq=1 + choice % 8, pinned=bool(choice % 3))
                 self.add(pin if step == "pin" else SessionClear())
-            case "rewind" | "failed":
-                self.rewind(choice, failed=step == "failed")
+            case "rewind" | "failed" | "back":
+                self.rewind(choice, step)
             case _:
                 self.edit(choice, step)
 
@@ -144,7 +146,12 @@ class Session:
             compaction = compactions[choice % len(compactions)]
             self.add(CompactionEdited(compaction=compaction, summary="other", tokens={"summary": 9}))
 
-    def rewind(self, choice: int, *, failed: bool) -> None:
+    def rewind(self, choice: int, step: str) -> None:
+        if step == "back":
+            for cut in self.agent.reversible:
+                self.add(SessionRestored(cut=cut))
+            return
+        failed = step == "failed"
         prompts = [head.seq for head in self.heads if head.type == UserMessage.TYPE]
         if prompts:
             to = prompts[-1] if failed else prompts[choice % len(prompts)]

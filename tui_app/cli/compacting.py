@@ -205,7 +205,7 @@ async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
         compaction = numbered[-1]
         await opened.prepare()
         before = conversation.usage
-        conversation.submit(Restate(undo))
+        conversation.submit(Restate(undo, numbered[-1]))
         await conversation.settle()
         after = conversation.usage
     if as_json:

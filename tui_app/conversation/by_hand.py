@@ -22,9 +22,9 @@ from tui_app.context.stages.settings import Archive, Offload
 from tui_app.context.stages.spill import SpillNames
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.outlook import Move, Outlook
-from tui_app.conversation.session_history import LATER, SessionHistory
+from tui_app.conversation.session_history import SessionHistory
 from tui_app.session.head_fields import head_of
-from tui_app.session.heads import Head
+from tui_app.session.heads import LATER, Head
 
 _GONE = "#{} is not part of the next request."
 _PINNED = "This message is pinned: it stays as it is until it is unpinned."

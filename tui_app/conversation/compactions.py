@@ -18,6 +18,7 @@ _log = logging.getLogger(__name__)
 NO_COMPACTION = "No compaction to undo."
 BY_ROW = " Mark a row and press u to take one back."
 """Said where something else has made room: that can be taken back as well."""
+BY_FORK = " You have gone on since the last rewind or /clear: /fork takes up what was left behind."
 
 
 @dataclass(slots=True)
@@ -95,9 +96,9 @@ class Compactions:
         return True
 
     def restore(self, rewrite: int) -> bool:
-        """Take back what a stage has rewritten, or an edit of a summary; whether it still stood."""
+        """Take back what a stage has rewritten, an edit of a summary, or a rewind; whether it still stood."""
         view = self.history.view
-        if rewrite not in view.rewrites and not view.edited_by(rewrite):
+        if rewrite not in (*view.rewrites, *view.reversible) and not view.edited_by(rewrite):
             return self._refuse("Nothing to take back: these messages are as they were.")
         self.cancel()
         self.history.restore(rewrite)
@@ -114,8 +115,10 @@ class Compactions:
         return True
 
     def _nothing_to_undo(self) -> str:
-        """Rewrites are taken back one by one, not by what takes compactions back."""
-        return f"{NO_COMPACTION}{BY_ROW if self.history.view.rewrites else ''}"
+        """Rewrites are taken back one by one; what a rewind left behind goes on as a session of its own."""
+        view = self.history.view
+        by_fork = BY_FORK if view.left_behind() else ""
+        return f"{NO_COMPACTION}{BY_ROW if view.rewrites else ''}{by_fork}"
 
     def _refuse(self, why: str) -> bool:
         self.history.append(Notice(text=why, passing=True))

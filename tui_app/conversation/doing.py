@@ -13,7 +13,17 @@ from tui_app.conversation.switching import LoadingCancelled, ModelSwitch
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.waiting import Waiting
 from tui_app.conversation.way_back import with_way_back
-from tui_app.conversation.work import ChangePolicy, Compact, Prompt, RestoreFiles, Rewind, Switch, Work
+from tui_app.conversation.work import (
+    ChangePolicy,
+    Compact,
+    Prompt,
+    Restate,
+    Restore,
+    RestoreFiles,
+    Rewind,
+    Switch,
+    Work,
+)
 
 
 @dataclass(slots=True)
@@ -73,6 +83,8 @@ class Doing:
             case Rewind() | RestoreFiles():
                 if (prompt := await self.going_back.do(work)) is not None:
                     await self._turn(prompt)
+            case Restate() | Restore() if await self.going_back.forward(work):
+                pass
             case _:
                 await self.changes.make(work)
 

@@ -83,6 +83,13 @@ class FileKeeper:
         files = await self.outlook(to)
         return await self._apply(to, files, overwrite=overwrite, undo=False)
 
+    def restored_since(self, seq: int) -> list[int]:
+        """Numbers of the restorings behind a log number that nobody has taken back."""
+        heads = self.history.store.heads(self.history.session, seq)
+        steps = [head for head in heads if head.type == FilesRestored.TYPE]
+        undone = {head.ref for head in steps if head.state == "undo"}
+        return [head.seq for head in steps if head.state != "undo" and head.seq not in undone]
+
     async def undo(self, seq: int) -> FilesRestored | None:
         """Take a restoring back: the files hold again what they held in front of it."""
         record = self.history.store.record(self.history.session, seq)

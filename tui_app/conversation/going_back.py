@@ -6,7 +6,7 @@ from tui_app.context.events import Notice
 from tui_app.conversation.again import last_prompt, prompt_at
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.file_keeping import FileKeeper
-from tui_app.conversation.work import Prompt, RestoreFiles, Rewind
+from tui_app.conversation.work import Prompt, Restate, Restore, RestoreFiles, Rewind
 
 NOTHING = "Nothing to try again: there is no earlier prompt."
 
@@ -33,6 +33,23 @@ class GoingBack:
             case RestoreFiles(seq):
                 await self.files.undo(seq)
         return None
+
+    async def forward(self, work: Restate | Restore) -> bool:
+        """Take back the newest rewind or clear where that is what is asked for, with what it did to files.
+
+        Returns:
+            Whether it was asked for; a compaction or a rewrite is taken back otherwise.
+        """
+        history = self.compactions.history
+        asked = (work.rewrite,) if isinstance(work, Restore) else history.view.reversible
+        cut = next(iter(history.view.reversible), 0)
+        named = isinstance(work, Restate) and (work.compaction or not work.undo)
+        if not cut or named or cut not in asked:
+            return False
+        self.compactions.restore(cut)
+        for restored in self.files.restored_since(cut):
+            await self.files.undo(restored)
+        return True
 
     async def _again(self, work: Rewind) -> Prompt | None:
         """Take back what came of the last prompt; one that nobody answered has left the context by itself."""

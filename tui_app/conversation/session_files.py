@@ -18,6 +18,7 @@ from tui_app.context.events import (
     CompactionUndone,
     Record,
     RewriteUndone,
+    SessionRestored,
     SessionRewind,
 )
 from tui_app.conversation.restoring_files import Restoring
@@ -28,7 +29,7 @@ from tui_app.session.visibility import STAND_INS
 from tui_app.session.workspace import TOOL_OUTPUTS, SessionFolder
 
 _log = logging.getLogger(__name__)
-_BACK = (CompactionUndone, CompactionRedone, RewriteUndone, SessionRewind)
+_BACK = (CompactionUndone, CompactionRedone, RewriteUndone, SessionRestored, SessionRewind)
 """Events after which the view may point to files that were out of sight before."""
 _OURS = re.compile(r"[\w.-]+_\d{8}_\d{6}_[\w.-]+\.txt")
 """Names that we give to tool results; what else lies in that folder is somebody's own."""

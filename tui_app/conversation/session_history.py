@@ -18,7 +18,9 @@ from tui_app.context.events import (
     GaugeChanged,
     Payload,
     Record,
+    Restated,
     RewriteUndone,
+    SessionRestored,
     SessionRewind,
 )
 from tui_app.context.history import Proposal
@@ -32,15 +34,13 @@ from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
 from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
 from tui_app.session.agent_view import AgentView, weighed
 from tui_app.session.head_fields import head_of
-from tui_app.session.heads import Head
+from tui_app.session.heads import LATER, Head
 from tui_app.session.known import Basis, known_of, tally_of
 from tui_app.session.ports import SessionStore
 from tui_app.session.visibility import MESSAGES
 from tui_app.session.workspace import TOOL_OUTPUTS
 
 _log = logging.getLogger(__name__)
-LATER = 2**62
-"""A log number behind all others, for an event that is only tried."""
 
 
 @dataclass(slots=True)
@@ -200,12 +200,6 @@ class SessionHistory:
         self.publish(record)
         self.show_gauge()
 
-    def restore(self, rewrite: int) -> Record:
-        """Give the messages of one rewrite their old form back; one event."""
-        before = self.usage().total
-        after = self.after(Head(seq=LATER, type=RewriteUndone.TYPE, ref=rewrite))
-        return self.append(RewriteUndone(rewrite=rewrite, tokens_before=before, tokens_after=after))
-
     def rewind(self, to: int, *, again: bool = False) -> Record:
         """Let the view end before a message again, with the compactions since then undone; one event."""
         record = self.append(SessionRewind(to=to, again=again))
@@ -245,10 +239,17 @@ class SessionHistory:
 
     def restate(self, compaction: int, *, undo: bool) -> Record:
         """Undo a compaction that stands, or let an undone one stand again; one event."""
-        kind = CompactionUndone if undo else CompactionRedone
-        before = self.usage().total
-        after = self.after(Head(seq=LATER, type=kind.TYPE, ref=compaction))
-        record = self.append(kind(compaction=compaction, tokens_before=before, tokens_after=after))
+        return self._restated((CompactionUndone if undo else CompactionRedone)(compaction=compaction))
+
+    def restore(self, seq: int) -> Record:
+        """Take back a stage's rewrite, an edit of a summary, or the newest rewind or clear; one event."""
+        is_cut = seq in self.view.reversible
+        return self._restated(SessionRestored(cut=seq) if is_cut else RewriteUndone(rewrite=seq))
+
+    def _restated(self, event: Restated) -> Record:
+        """Record that the view goes back, with its sizes; files follow."""
+        before, after = self.usage().total, self.after(head_of(LATER, 0.0, event))
+        record = self.append(replace(event, tokens_before=before, tokens_after=after))
         self.sync_files()
         return record
 
@@ -268,8 +269,7 @@ class SessionHistory:
     def show_gauge(self) -> None:
         """Tell everyone the estimate of the next request."""
         if self.window_known:
-            gauge = GaugeChanged(usage=self.usage())
-            self.publish(Record(seq=0, time=time.time(), session=self.session, data=gauge))
+            self.append(GaugeChanged(usage=self.usage()))
 
     def after(self, *heads: Head) -> int:
         """Tokens the next request will have once events have rewritten the view."""

@@ -12,7 +12,14 @@ from tui_app.agent.project_instructions import InstructionFile, instructions_tex
 from tui_app.agent.skills import Skills, find_skills, skill_body, skills_text
 from tui_app.agent.tools.skill import USE_SKILL
 from tui_app.context.compaction.additions import Addition
-from tui_app.context.events import CompactionComplete, Record, SessionRewind, ToolCall, ToolResult
+from tui_app.context.events import (
+    CompactionComplete,
+    Record,
+    SessionRestored,
+    SessionRewind,
+    ToolCall,
+    ToolResult,
+)
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.project_files import Refused
 
@@ -60,6 +67,8 @@ class SkillsInUse:
     _seen: int = 0
     _asked: dict[str, tuple[int, str]] = field(default_factory=dict)
     _loaded: list[tuple[int, str]] = field(default_factory=list)
+    _left: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
+    """By the number of a rewind, what was loaded before it."""
 
     def names(self) -> list[str]:
         """Their names, the one loaded last at the end."""
@@ -88,5 +97,8 @@ class SkillsInUse:
             elif head.type == ToolResult.TYPE and head.ids and head.ids[0] in self._asked:
                 asked = self._asked.pop(head.ids[0])
                 self._loaded += [asked] if head.state == "success" else []
+            elif head.type == SessionRestored.TYPE:
+                self._loaded = self._left.pop(head.ref, self._loaded)
             elif head.type == SessionRewind.TYPE:
+                self._left[head.seq] = self._loaded
                 self._loaded = [each for each in self._loaded if each[0] < head.ref]

@@ -13,9 +13,10 @@ from tui_app.context.items import Item
 from tui_app.context.masking import mask_secrets
 from tui_app.context.summaries.render import message_text
 from tui_app.conversation.compactions import Compactions
-from tui_app.conversation.session_history import LATER, SessionHistory
+from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.view_messages import ViewMessages
 from tui_app.session.head_fields import head_of
+from tui_app.session.heads import LATER
 from tui_app.session.visibility import MESSAGES
 
 NOT_SHOWN = "#{} is no summary that the model sees now: only such a one can be edited."

@@ -32,7 +32,7 @@ COMMANDS = (
         description="Summarise old history so that the conversation fits",
         input=AvailableCommandInput(root=UnstructuredCommandInput(hint="what to keep above all")),
     ),
-    AvailableCommand(name="undo", description="Take the last compaction back"),
+    AvailableCommand(name="undo", description="Take the last compaction or /clear back"),
     AvailableCommand(name="context", description="Show what fills the context"),
 )
 """Advertised to the editor, which completes them."""

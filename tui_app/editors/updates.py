@@ -34,6 +34,7 @@ from tui_app.context.events import (
     Notice,
     Payload,
     PolicyChange,
+    SessionRestored,
     SubAgentStep,
     ToolCall,
     ToolResult,
@@ -210,8 +211,9 @@ class Updates:
         match payload:
             case Notice(text=text):
                 return [_message(text)]
-            case CompactionUndone():
-                return [_message("The compaction was taken back.")]
+            case CompactionUndone() | SessionRestored():
+                what = "compaction" if isinstance(payload, CompactionUndone) else "rewind or clear"
+                return [_message(f"The {what} was taken back.")]
             case Truncation():
                 return [_thought(truncation_title(payload))]
             case TurnRetry():

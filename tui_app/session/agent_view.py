@@ -19,14 +19,15 @@ from tui_app.context.events import (
     MessagePinned,
     RewriteUndone,
     SessionClear,
+    SessionRestored,
     SessionRewind,
     ToolArchived,
     ToolResult,
     UserMessage,
 )
 from tui_app.session.heads import Head
-from tui_app.session.view_items import ALONE, Reports, ViewItem, in_ranges, weighed
-from tui_app.session.visibility import CARRYING, LEADING, MESSAGES, STAND_INS, Seen, seen
+from tui_app.session.view_items import ALONE, Reports, ViewItem, in_ranges, place_behind, weighed, without
+from tui_app.session.visibility import CARRYING, MESSAGES, STAND_INS, Seen, seen
 
 __all__ = ["MESSAGES", "AgentView", "ViewItem", "fold_agent_view", "in_ranges", "weighed"]
 
@@ -45,6 +46,7 @@ class AgentView:
         rewrites: Numbers of the stages' rewrites that stand, oldest first.
         restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
         pins: Messages that stay word for word, by number.
+        cuts: Number of each rewind and clear that can be taken back, and the view before it.
         edits: By the number of a compaction, the other words its summary was given, the newest last.
         reports: What a provider has reported last.
     """
@@ -56,6 +58,7 @@ class AgentView:
     restored: set[tuple[str, int]] = field(default_factory=set)
     pins: set[int] = field(default_factory=set)
     edits: dict[int, tuple[Head, ...]] = field(default_factory=dict)
+    cuts: list[tuple[int, "AgentView"]] = field(default_factory=list)
     _items: list[ViewItem] = field(default_factory=list)
     _heads: dict[int, Head] = field(default_factory=dict)
     _acknowledged: dict[int, Head] = field(default_factory=dict)
@@ -69,13 +72,16 @@ class AgentView:
             Whether the view was rewritten (not merely extended at its end).
         """
         if head.type in CARRYING:
+            self.cuts.clear()
             self._items.append(ViewItem(head))
             self.reports.add(head, self.visible)
             return False
         if head.type == MessagePinned.TYPE:
             (self.pins.add if head.state == "pinned" else self.pins.discard)(head.ref)
             return False
-        if not (self._compaction(head) or self._form(head) or self._cut(head)):
+        if self._compaction(head) or self._form(head):
+            self.cuts.clear()
+        elif not self._cut(head):
             return False
         self.version = head.seq
         self.reports.rewritten()
@@ -115,13 +121,17 @@ class AgentView:
 
     def _cut(self, head: Head) -> bool:
         match head.type:
+            case SessionRestored.TYPE if self.cuts and self.cuts[-1][0] == head.ref:
+                self._become(self.cuts[-1][1])
             case SessionClear.TYPE:
+                self.cuts.append((head.seq, self.copy()))
                 self._hide_from(0, head.seq)
                 self.compactions.clear()
                 self.rewrites.clear()
             case SessionRewind.TYPE if head.state == "failed":
                 self._hide(head.ref, head.seq, MESSAGES)
             case SessionRewind.TYPE:
+                self.cuts.append((head.seq, self.copy()))
                 for compaction in [seq for seq in self.compactions if seq >= head.ref]:
                     self._undo(compaction)
                 for rewrite in [seq for seq in self.rewrites if seq >= head.ref]:
@@ -132,6 +142,17 @@ class AgentView:
             case _:
                 return False
         return True
+
+    def _become(self, before: "AgentView") -> None:
+        """Be what another view is, but for the pins, which were set since."""
+        for each in fields(self):
+            if each.name != "pins":
+                setattr(self, each.name, copy(getattr(before, each.name)))
+
+    @property
+    def reversible(self) -> tuple[int, ...]:
+        """Number of the rewind or clear that can be taken back; none once something else has happened."""
+        return tuple(cut for cut, _ in self.cuts[-1:])
 
     def copy(self) -> "AgentView":
         """An independent view, to try an event on."""
@@ -165,6 +186,11 @@ class AgentView:
         standing = {0, *self.compactions}
         return [item.head for item in self._items if item.hidden_by in standing]
 
+    def left_behind(self) -> bool:
+        """Whether a rewind or a clear has hidden messages that nothing in the view stands for."""
+        standing = {0, *self.compactions}
+        return any(item.hidden_by not in standing for item in self._items)
+
     def can_rewind(self, to: int) -> bool:
         """Whether a log number is that of a prompt the view holds, or holds in a summary."""
         return any(head.seq == to and head.type == UserMessage.TYPE for head in self.held())
@@ -185,7 +211,7 @@ class AgentView:
             for item in self._items
         ]
         acknowledged = self._acknowledged.get(head.seq)
-        place = self._behind(head.ref)
+        place = place_behind(self._items, head.ref)
         self._items[place:place] = map(ViewItem, [head, acknowledged] if acknowledged else [head])
         self.compactions.append(head.seq)
 
@@ -209,7 +235,7 @@ class AgentView:
         """Put an acknowledgement behind the newest summary, with which it is recorded."""
         compaction = self.compactions[-1]
         self._acknowledged[compaction] = head
-        self._items.insert(self._behind(compaction), ViewItem(head))
+        self._items.insert(place_behind(self._items, compaction), ViewItem(head))
 
     def _rewrite(self, head: Head) -> None:
         """Give messages another form, and put an archive's digest behind the last of them."""
@@ -237,26 +263,8 @@ class AgentView:
             self._take_back(rewrite)
 
     def _take_back(self, rewrite: int) -> None:
-        self._items = [
-            replace(item, forms=tuple(form for form in item.forms if form.form[0] != rewrite))
-            for item in self._items
-            if item.head.seq != rewrite
-        ]
+        self._items = without(self._items, rewrite)
         self.rewrites.remove(rewrite)
-
-    def _behind(self, seq: int) -> int:
-        """The place behind a message; without one, behind the system prompts that lead what is visible."""
-        place = 0
-        if seq:
-            place = next((at for at, item in enumerate(self._items, 1) if item.head.seq == seq), 0)
-        if place:
-            return place
-        for index, item in enumerate(self._items):
-            if item.visible and item.head.type not in LEADING:
-                break
-            if item.visible:
-                place = index + 1
-        return place
 
     def _undo(self, compaction: int) -> None:
         if compaction not in self.compactions:
@@ -277,12 +285,10 @@ class AgentView:
         self.undone.clear()
 
     def _hide(self, first: int, by: int, types: frozenset[str]) -> None:
-        self._items = [
-            replace(item, hidden_by=by)
-            if item.visible and item.head.seq >= first and item.head.type in types
-            else item
-            for item in self._items
-        ]
+        def leaves(item: ViewItem) -> bool:
+            return item.visible and item.head.seq >= first and item.head.type in types
+
+        self._items = [replace(item, hidden_by=by) if leaves(item) else item for item in self._items]
 
 
 def fold_agent_view(heads: Iterable[Head]) -> AgentView:

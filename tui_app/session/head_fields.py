@@ -24,6 +24,7 @@ from tui_app.context.events import (
     Payload,
     PolicyChange,
     RewriteUndone,
+    SessionRestored,
     SessionRewind,
     SubAgentEnd,
     SubAgentStart,
@@ -129,6 +130,8 @@ def _compactions(base: Head, payload: Payload) -> Head | None:
             return _with(base, title=rewrite_title(payload), tokens=payload.tokens, changes=changes)
         case RewriteUndone():
             return _with(base, ref=payload.rewrite)
+        case SessionRestored():
+            return _with(base, ref=payload.cut)
         case _:
             return None
 

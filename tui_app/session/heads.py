@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass, field
 
 _TITLE_LIMIT = 160
+LATER = 2**62
+"""A log number behind all others, for an event that is only tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

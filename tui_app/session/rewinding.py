@@ -7,12 +7,9 @@ from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events import SessionRewind, UserMessage
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
-from tui_app.session.heads import Head
+from tui_app.session.heads import LATER, Head
 from tui_app.session.interruptions import is_interruption
 from tui_app.session.visibility import MESSAGES
-
-_LATER = 2**62
-"""Log number of an event that is only tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +68,7 @@ def tokens_after_rewind(view: AgentView, to: int, usage: ContextUsage) -> int:
         usage: What was measured of it; it also says how counted tokens relate to those of the model.
     """
     trial = view.copy()
-    trial.apply(Head(seq=_LATER, type=SessionRewind.TYPE, ref=to))
+    trial.apply(Head(seq=LATER, type=SessionRewind.TYPE, ref=to))
     fixed = usage.parts.system + usage.parts.tools
     share = (usage.total - fixed) / max(1, _counted(view))
     return fixed + max(0, round(share * _counted(trial)))

@@ -13,6 +13,7 @@ from tui_app.context.events import (
     Payload,
     RewriteUndone,
     SessionClear,
+    SessionRestored,
     SessionRewind,
     SystemMessage,
     ToolResult,
@@ -59,7 +60,7 @@ def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
                 tokens += sum(data.tokens.values())
             case CompactionUndone() | CompactionRedone() | SessionClear() | SessionRewind() | ViewRewrite():
                 rewritten = True
-            case RewriteUndone() | CompactionAcknowledged() | CompactionEdited():
+            case RewriteUndone() | SessionRestored() | CompactionAcknowledged() | CompactionEdited():
                 rewritten = True
             case CompactionComplete(outcome="success"):
                 rewritten = True

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from tui_app.context.events import (
     REWRITES,
@@ -16,51 +16,41 @@ from tui_app.context.events import (
     MemoryConsolidated,
     RewriteUndone,
     SessionClear,
+    SessionRestored,
     SessionRewind,
     SubAgentStart,
     SubAgentStep,
-    ToolArchived,
     ToolCall,
-    ToolNormalised,
-    ToolOffloaded,
-    ToolPointers,
     ToolResult,
-    ToolTrimmed,
     Truncation,
     UsageInfo,
     UserMessage,
 )
-from tui_app.session.stats_rows import CompactionRow, ModelRow, SideRow, StageRow, mean
+from tui_app.session.savings import STAGES, Savings
+from tui_app.session.stats_rows import (
+    FIGURES,
+    CompactionRow,
+    ModelRow,
+    SideRow,
+    StageRow,
+    add,
+    mean,
+    number,
+)
 
 __all__ = [
     "COUNTED", "FIGURES", "STAGES", "CompactionRow", "ModelRow", "SessionStats", "SideRow", "StageRow",
     "StatsFold",
 ]  # fmt: skip
 
-STAGES: dict[str, str] = {
-    ToolNormalised.TYPE: "normalise",
-    ToolOffloaded.TYPE: "offload",
-    ToolArchived.TYPE: "archive",
-    ToolTrimmed.TYPE: "trim",
-    ToolPointers.TYPE: "pointers",
-    CompactionComplete.TYPE: "compact",
-    Truncation.TYPE: "truncate",
-}
-"""Stages that make the context smaller, by the event that records their work, in the order they run."""
 COUNTED: tuple[str, ...] = (
     UserMessage.TYPE, AssistantMessage.TYPE, ToolCall.TYPE, ToolResult.TYPE, UsageInfo.TYPE, *STAGES,
     CompactionUndone.TYPE, CompactionRedone.TYPE, RewriteUndone.TYPE, SessionRewind.TYPE, SessionClear.TYPE,
-    Error.TYPE, HookRan.TYPE, SubAgentStart.TYPE, SubAgentStep.TYPE, MemoryConsolidated.TYPE,
+    SessionRestored.TYPE, Error.TYPE, HookRan.TYPE, SubAgentStart.TYPE, SubAgentStep.TYPE,
+    MemoryConsolidated.TYPE,
 )  # fmt: skip
 """Types of the events that the fold looks at."""
-FIGURES: tuple[str, ...] = (
-    "model", "input_tokens", "output_tokens", "cache_read_tokens", "cost_usd", "duration_s", "outcome",
-    "trigger", "tokens_removed", "retention", "prefix_kept", "kind", "compaction", "rewrite", "failed",
-    "hook", "to", "job",
-)  # fmt: skip
-"""Their fields that it reads; none of them is long."""
 _REWRITES = frozenset(kind.TYPE for kind in REWRITES)
-_CUTS = STAGES[Truncation.TYPE]
 _IMPORTED = "imported"
 """Outcome of a compaction that another program made: nothing of it was done here."""
 
@@ -129,9 +119,6 @@ class SessionStats:
         return {**asdict(self), **own}
 
 
-Row = TypeVar("Row", ModelRow, CompactionRow, SideRow, StageRow)
-
-
 @dataclass(slots=True)
 class StatsFold:
     """Folds events, in the order of the log, into figures."""
@@ -139,17 +126,12 @@ class StatsFold:
     _counts: Counter[str] = field(default_factory=Counter)
     _models: dict[str, ModelRow] = field(default_factory=dict)
     _unpriced_models: Counter[str] = field(default_factory=Counter)
-    _compactions: dict[tuple[str, str], CompactionRow] = field(default_factory=dict)
     _sides: dict[str, SideRow] = field(default_factory=dict)
-    _stages: dict[str, StageRow] = field(default_factory=dict)
+    _savings: Savings = field(default_factory=Savings)
     _kept: list[float] = field(default_factory=list)
     _retained: list[float] = field(default_factory=list)
     _errors: Counter[str] = field(default_factory=Counter)
     _hooks: Counter[str] = field(default_factory=Counter)
-    _saved: dict[int, tuple[str, int, tuple[str, str] | None]] = field(default_factory=dict)
-    """By log number: the stage, the tokens it saved, and the row of compactions it is in."""
-    _standing: set[int] = field(default_factory=set)
-    """Those that still save something."""
 
     def apply(self, seq: int, kind: str, data: Mapping[str, Any]) -> None:
         """Fold one event.
@@ -166,27 +148,32 @@ class StatsFold:
             case CompactionComplete.TYPE:
                 self._compaction(seq, data)
             case Truncation.TYPE:
-                self._save(seq, kind, data)
+                self._savings.save(seq, kind, data)
             case CompactionUndone.TYPE | CompactionRedone.TYPE:
-                self._restate(_number(data, "compaction"), -1 if kind == CompactionUndone.TYPE else 1)
+                sign = -1 if kind == CompactionUndone.TYPE else 1
+                self._savings.restate(number(data, "compaction"), sign)
             case RewriteUndone.TYPE:
-                self._restate(_number(data, "rewrite"), -1)
+                self._savings.restate(number(data, "rewrite"), -1)
             case _ if kind in _REWRITES:
-                self._save(seq, kind, data)
+                self._savings.save(seq, kind, data)
                 self._side("digests", data)
             case MemoryConsolidated.TYPE:
                 self._side("memory", data)
             case _:
-                self._others(kind, data)
+                self._others(seq, kind, data)
 
-    def _others(self, kind: str, data: Mapping[str, Any]) -> None:
+    def _others(self, seq: int, kind: str, data: Mapping[str, Any]) -> None:
         match kind:
             case ToolResult.TYPE:
                 self._counts["failed tools"] += data.get("outcome") != "success"
-            case SessionRewind.TYPE:
-                self._rewound(data)
+            case SessionRewind.TYPE if data.get("failed"):
+                self._counts["failed prompts"] += 1
+            case SessionRewind.TYPE if to := number(data, "to"):
+                self._savings.rewound(seq, to)
             case SessionClear.TYPE:
-                self._cleared()
+                self._savings.cleared(seq)
+            case SessionRestored.TYPE:
+                self._savings.restored(number(data, "cut"))
             case UsageInfo.TYPE if (kept := data.get("prefix_kept")) is not None:
                 self._kept.append(float(kept))
             case Error.TYPE:
@@ -206,9 +193,11 @@ class StatsFold:
             tool_failures=counts["failed tools"],
             models=tuple(self._models.values()),
             unpriced_models=dict(+self._unpriced_models),
-            compactions=tuple(self._compactions[key] for key in sorted(self._compactions)),
+            compactions=tuple(self._savings.compactions[key] for key in sorted(self._savings.compactions)),
             sides=tuple(self._sides[name] for name in sorted(self._sides)),
-            stages=tuple(self._stages[name] for name in STAGES.values() if name in self._stages),
+            stages=tuple(
+                self._savings.stages[name] for name in STAGES.values() if name in self._savings.stages
+            ),
             prefix_kept=mean(kept),
             prefix_kept_min=min(kept, default=None),
             prefix_breaks=sum(share < 1.0 for share in kept),
@@ -222,7 +211,7 @@ class StatsFold:
         name = str(data.get("model") or "")
         unpriced = int(data.get("cost_usd") is None)
         self._unpriced_models[name] += unpriced
-        _add(self._models, name, ModelRow(model=name), data, answers=1, unpriced=unpriced)
+        add(self._models, name, ModelRow(model=name), data, answers=1, unpriced=unpriced)
 
     def _compaction(self, seq: int, data: Mapping[str, Any]) -> None:
         applied = data.get("outcome") == "success"
@@ -231,70 +220,20 @@ class StatsFold:
         spent = data if applied else {**data, "tokens_removed": 0}
         row, unpriced = CompactionRow(trigger=key[0], outcome=key[1]), int(_unpriced(data))
         self._unpriced_models[str(data.get("model") or "")] += unpriced
-        _add(self._compactions, key, row, spent, count=1, unpriced=unpriced)
+        add(self._savings.compactions, key, row, spent, count=1, unpriced=unpriced)
         if applied:
-            self._save(seq, CompactionComplete.TYPE, data, key)
+            self._savings.save(seq, CompactionComplete.TYPE, data, key)
             if data.get("retention") is not None:
                 self._retained.append(float(data["retention"]))
 
     def _side(self, purpose: str, data: Mapping[str, Any]) -> None:
         """Count what a model was paid for; what code did by itself is none of it."""
-        if _number(data, "input_tokens") or _number(data, "output_tokens") or data.get("cost_usd"):
+        if number(data, "input_tokens") or number(data, "output_tokens") or data.get("cost_usd"):
             row, unpriced = SideRow(purpose=purpose), int(_unpriced(data))
             self._unpriced_models[str(data.get("model") or "")] += unpriced
-            _add(self._sides, purpose, row, data, count=1, unpriced=unpriced)
-
-    def _save(self, seq: int, kind: str, data: Mapping[str, Any], row: tuple[str, str] | None = None) -> None:
-        stage = STAGES[kind]
-        self._saved[seq] = stage, _number(data, "tokens_removed"), row
-        self._standing.add(seq)
-        _add(self._stages, stage, StageRow(stage=stage), data, count=1)
-
-    def _restate(self, seq: int, sign: int) -> None:
-        """Take what an event saved out of the figures, or put it back."""
-        if seq not in self._saved or (seq in self._standing) == (sign > 0):
-            return
-        stage, tokens, key = self._saved[seq]
-        (self._standing.add if sign > 0 else self._standing.discard)(seq)
-        again = {"tokens_removed": sign * tokens}
-        _add(self._stages, stage, StageRow(stage=stage), again, undone=-sign)
-        if key is not None:
-            _add(self._compactions, key, self._compactions[key], again, undone=-sign)
-
-    def _rewound(self, data: Mapping[str, Any]) -> None:
-        """Take out what was saved behind the prompt that was gone back to; requests cut there stay cut."""
-        if data.get("failed"):
-            self._counts["failed prompts"] += 1
-        elif to := _number(data, "to"):
-            for seq in self._savings(to):
-                self._restate(seq, -1)
-
-    def _cleared(self) -> None:
-        """What a cleared view was spared is saved no more, though nobody took it back."""
-        for seq in self._savings(0):
-            stage, tokens, _ = self._saved[seq]
-            self._standing.discard(seq)
-            _add(self._stages, stage, StageRow(stage=stage), {"tokens_removed": -tokens})
-
-    def _savings(self, first: int) -> list[int]:
-        """Numbers of what changed the view from a log number on, and still does."""
-        return sorted(seq for seq in self._standing if seq >= first and self._saved[seq][0] != _CUTS)
-
-
-def _add(rows: dict[Any, Row], key: object, new: Row, data: Mapping[str, Any], **more: int) -> None:
-    """Add figures of an event to the row of their name; what a row does not have is left out."""
-    row, names = rows.get(key, new), type(new).__dataclass_fields__
-    numbers = {name: data[name] for name in FIGURES if isinstance(data.get(name), int | float)}
-    values = {
-        name: getattr(row, name) + value for name, value in {**numbers, **more}.items() if name in names
-    }
-    rows[key] = replace(row, **values)
+            add(self._sides, purpose, row, data, count=1, unpriced=unpriced)
 
 
 def _unpriced(data: Mapping[str, Any]) -> bool:
     """Whether something was sent or written that has no known price."""
     return data.get("cost_usd") is None and bool(data.get("input_tokens") or data.get("output_tokens"))
-
-
-def _number(data: Mapping[str, Any], name: str) -> int:
-    return int(data.get(name) or 0)

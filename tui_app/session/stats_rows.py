@@ -1,7 +1,15 @@
 """The rows of a session's figures."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+FIGURES: tuple[str, ...] = (
+    "model", "input_tokens", "output_tokens", "cache_read_tokens", "cost_usd", "duration_s", "outcome",
+    "trigger", "tokens_removed", "retention", "prefix_kept", "kind", "compaction", "rewrite", "failed",
+    "hook", "to", "job", "cut",
+)  # fmt: skip
+"""Fields of events that the figures are made of; none of them is long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,3 +75,21 @@ class StageRow:
 def mean(values: Sequence[float]) -> float | None:
     """The mean of shares; None where there are none."""
     return round(sum(values) / len(values), 4) if values else None
+
+
+Row = TypeVar("Row", ModelRow, CompactionRow, SideRow, StageRow)
+
+
+def add(rows: dict[Any, Row], key: object, new: Row, data: Mapping[str, Any], **more: int) -> None:
+    """Add figures of an event to the row of their name; what a row does not have is left out."""
+    row, names = rows.get(key, new), type(new).__dataclass_fields__
+    numbers = {name: data[name] for name in FIGURES if isinstance(data.get(name), int | float)}
+    values = {
+        name: getattr(row, name) + value for name, value in {**numbers, **more}.items() if name in names
+    }
+    rows[key] = replace(row, **values)
+
+
+def number(data: Mapping[str, Any], name: str) -> int:
+    """One figure of an event; 0 where it has none."""
+    return int(data.get(name) or 0)

@@ -25,6 +25,7 @@ from tui_app.context.events import (
     PolicyChange,
     RewriteUndone,
     SessionClear,
+    SessionRestored,
     SessionRewind,
     SubAgentStep,
     SystemMessage,
@@ -99,19 +100,21 @@ class UserView:
     _open_calls: dict[str, int] = field(default_factory=dict)
     _edits: dict[int, list[int]] = field(default_factory=dict)
     """By the number of a compaction, the edits of its summary that nobody has taken back by themselves."""
+    _before: dict[int, list[Entry]] = field(default_factory=dict)
+    """By the number of a rewind, the rows it marked, as they were."""
 
     def apply(self, head: Head) -> Sequence[Change]:
         """Fold one event; nothing changes where it shows nothing of its own."""
         match head.type:
             case SessionRewind.TYPE if head.state != "failed":
-                return (*self._rewound(head.ref), *self._started(head, self._rewind_title(head)))
+                return (*self._rewound(head), *self._started(head, self._rewind_title(head)))
             case SessionRewind.TYPE:
                 return self._restate(head.ref, "failed")
             case ToolResult.TYPE:
                 return self._result(head)
             case FilesRestored.TYPE if head.state == "undo":
                 return (*self._restate(head.ref, "undone"), *self._started(head))
-            case CompactionUndone.TYPE | RewriteUndone.TYPE | CompactionRedone.TYPE:
+            case CompactionUndone.TYPE | RewriteUndone.TYPE | CompactionRedone.TYPE | SessionRestored.TYPE:
                 return self._restated(head)
             case SubAgentStep.TYPE:
                 return self._stepped(head)
@@ -133,11 +136,19 @@ class UserView:
         self.entries.append(entry)
         return (Change(entry, new=True),)
 
-    def _rewound(self, first: int) -> Sequence[Change]:
+    def _rewound(self, head: Head) -> Sequence[Change]:
         """What was said and done from a message on is marked; what failed stays failed."""
-        places = range(self._places.get(first, len(self.entries)), len(self.entries))
+        places = range(self._places.get(head.ref, len(self.entries)), len(self.entries))
         rows = [self.entries[place] for place in places]
-        return [change for row in rows if row.kind in _LEFT and not row.left for change in self._leave(row)]
+        marked = self._before[head.seq] = [row for row in rows if row.kind in _LEFT and not row.left]
+        return [change for row in marked for change in self._leave(row)]
+
+    def _returned(self, rewind: int) -> Sequence[Change]:
+        """What a rewind has left behind is as it was, but for pins, which were set since."""
+        rows = self._before.pop(rewind, ())
+        now = [self.entries[self._places[row.seq]] for row in rows]
+        kept = [replace(row, pinned=new.pinned) for row, new in zip(rows, now, strict=True)]
+        return [change for row in kept for change in self._put(row)]
 
     def _leave(self, row: Entry) -> Sequence[Change]:
         undone = row.kind in _REWINDABLE and row.state == "ok"
@@ -182,7 +193,7 @@ class UserView:
         state: EntryState = "ok" if head.type == CompactionRedone.TYPE else "undone"
         rows = [self.entries[self._places[edit]] for edit in self._edits.get(head.ref, ())]
         changed = [change for row in rows if not row.left for change in self._restate(row.seq, state)]
-        return (*self._restate(head.ref, state), *changed)
+        return (*self._restate(head.ref, state), *changed, *self._returned(head.ref))
 
     def _restate(self, seq: int, state: EntryState) -> Sequence[Change]:
         place = self._places.get(seq)

@@ -1,11 +1,12 @@
 """One message of the agent view, and small questions about heads."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from tui_app.context.counting.measure import Report, Weighed
 from tui_app.context.counting.usage import CATEGORIES, Breakdown
 from tui_app.session.heads import Head
+from tui_app.session.visibility import LEADING
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
@@ -57,6 +58,30 @@ class Reports:
 def in_ranges(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
     """Whether a log number lies in one of some inclusive ranges."""
     return any(low <= seq <= high for low, high in ranges)
+
+
+def place_behind(items: Sequence[ViewItem], seq: int) -> int:
+    """The place behind a message; without one, behind the system prompts that lead what is visible."""
+    place = 0
+    if seq:
+        place = next((at for at, item in enumerate(items, 1) if item.head.seq == seq), 0)
+    if place:
+        return place
+    for index, item in enumerate(items):
+        if item.visible and item.head.type not in LEADING:
+            break
+        if item.visible:
+            place = index + 1
+    return place
+
+
+def without(items: Iterable[ViewItem], rewrite: int) -> list[ViewItem]:
+    """The messages as they are without what one rewrite made of them, and without its own."""
+    return [
+        replace(item, forms=tuple(form for form in item.forms if form.form[0] != rewrite))
+        for item in items
+        if item.head.seq != rewrite
+    ]
 
 
 def weighed(head: Head) -> Weighed:

@@ -25,6 +25,7 @@ from tui_app.context.events import (
     PolicyChange,
     QueueChanged,
     SessionClear,
+    SessionRestored,
     SessionRewind,
     SessionStart,
     SubAgentStep,
@@ -210,9 +211,15 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
         case CompactionRedone(tokens_after=after):
             return saying(state, f"Applied again: ~{tokens(after)} · /undo takes it back")
         case SessionClear():
-            return saying(state, "Cleared: the model starts afresh, the log keeps everything")
+            return saying(
+                state, "Cleared: the model starts afresh · /undo takes it back until you send a prompt"
+            )
         case SessionRewind(failed=False, again=False):
-            return saying(state, "Rewound: the prompt is in the editor, the log keeps what was left behind")
+            return saying(
+                state, "Rewound: the prompt is in the editor · /undo takes it back until you send one"
+            )
+        case SessionRestored(tokens_after=after):
+            return saying(state, f"Undone: the conversation is as it was before, ~{tokens(after)}")
         case _:
             return None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from textual.worker import get_current_worker
 
 from tui_app.context.compaction.span import Span
-from tui_app.context.events import MemoryPressure, Record, SessionRewind, UserMessage
+from tui_app.context.events import MemoryPressure, Record, SessionRestored, SessionRewind, UserMessage
 from tui_app.conversation.work import Compact, Prompt, Restate, Restore, RestoreFiles, Work, asked_compaction
 from tui_app.session.entries import Entry
 from tui_app.session.info import SessionNotFound
@@ -129,9 +129,16 @@ class ChatSession:
             case MemoryPressure():
                 self.bodies.shed()
             case SessionRewind(to=to, failed=False, again=False):
-                prompt = await self.bodies.record(to)
-                if prompt is not None and isinstance(prompt.data, UserMessage):
-                    self.presenter.give_back(prompt.data.text)
+                self.presenter.give_back(await self._prompt(to))
+            case SessionRestored(cut=cut):
+                rewind = await self.bodies.record(cut)
+                if rewind is not None and isinstance(rewind.data, SessionRewind):
+                    self.presenter.take_away(await self._prompt(rewind.data.to))
+
+    async def _prompt(self, seq: int) -> str:
+        """What was said with a log number."""
+        record = await self.bodies.record(seq)
+        return record.data.text if record is not None and isinstance(record.data, UserMessage) else ""
 
     async def _open(self) -> tuple[str, str]:
         """Open the session and show all it holds; while another window writes it, try whenever asked for.
@@ -243,10 +250,10 @@ class ChatSession:
         self.submit(Compact(span=span))
 
     def undo(self, entry: Entry) -> None:
-        """Take back the compaction or the rewrite that a row stands for."""
+        """Take back what a row stands for: a compaction, a rewrite, a rewind, or files that went back."""
         if entry.kind == "files":
             self.submit(RestoreFiles(entry.seq))
-        elif entry.kind == "rewrite":
+        elif entry.kind in ("rewrite", "clear"):
             self.submit(Restore(entry.seq))
         else:
             self.restate(undo=True, compaction=entry.seq)

@@ -76,7 +76,10 @@ COMMANDS: tuple[SlashCommand, ...] = (
         id=CommandId.COMPACT, name="compact", aliases=("summarize", "offload"), argument="[focus]",
         summary="Summarise old history; --review, --up-to #N, --from #N", busy="queue",
     ),
-    SlashCommand(id=CommandId.UNDO, name="undo", summary="Take the last compaction back", busy="queue"),
+    SlashCommand(
+        id=CommandId.UNDO, name="undo", busy="queue",
+        summary="Take the last compaction, rewind or /clear back",
+    ),
     SlashCommand(id=CommandId.REDO, name="redo", summary="Apply an undone compaction again", busy="queue"),
     SlashCommand(
         id=CommandId.REWIND, name="rewind", argument="[#number]", busy="queue",

@@ -139,6 +139,12 @@ class Presenter:
         """Put a prompt that was not sent back in the editor."""
         self._pane.prompt.editor.give_back(text)
 
+    def take_away(self, text: str) -> None:
+        """Take a prompt that was put back out of the editor, where nobody has changed it; ``up`` has it."""
+        editor = self._pane.prompt.editor
+        if editor.draft == text:
+            editor.clear_draft()
+
     def _draw(self, record: Record) -> None:
         match record.data:
             case TurnStart():

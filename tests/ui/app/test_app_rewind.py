@@ -8,6 +8,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
+from tui_app.conversation.work import Clear
 from tui_app.ui.flows.leaving import GO_BACK
 from tui_app.ui.flows.rewinding import NOTHING
 from tui_app.ui.screens.rewind import PromptPicker
@@ -52,6 +53,43 @@ async def test_a_prompt_comes_back_as_a_draft_and_the_model_forgets_what_followe
         await deck.says("Another answer.")
     sent = [message["content"] for message in fake_openai.journal[0]["messages"] if message["role"] == "user"]
     assert sent == ["question 0", "question 1"]
+
+
+@pytest.mark.parametrize("by_key", [False, True], ids=["command", "row"])
+async def test_a_rewind_is_taken_back_with_its_draft(served: Desk, session: str, by_key: bool) -> None:
+    view = served.agent_view(session)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        before = deck.gauge
+        await deck.send("/rewind")
+        await listed(deck)
+        await deck.press("down", "enter")
+        await deck.until(lambda: deck.editor.text == "question 1", "the draft")
+        await deck.says("/undo takes it back")
+        if by_key:
+            deck.transcript.focus()
+            await deck.press("up", "u")
+        else:
+            deck.editor.clear()
+            await deck.send("/undo")
+        await deck.says("Undone: the conversation is as it was before, ~3.3k")
+        await deck.until(lambda: deck.editor.text == "", "the draft to leave")
+        assert (served.agent_view(session), deck.gauge) == (view, before)
+        assert left(deck) == [False] * 7
+        assert "left behind · " not in deck.text
+
+
+async def test_a_clear_is_taken_back_and_a_changed_draft_stays(served: Desk, session: str) -> None:
+    view = served.agent_view(session)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        deck.app.chat.session.submit(Clear())
+        await deck.says("Cleared: the model starts afresh · /undo takes it back")
+        deck.editor.text = "half a thought"
+        deck.app.chat.session.restate(undo=True)
+        await deck.says("Undone: the conversation is as it was before")
+        assert served.agent_view(session) == view
+        assert deck.editor.text == "half a thought"
 
 
 async def test_what_was_left_behind_is_painted_in_the_quiet_colour(served: Desk, session: str) -> None:

@@ -54,6 +54,7 @@ from tui_app.context.events.session import (
     QueueChanged,
     SessionClear,
     SessionEnd,
+    SessionRestored,
     SessionRewind,
     SessionStart,
 )
@@ -87,6 +88,7 @@ PAYLOADS: tuple[type[Payload], ...] = (
     ModelChange,
     PolicyChange,
     SessionClear,
+    SessionRestored,
     SessionRewind,
     CheckpointCreated,
     MemoryInbox,
@@ -112,6 +114,8 @@ PAYLOADS: tuple[type[Payload], ...] = (
     *REWRITES,
     RewriteUndone,
 )
+Restated = CompactionUndone | CompactionRedone | RewriteUndone | SessionRestored
+"""Events by which the view goes back to what it was, or forth again."""
 _USAGE_OWN = tuple(each.name for each in fields(UsageInfo) if each.name != "usage")
 """Fields of ``UsageInfo`` that stand beside the figures of the usage."""
 BY_TYPE: dict[str, type[Payload]] = {payload.TYPE: payload for payload in PAYLOADS}

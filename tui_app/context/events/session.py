@@ -67,6 +67,17 @@ class SessionRewind(Payload):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRestored(Payload):
+    """A rewind or a clear was taken back: the agent view is again what it was before."""
+
+    TYPE: ClassVar[str] = "session.restored"
+    cut: int
+    """Log number of the event that is undone."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointCreated(Payload):
     """A checkpoint file was written."""
 

@@ -15,7 +15,7 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.shelf import ModelShelf
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import MemoryConsolidated, SessionRewind
+from tui_app.context.events import MemoryConsolidated, SessionRestored, SessionRewind
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
 from tui_app.context.items import Item
@@ -155,11 +155,14 @@ def said_in(database: Database, session: str) -> list[Item]:
     store = open_store(database, read_only=True)
     texts: dict[int, str] = {}
     models: dict[int, str] = {}
+    before: dict[int, dict[int, str]] = {}
     try:
         for record, message in store.records(session):
             if isinstance(record.data, SessionRewind):
-                gone = {seq for seq in texts if seq >= record.data.to}
-                texts = {seq: text for seq, text in texts.items() if seq not in gone}
+                before[record.seq] = texts
+                texts = {seq: text for seq, text in texts.items() if seq < record.data.to}
+            elif isinstance(record.data, SessionRestored):
+                texts = before.get(record.data.cut, texts)
             elif message is not None and record.data.TYPE in MESSAGES:
                 texts[record.seq] = message
                 models[record.seq] = str(getattr(record.data, "model", ""))

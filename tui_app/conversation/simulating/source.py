@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from tui_app.context.events import CompactionComplete, SessionClear, SessionRewind
+from tui_app.context.events import CompactionComplete, SessionClear, SessionRestored, SessionRewind
 from tui_app.conversation.importing import messages_of
 from tui_app.conversation.view_messages import ViewMessages
 from tui_app.session.agent_view import AgentView
@@ -13,7 +13,7 @@ from tui_app.session.importers import SkippedLine, import_file
 from tui_app.session.ports import SessionStore
 from tui_app.session.visibility import MESSAGES
 
-_TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRewind.TYPE}
+_TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRestored.TYPE, SessionRewind.TYPE}
 """Events that say what was said; what a person took back or cleared is not replayed."""
 
 

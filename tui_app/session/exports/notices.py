@@ -12,6 +12,7 @@ from tui_app.context.events import (
     PolicyChange,
     RewriteUndone,
     SessionClear,
+    SessionRestored,
     SessionRewind,
     SessionStart,
     SubAgentEnd,
@@ -38,6 +39,8 @@ def _of_session(data: Payload) -> str:
             return f"Policy changed: {code(data.old)} → {code(data.new)}"
         case SubAgentEnd():
             return f"Sub-agent: {inline(sub_agent_title(data))}"
+        case SessionRestored():
+            return f"Taken back: #{data.cut}"
         case SessionClear() | SessionRewind():
             return "Context cleared" if isinstance(data, SessionClear) else "Conversation rewound"
         case _:

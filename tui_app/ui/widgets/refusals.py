@@ -3,7 +3,7 @@
 from tui_app.session.entries import Entry
 
 NO_ROW = "No row is marked: shift+tab, then up, goes to one."
-_UNDOABLE = ("compaction", "rewrite", "files")
+_UNDOABLE = ("compaction", "rewrite", "files", "clear")
 
 
 def why_not_undone(entry: Entry | None) -> str:
@@ -15,7 +15,7 @@ def why_not_undone(entry: Entry | None) -> str:
     if entry is None:
         return NO_ROW
     if entry.kind not in _UNDOABLE:
-        return "This row cannot be undone: u is for compactions, rewrites and restored files."
+        return "This row cannot be undone: u is for compactions, rewrites, rewinds and restored files."
     if entry.state == "ok":
         return ""
     if entry.state == "running":
