@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from textual.worker import get_current_worker
@@ -19,7 +20,7 @@ from tui_app.settings import SettingsError
 from tui_app.ui.chat_state import ChatState, loading, noticed, noting, saying, still_loading
 from tui_app.ui.following import Following
 from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
-from tui_app.ui.known_window import preview_of
+from tui_app.ui.known_window import preview_of, with_window
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch, begun_elsewhere, started
 from tui_app.ui.link import Link
@@ -175,7 +176,10 @@ class ChatSession:
         from tui_app.session.workspace import SessionFolder
 
         lock_file = SessionFolder(self.folder).lock_file
-        following = Following(self.launch.database, self.id, lock_file, last=self.presenter.last, writer=who)
+        fill = partial(with_window, self.launch)
+        following = Following(
+            self.launch.database, self.id, lock_file, last=self.presenter.last, writer=who, fill=fill
+        )
         self._looking_on = looking_on = LookingOn(following, self.presenter)
         self.refuse(WRITTEN_ELSEWHERE.format(who))
         looking_on.start()

@@ -49,9 +49,20 @@ class Following:
         lock_file: Its lock, where the database is a file.
         last: Log number of the newest event shown.
         writer: Who writes it, in words.
+        fill: Adds to what the log knows of the model what is known of it otherwise.
     """
 
-    def __init__(self, database: Database, session: str, lock_file: Path, *, last: int, writer: str) -> None:
+    def __init__(
+        self,
+        database: Database,
+        session: str,
+        lock_file: Path,
+        *,
+        last: int,
+        writer: str,
+        fill: Callable[[SessionInfo, Known], Known],
+    ) -> None:
+        self._fill = fill
         self._database, self._session, self._lock_file = database, session, lock_file
         self._last, self._writer = last, writer
         self._over = threading.Event()
@@ -115,6 +126,7 @@ class Following:
 
     def _read(self, store: "SessionStore") -> News:
         heads = list(store.heads(self._session, self._last))
-        news = News(heads, store.info(self._session), known_of(store, self._session))
+        info = store.info(self._session)
+        news = News(heads, info, self._fill(info, known_of(store, self._session)))
         self._last = heads[-1].seq if heads else self._last
         return news

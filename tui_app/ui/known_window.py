@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.window import resolve_window
-from tui_app.session.known import UNKNOWN
+from tui_app.session.info import SessionInfo
+from tui_app.session.known import UNKNOWN, Known
 from tui_app.session.preview import Preview, load_preview
 from tui_app.settings import OFFLINE_MODEL, OFFLINE_WINDOW
 
@@ -39,7 +40,11 @@ def preview_of(launch: "Launch", session: str) -> Preview:
         sqlite3.Error: if the log cannot be read.
     """
     preview = load_preview(launch.database, session)
-    if preview.known.window is not UNKNOWN:
-        return preview
-    model = launch.model or preview.info.model or launch.first_model
-    return replace(preview, known=replace(preview.known, window=known_window(launch, model)))
+    return replace(preview, known=with_window(launch, preview.info, preview.known))
+
+
+def with_window(launch: "Launch", info: SessionInfo, known: Known) -> Known:
+    """What the log knows, with the window of a model that was never asked anything in this session."""
+    if known.window is not UNKNOWN:
+        return known
+    return replace(known, window=known_window(launch, launch.model or info.model or launch.first_model))

@@ -265,3 +265,11 @@ async def test_the_header_names_the_policy_in_a_window_that_only_reads(served: D
             store.append(session, PolicyChange(old="plimsoll", new="reserve"), None, time=2.0)
         await deck.until(lambda: "policy reserve" in str(header.render()), "what the other window has chosen")
     lock.release()
+
+
+async def test_the_limit_of_a_model_that_was_never_asked_is_known_here_too(served: Desk) -> None:
+    unasked = Story().user("how late does the last ferry go?", 4_000).answer("At eleven.", reported=0)
+    session = served.store(unasked)
+    with another_process(served, session):
+        async with second(served, session) as deck:
+            await deck.until(lambda: deck.gauge.startswith("3% of 128k · ~4."), "the gauge")
