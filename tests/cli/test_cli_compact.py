@@ -212,6 +212,7 @@ def test_context_adds_up(plimsoll: Plimsoll, imported: str) -> None:
     assert sum(usage[name] for name in CATEGORIES) + usage["unmeasured"] == usage["total"]
     assert (usage["session"], usage["model"]) == (imported, "offline:extractive")
     assert usage["tools"] > 100, "tool definitions are part of every request"
+    assert sum(usage["tools_by_server"].values()) == usage["tools"]
     assert usage["tool_results"] > usage["user"] > 0
 
 

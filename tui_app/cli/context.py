@@ -71,6 +71,7 @@ async def _measure(opening: "Opening", args: argparse.Namespace) -> int:
     """Do what is asked for with single messages, then measure and print."""
     from tui_app.agent.models import UnknownModel
     from tui_app.conversation.inspecting import inspect_session
+    from tui_app.conversation.shares import on_scale
 
     await _steer(opening, args)
     try:
@@ -78,7 +79,8 @@ async def _measure(opening: "Opening", args: argparse.Namespace) -> int:
     except UnknownModel as error:
         raise CommandFailed(str(error)) from error
     try:
-        usage, model, shares = inspection.usage(), inspection.model, inspection.shares
+        usage, model = inspection.usage(), inspection.model
+        shares = on_scale(inspection.shares, usage.parts)
     finally:
         inspection.close()
     if inspection.unknown:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tui_app.context.events import ViewRewrite
 from tui_app.conversation.outlook import Outlook
+from tui_app.conversation.shares import on_scale
 from tui_app.conversation.work import Work
 from tui_app.session.entries import Body, Entry
 from tui_app.session.ledger import growths, ledger, turns_left
@@ -58,6 +59,7 @@ class SessionContext:
             left = turns_left(growths(view, running=bool(state.turn)), state.usage.total, mark)
         rows = tuple(ledger(view, titles))
         await self._learn_notes({row.form[0] for row in rows} - self._notes.keys() - {0})
+        shares = (await overview(session)).shares
         return ContextView(
             usage=state.usage,
             rows=rows,
@@ -67,7 +69,7 @@ class SessionContext:
             saved=stats.stages,
             compacting=compacting_text(state),
             outlook=outlook,
-            shares=(await overview(session)).shares,
+            shares=shares if state.usage is None else on_scale(shares, state.usage.parts),
         )
 
     async def _figures(self) -> SessionStats:
