@@ -15,6 +15,9 @@ IDLE = ChatState(
         parts=Breakdown(user=91_500), window=ContextWindow(limit=128_000, source="server"), messages=9
     ),
 )
+TOO_MUCH = ContextUsage(
+    parts=Breakdown(user=130_500), window=ContextWindow(limit=128_000, source="server"), messages=9
+)
 BUSY = replace(IDLE, turn=True, turn_started=100.0)
 
 
@@ -44,6 +47,7 @@ class Terminal:
         (IDLE, "⊖ 71% Tide notes"),
         (BUSY, "⊖ 71% … Tide notes"),
         (ChatState(), "⊖"),
+        (replace(IDLE, usage=TOO_MUCH), "⊖ over by 2.5k Tide notes"),
         (replace(IDLE, title="a\x1b]0;evil\x07b\nc"), "⊖ 71% ab c"),
     ],
 )

@@ -182,9 +182,9 @@ def most_after(plan: Plan) -> int:
 
 
 def _show_plan(plan: Plan) -> None:
-    left = len(plan.split.old)
+    left = numbers.count(len(plan.split.old), "message")
     say(
-        f"Would replace {left:,} messages by a summary and keep {plan.messages_before - left:,}: "
+        f"Would replace {left} by a summary and keep {plan.messages_before - len(plan.split.old):,}: "
         f"{numbers.tokens(plan.tokens_before)} to at most {numbers.tokens(most_after(plan))} tokens"
     )
     say("Nothing was written.")

@@ -109,7 +109,7 @@ def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = F
     about = "" if usage.exact else "~"
     say(
         f"{session} for {model}: {percent_text(usage.total, window.stated)} of {window_text(window.stated)}, "
-        f"{about}{numbers.tokens(usage.total)} tokens in {usage.messages:,} messages"
+        f"{about}{numbers.tokens(usage.total)} tokens in {numbers.count(usage.messages, 'message')}"
     )
     say(f"The window is known from: {window.source}. Kept for the answer: {numbers.tokens(window.reserve)}.")
     if usage.total > window.stated:

@@ -137,8 +137,9 @@ def complaint(name: str, error: Exception) -> str:
 
 def _show(report: "ImportReport") -> None:
     say(
-        f"{report.file}: session {report.session} ({report.format}), {report.messages:,} messages, "
-        f"{report.tool_calls:,} tool calls, {report.tool_results:,} results, "
+        f"{report.file}: session {report.session} ({report.format}), "
+        f"{numbers.count(report.messages, 'message')}, {numbers.count(report.tool_calls, 'tool call')}, "
+        f"{numbers.count(report.tool_results, 'result')}, "
         f"{numbers.tokens(report.tokens)} tokens"
     )
     say_left_out(report.notes, report.skipped)

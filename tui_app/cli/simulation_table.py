@@ -34,7 +34,8 @@ def show(simulation: Simulation, *, verbose: bool) -> None:
     source = simulation.transcript
     priced = f"counted and priced as {simulation.model}" if simulation.model else "model unknown"
     say(
-        f"{source.name} ({source.format}): {len(source.messages):,} messages, {source.answers:,} answers, "
+        f"{source.name} ({source.format}): {numbers.count(len(source.messages), 'message')}, "
+        f"{numbers.count(source.answers, 'answer')}, "
         f"{numbers.tokens(simulation.tokens)} tokens, {priced}"
     )
     say_left_out(source.notes, source.skipped)

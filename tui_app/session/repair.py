@@ -67,11 +67,11 @@ def in_use(sessions_dir: Path) -> str:
 
 
 def _told(salvaged: Salvaged) -> str:
-    lost = f"up to {salvaged.lost:,} rows could not be read" if salvaged.lost else "nothing was lost"
-    return (
-        f"{salvaged.events:,} events of {salvaged.sessions:,} sessions are in a new file, {lost}. "
-        f"The damaged one is kept: {salvaged.kept}"
-    )
+    rows = "1 row" if salvaged.lost == 1 else f"up to {salvaged.lost:,} rows"
+    lost = f"{rows} could not be read" if salvaged.lost else "nothing was lost"
+    events = "1 event" if salvaged.events == 1 else f"{salvaged.events:,} events"
+    sessions = "1 session is" if salvaged.sessions == 1 else f"{salvaged.sessions:,} sessions are"
+    return f"{sessions} in a new file with {events}, {lost}. The damaged one is kept: {salvaged.kept}"
 
 
 def _inside(health: Health, database: Path) -> list[Done]:
@@ -86,7 +86,9 @@ def _inside(health: Health, database: Path) -> list[Done]:
                 done.append(Done(f"Listed again: {', '.join(listed)}"))
             if health.stale_index:
                 count = rebuild_index(db)
-                done.append(Done(f"The index of words is made anew: {count:,} messages"))
+                done.append(
+                    Done(f"The index of words is made anew: {count:,} message{'' if count == 1 else 's'}")
+                )
             db.execute("COMMIT")
         except BaseException:
             if db.in_transaction:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tui_app.context.counting.usage import percent_text
+from tui_app.context.counting.usage import ContextUsage, percent_text
+from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -95,9 +96,17 @@ class Announcing(Protocol):
 
 def window_title(state: "ChatState") -> str:
     """The load line's sign, how full the context is, and the session's title; without control characters."""
-    share = percent_text(state.usage.total, state.usage.window.stated) if state.usage is not None else ""
+    share = _fill_text(state.usage) if state.usage is not None else ""
     doing = "…" if state.busy else ""
     return " ".join(part for part in ("⊖", share, doing, one_line(state.title, _TITLE_CELLS)) if part)
+
+
+def _fill_text(usage: ContextUsage) -> str:
+    """How full the context is, in the words of the gauge; nothing where the limit is not known."""
+    limit = usage.window.stated
+    if usage.total > limit > 0:
+        return f"over by {tokens(usage.total - limit)}"
+    return percent_text(usage.total, limit)
 
 
 def progress(state: "ChatState") -> str:

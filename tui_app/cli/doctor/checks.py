@@ -19,6 +19,7 @@ from tui_app.session.places import Server
 from tui_app.settings import Endpoint, Settings, SettingsError, resolve_model
 from tui_app.settings.approvals import rules_of
 from tui_app.settings.rule_names import UNLESS_YOURS, misnamed
+from tui_app.ui.format import count
 from tui_app.version import __version__
 
 _PACKAGES = ("textual", "pydantic-ai-slim", "tiktoken", "platformdirs")
@@ -98,7 +99,7 @@ def check_rules(settings: Settings) -> list[Check]:
     rules = rules_of(settings.approvals)
     wrong = [(rule, said) for rule in rules if (said := misnamed(rule, settings.mcp))]
     if not wrong:
-        return [ok("approvals", f"{len(rules):,} rules")] if rules else []
+        return [ok("approvals", count(len(rules), "rule"))] if rules else []
     return [warn("approvals", f"{rule.ruling} {rule.text}: {said}", UNLESS_YOURS) for rule, said in wrong]
 
 
