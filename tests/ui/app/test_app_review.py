@@ -57,7 +57,7 @@ async def test_edited_applied_and_undone(served: Desk, session: str, size: tuple
         screen = await asked(deck, "/compact --review the words")
         assert SUMMARY[:40] in deck.text
         assert served.agent_view(session) == view, "nothing has changed yet"
-        await deck.press("enter", "end", *" Good.", "escape", "up", "enter")
+        await deck.press("enter", "end", *" Good.", "escape", "enter")
         await deck.until(lambda: "compaction" in deck.kinds, "the entry")
         await deck.idle()
         done = completed(served, session)
@@ -85,7 +85,7 @@ async def test_an_empty_summary_comes_back_with_the_reason(served: Desk, session
         await asked(deck, "/compact --review")
         await deck.press("enter")
         deck.app.screen.query_one(TextArea).text = ""
-        await deck.press("escape", "up", "enter")
+        await deck.press("escape", "enter")
         await deck.says("It cannot be applied like this: the summary is empty.")
         await deck.press("escape")
         await deck.says("Compaction discarded")

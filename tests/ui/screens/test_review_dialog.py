@@ -90,7 +90,7 @@ async def test_edited_then_applied() -> None:
         await pilot.press("escape")
         assert app.results == []
         assert app.dialog.query_one("#review-ways", OptionList).has_focus
-        await pilot.press("up", "enter")
+        await pilot.press("enter")
         assert app.results == [Reviewed("# Intent\nFix [/x] the import.\nNow!")]
 
 
@@ -176,7 +176,7 @@ async def test_enter_keeps_a_lost_fact_word_for_word() -> None:
         kept = "# Intent\nFix [/x] the import.\n- batch size 250 (#87)\n- pytest [/x] failed (#6)"
         assert app.text.text == kept, "once each"
         assert "kept" in str(facts.options[0].prompt)
-        await pilot.press("escape", "up", "enter")
+        await pilot.press("escape", "enter")
         assert app.results == [Reviewed(kept)]
 
 

@@ -199,7 +199,9 @@ class ReviewScreen(Dialog[Reviewed]):
         self._ways.highlighted = WAYS.index("edit")
 
     def on_descendant_focus(self) -> None:
-        """Name the keys of the part that has them now."""
+        """Name the keys of the part that has them now; who has changed the text may want it applied."""
+        if self._ways.has_focus and self._area.edited:
+            self._ways.highlighted = WAYS.index("apply")
         if self.writing:
             self.key_row.hints = self._WAITING
         elif self._facts.has_focus:
@@ -290,11 +292,7 @@ class ReviewScreen(Dialog[Reviewed]):
             self._end(Reviewed(None))
             return
         question = ConfirmDialog("Discard the summary you have edited?", verb="Discard", keep="Keep")
-        self.app.push_screen(question, self._sure)
-
-    def _sure(self, yes: bool | None) -> None:
-        if yes:
-            self._end(Reviewed(None))
+        self.app.push_screen(question, lambda yes: self._end(Reviewed(None)) if yes else None)
 
     def _end(self, wanted: Reviewed) -> None:
         self.dismiss(replace(wanted, typed=self._stray.text.rstrip("\n")))
