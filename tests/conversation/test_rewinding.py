@@ -134,7 +134,7 @@ async def test_undo_takes_a_clear_back_until_something_is_said(desk: Desk, fake_
         await turn(conversation, "Once more")
         after = view_bytes(conversation)
         for work, why in (
-            (Restate(undo=True), "/fork takes up what was left"),
+            (Restate(undo=True), "No compaction to undo. /fork takes up what was left behind."),
             (Restore(second), "Nothing to"),
         ):
             watching = conversation.watch()

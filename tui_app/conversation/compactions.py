@@ -18,7 +18,8 @@ _log = logging.getLogger(__name__)
 NO_COMPACTION = "No compaction to undo."
 BY_ROW = " Mark a row and press u to take one back."
 """Said where something else has made room: that can be taken back as well."""
-BY_FORK = " You have gone on since the last rewind or /clear: /fork takes up what was left behind."
+BY_FORK = " /fork takes up what was left behind."
+"""Said where a rewind or a clear was gone on from: nothing takes that back any more."""
 
 
 @dataclass(slots=True)
@@ -117,8 +118,7 @@ class Compactions:
     def _nothing_to_undo(self) -> str:
         """Rewrites are taken back one by one; what a rewind left behind goes on as a session of its own."""
         view = self.history.view
-        by_fork = BY_FORK if view.left_behind() else ""
-        return f"{NO_COMPACTION}{BY_ROW if view.rewrites else ''}{by_fork}"
+        return NO_COMPACTION + (BY_ROW if view.rewrites else BY_FORK if view.left_behind() else "")
 
     def _refuse(self, why: str) -> bool:
         self.history.append(Notice(text=why, passing=True))

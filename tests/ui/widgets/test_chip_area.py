@@ -73,11 +73,12 @@ async def test_a_paste_taller_than_the_prompt_can_be_taken_back() -> None:
         assert app.area.text == SMALL
 
 
-async def test_so_can_one_in_a_field_without_chips() -> None:
-    class Form(App[None]):
-        def compose(self) -> ComposeResult:
-            yield WrittenArea()
+class Form(App[None]):
+    def compose(self) -> ComposeResult:
+        yield WrittenArea()
 
+
+async def test_so_can_one_in_a_field_without_chips() -> None:
     app = Form()
     async with app.run_test(size=(40, 12)) as pilot:
         area = app.query_one(WrittenArea)
@@ -112,3 +113,29 @@ async def walk(steps: list[str]) -> None:
 @example(["paste large", "ctrl+o", "shift+up", "delete", "ctrl+z", "ctrl+z", "ctrl+z"])
 def test_any_order_of_steps_can_be_taken_back(steps: list[str]) -> None:
     asyncio.run(walk(steps))
+
+
+@pytest.mark.parametrize(
+    ("key", "left"),
+    [("ctrl+u", ["first", "lock " * 20 + "end", "last"]), ("ctrl+k", ["first", "tide " * 20, "last"])],
+)
+async def test_a_wrapped_line_is_deleted_as_the_line_it_is(key: str, left: list[str]) -> None:
+    app = Form()
+    async with app.run_test(size=(40, 12)) as pilot:
+        area = app.query_one(WrittenArea)
+        area.text = "\n".join(["first", "tide " * 20 + "lock " * 20 + "end", "last"])
+        area.move_cursor((1, 100))
+        await pilot.press(key)
+        assert area.text.split("\n") == left
+        area.undo()
+        assert area.cursor_location == (1, 100)
+
+
+async def test_at_the_start_of_a_line_it_is_joined_to_the_one_before() -> None:
+    app = Form()
+    async with app.run_test() as pilot:
+        area = app.query_one(WrittenArea)
+        area.text = "one\ntwo"
+        area.move_cursor((1, 0))
+        await pilot.press("ctrl+u")
+        assert area.text == "onetwo"

@@ -9,7 +9,26 @@ from tui_app.ui.safe_text import clean
 
 
 class WrittenArea(Exact, TextArea):
-    """A text area whose pastes hold no sign that acts, hides or reorders."""
+    """A text area whose pastes hold no sign that acts, hides or reorders.
+
+    Its lines are those that a person wrote, however they are wrapped: what deletes to the end of one takes
+    all of it, as a shell does.
+    """
+
+    def action_delete_to_start_of_line(self) -> None:
+        """Delete what stands before the cursor in its line; at its start join it to the one before."""
+        row, column = self.selection.end
+        if self.read_only or not column:
+            super().action_delete_to_start_of_line()
+        else:
+            self.delete((row, 0), (row, column), maintain_selection_offset=False)
+
+    def action_delete_to_end_of_line(self) -> None:
+        """Delete what stands behind the cursor in its line."""
+        row, column = self.selection.end
+        if not self.read_only:
+            end = (row, len(self.document.get_line(row)))
+            self.delete((row, column), end, maintain_selection_offset=False)
 
     def on_paste(self, event: events.Paste) -> None:
         """Insert what may reach the terminal."""
