@@ -9,6 +9,7 @@ from tui_app.context.events import (
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
+    CompactionProposed,
     CompactionStart,
     Error,
     HookOutcome,
@@ -23,7 +24,7 @@ from tui_app.context.events import (
     TurnRetry,
     TurnStart,
 )
-from tui_app.ui.chat_events import ASKING, advance
+from tui_app.ui.chat_events import ASKING, PROPOSED, advance
 from tui_app.ui.chat_state import NOTICES, ChatState, noticed
 from tui_app.ui.compaction_outcome import CANCELLED
 from tui_app.ui.under_way import running_compaction
@@ -44,6 +45,22 @@ def test_notices_are_unread_until_somebody_looks() -> None:
     read = noticed(state)
     assert (read.notices, read.unread) == (("one", "two"), 0)
     assert after(Notice(text="three"), state=read).unread == 1
+
+
+@pytest.mark.parametrize("reason", ["the summary was not accepted", "The server was away for long: " * 4])
+def test_a_notice_of_a_compaction_has_its_reason_once_and_whole(reason: str) -> None:
+    ended = CompactionComplete(job="j", outcome="discarded", trigger="manual", reason=reason)
+    assert after(ended).notices == (f"Compaction discarded: {reason.strip()}. Nothing changed.",)
+
+
+def test_the_end_of_a_review_is_said_also_where_the_job_was_in_the_background() -> None:
+    start = CompactionStart(job="j", trigger="background", tokens_before=9, messages_before=3, model="m")
+    proposed = CompactionProposed(job="j", summary="s")
+    ended = CompactionComplete(job="j", outcome="discarded", trigger="background", reason="no")
+    assert after(start, proposed).status.text == PROPOSED
+    assert after(start, proposed, ended).status.text == "Compaction discarded: no. Nothing changed."
+    busy = after(start, Notice(text="Something else.", passing=True))
+    assert after(ended, state=busy).status.text == "Something else."
 
 
 def test_only_the_newest_notices_are_kept() -> None:
@@ -115,7 +132,7 @@ def test_a_veto_in_the_background_is_a_notice_and_leaves_the_row_alone() -> None
     assert state.status.kind == "connecting"
     (notice,) = state.notices
     assert notice.startswith("Compaction vetoed: ")
-    assert notice.endswith(f"{reason}.")
+    assert notice.endswith(f"{reason}. Nothing changed.")
 
 
 @pytest.mark.parametrize("outcome", ["ok", "vetoed", "cancelled"])

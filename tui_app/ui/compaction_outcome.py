@@ -6,12 +6,13 @@ from tui_app.ui.safe_text import one_line
 
 REASON_CELLS = 40
 """A longer reason is cut in the row, so that its end is seen at 80 columns; the notices have it whole."""
+NOTICE_CELLS = 400
 CANCELLED = "Compaction cancelled. Nothing changed."
 
 
-def outcome_text(done: CompactionComplete) -> tuple[str, tuple[str, ...]]:
-    """What the row says of an ended compaction, and what can be done next."""
-    reason = one_line(done.reason, REASON_CELLS)
+def outcome_text(done: CompactionComplete, cells: int = REASON_CELLS) -> tuple[str, tuple[str, ...]]:
+    """What is said of an ended compaction, its reason in at most so many cells, and what can be done next."""
+    reason = one_line(done.reason, cells).rstrip(".")
     match done.outcome:
         case "success":
             sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
