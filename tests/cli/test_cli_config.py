@@ -73,3 +73,29 @@ def test_a_file_that_was_wrong_before_is_no_wrong_call(plimsoll: Plimsoll, file:
     result = plimsoll("config", "set", "theme", "nord")
     assert result.code == 1
     assert "unknown setting 'windw'" in result.err
+
+
+@pytest.mark.parametrize(
+    ("toml", "step"),
+    [
+        ("windw = 3\n", "Change it there, or take it out: plimsoll config unset windw"),
+        (
+            '[keymap]\n"chat.compact" = "cmd+k"\n',
+            "Change it there, or take it out: plimsoll config unset keymap.chat.compact",
+        ),
+        ("[keymap\n", "Mend it with an editor, or move the file away: every setting then has its default."),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_told_with_what_to_do_about_it(
+    plimsoll: Plimsoll, file: Path, toml: str, step: str
+) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(toml)
+    result = plimsoll("run", "hello")
+    assert (result.code, result.out) == (1, "")
+    told, next_step = result.err.splitlines()
+    assert told.startswith(f"{file}: ")
+    assert next_step == step
+    if "unset" in step:
+        assert plimsoll("config", "unset", step.rsplit(maxsplit=1)[-1]).code == 0
+        assert plimsoll("run", "hello").code == 0

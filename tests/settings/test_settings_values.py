@@ -182,7 +182,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("toml", "parts"),
         [
-            ('modle = "x:y"', ["'modle'", "Did you mean model?", "summary_timeout_s"]),
+            ('modle = "x:y"', ["'modle'", "Did you mean model?"]),
             ('model = "gpt"', ["model", "'gpt'", "provider:name"]),
             ("window = 12", ["window", "12", "at least 256"]),
             ("window = 1000000000", ["window", "1000000000", "at most 100,000,000"]),

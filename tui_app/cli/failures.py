@@ -12,7 +12,7 @@ from tui_app.context.storage_errors import storage_error
 from tui_app.paths import Paths
 from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
-from tui_app.settings import SettingsError
+from tui_app.settings import SettingsError, WrongFile
 
 _LOG_LIMIT = 1_000_000
 """Bytes after which the log file is begun anew."""
@@ -36,6 +36,8 @@ def explain(error: Exception, env: Mapping[str, str]) -> tuple[str, int]:
 def _expected(error: Exception, env: Mapping[str, str]) -> str:
     """A sentence for what may happen to anyone; empty for what should never happen."""
     match error:
+        case WrongFile(next_step=step):
+            return f"{error}\n{step}"
         case CommandFailed() | SettingsError():
             return str(error)
         case SessionNotFound():

@@ -1,6 +1,6 @@
 """What a person has set: one frozen value, read once from file, environment and flags."""
 
-from tui_app.settings.sources import SettingsError, WrongFlag
+from tui_app.settings.sources import SettingsError, WrongFile, WrongFlag
 from tui_app.settings.values import (
     MODELS_BY_KEY,
     OFFLINE_MODEL,
@@ -21,6 +21,7 @@ __all__ = [
     "ReviewMode",
     "Settings",
     "SettingsError",
+    "WrongFile",
     "WrongFlag",
     "build_settings",
     "load_settings",

@@ -14,7 +14,16 @@ from tui_app.settings.approvals import ApprovalTable
 from tui_app.settings.policies import OwnPolicy
 from tui_app.settings.rules import Group, Refused, Rule, Table
 from tui_app.settings.schema import RULES
-from tui_app.settings.sources import Origin, SettingsError, Source, origin, read_file, read_sources, refusal
+from tui_app.settings.sources import (
+    Origin,
+    SettingsError,
+    Source,
+    WrongFile,
+    origin,
+    read_file,
+    read_sources,
+    refusal,
+)
 from tui_app.settings.sources import unknown as unknown_setting
 from tui_app.settings.toml import Unchangeable, edited
 from tui_app.settings.values import Settings, build_settings
@@ -155,7 +164,7 @@ def _edited(file: Path, text: str, key: str, path: tuple[str, ...], value: objec
     try:
         return edited(text, path, value)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{file}: not valid TOML: {error}") from None
+        raise WrongFile(f"{file}: not valid TOML: {error}.") from None
     except Unchangeable:
         why = "cannot be changed here without changing something else. Change it by hand."
         raise SettingsError(f"{file}: {key} {why}") from None

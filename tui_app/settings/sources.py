@@ -3,6 +3,7 @@
 Which of them a value in force comes from can be asked afterwards, because they are kept apart until the end.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -27,7 +28,27 @@ Kind = Literal["default", "file", "environment", "flag"]
 
 
 class SettingsError(Exception):
-    """A setting is unknown or wrong. The message names its source, the key, the value and what is allowed."""
+    """A setting is unknown or wrong. The message names its source, the key, the value and what is allowed.
+
+    Args:
+        told: The message.
+        key: The key, with that in its table; empty where there is none.
+    """
+
+    def __init__(self, told: str = "", key: str = "") -> None:
+        super().__init__(told)
+        self.key = key
+
+
+class WrongFile(SettingsError):
+    """Something in the settings file is what is wrong; without a key the file as a whole."""
+
+    @property
+    def next_step(self) -> str:
+        """What a person can do about it, as a sentence."""
+        if not self.key:
+            return "Mend it with an editor, or move the file away: every setting then has its default."
+        return f"Change it there, or take it out: plimsoll config unset {shlex.quote(self.key)}"
 
 
 class WrongFlag(SettingsError):
@@ -62,8 +83,15 @@ class Source:
 
     def refusal(self, key: str, refused: Refused) -> SettingsError:
         """The error for a value of this place that only together with others turns out wrong."""
-        error = refusal(self.place, self.names.get(key, key), refused)
-        return WrongFlag(str(error)) if self.kind == "flag" else error
+        name = self.names.get(key, key)
+        error = refusal(self.place, name, refused)
+        match self.kind:
+            case "flag":
+                return WrongFlag(str(error))
+            case "file":
+                return WrongFile(str(error), error.key)
+            case _:
+                return error
 
 
 def read_sources(
@@ -96,7 +124,7 @@ def read_file(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError:
-        raise SettingsError(f"{path}: not valid TOML: the file is not UTF-8 text") from None
+        raise WrongFile(f"{path}: not valid TOML: the file is not UTF-8 text.") from None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -113,7 +141,7 @@ def stored_at(paths: Paths, env: Mapping[str, str]) -> str:
     try:
         return str(_checked(str(path), "store", STORE, parse_toml(read_file(path)).get("store", "")))
     except ValueError as error:
-        raise SettingsError(f"{path}: not valid TOML: {error}") from None
+        raise WrongFile(f"{path}: not valid TOML: {error}.") from None
 
 
 def from_file(path: Path, text: str) -> Source:
@@ -121,16 +149,24 @@ def from_file(path: Path, text: str) -> Source:
     try:
         raw = parse_toml(text)
     except ValueError as error:
-        raise SettingsError(f"{path}: not valid TOML: {error}") from None
-    place, values = str(path), dict[str, Any]()
+        raise WrongFile(f"{path}: not valid TOML: {error}.") from None
+    values: dict[str, Any] = {}
     # What has another name by now comes first: where both stand there, today's name counts.
     for key in sorted(raw, key=lambda key: key not in OLD_NAMES):
-        if key in OLD_NAMES:
-            name, rule, meaning = OLD_NAMES[key]
-            values[name] = meaning[_checked(place, key, rule, raw[key])]
-        else:
-            values[key] = _checked(place, key, _rule(place, key), raw[key])
-    return Source("file", place, values)
+        try:
+            name, value = _entry(str(path), key, raw[key])
+        except SettingsError as error:
+            raise WrongFile(str(error), error.key or key) from None
+        values[name] = value
+    return Source("file", str(path), values)
+
+
+def _entry(place: str, key: str, value: object) -> tuple[str, Any]:
+    """One line of the file: the setting by its present name, with its checked value."""
+    if key not in OLD_NAMES:
+        return key, _checked(place, key, _rule(place, key), value)
+    name, rule, meaning = OLD_NAMES[key]
+    return name, meaning[_checked(place, key, rule, value)]
 
 
 def _from_env(env: Mapping[str, str]) -> tuple[Source, Source]:
@@ -204,14 +240,14 @@ def unknown(source: str, key: str, known: list[str]) -> SettingsError:
         words = f": {', '.join(rule.words)}" if isinstance(rule, Choice) else ""
         return SettingsError(f"{source}: {show(key)} is called {name} now{words}.")
     close = get_close_matches(key, known, n=1)
-    meant = f" Did you mean {close[0]}?" if close else ""
-    return SettingsError(f"{source}: unknown setting {show(key)}.{meant} Allowed: {', '.join(known)}.")
+    meant = f"Did you mean {close[0]}?" if close else f"Allowed: {', '.join(known)}."
+    return SettingsError(f"{source}: unknown setting {show(key)}. {meant}")
 
 
 def refusal(source: str, key: str, refused: Refused) -> SettingsError:
     """The error for a value that its rule refuses."""
     where = f"{key}.{refused.inner_key}" if refused.inner_key else key
-    return SettingsError(f"{source}: {where} is {refused.shown}; allowed: {refused.allowed}.")
+    return SettingsError(f"{source}: {where} is {refused.shown}; allowed: {refused.allowed}.", where)
 
 
 def _read(rule: Rule, place: str, name: str, text: str) -> Any:
