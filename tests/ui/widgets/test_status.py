@@ -1,6 +1,7 @@
 """The status row says what runs, since when and what Esc does; time stands still when nothing runs."""
 
 import pytest
+from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
 from tui_app.ui.widgets.header import ChatHeader
@@ -198,3 +199,34 @@ async def test_queue_takes_no_room_while_empty() -> None:
         await pilot.pause()
         assert view.display
         assert view.size.height == 3
+
+
+LONG = Status(
+    kind="message",
+    text="The disk is full: the sessions file /home/anna/.local/share/plimsoll/sessions.db "
+    "could not be written. Everything saved before is kept. Make room on the disk, then try again.",
+    notes=("f2 details", "a second thing that nobody needs " * 3),
+)
+
+
+@pytest.mark.parametrize(("width", "rows"), [(120, 2), (80, 3), (40, 3), (200, 1)])
+async def test_a_long_message_takes_rows_and_what_is_behind_it_leaves_first(width: int, rows: int) -> None:
+    app = Rows()
+    async with app.run_test(size=(width, 8)) as pilot:
+        row = app.query_one(StatusRow)
+        row.status = LONG
+        await pilot.pause()
+        assert row.size.height == rows
+        words = " ".join(said(app).split())
+        assert words.startswith("The disk is full")
+        assert ("then try again. · f2 details" in words) == (width > 40)
+        assert words.endswith("…") == (width == 40)
+        assert all(cell_len(line) <= width for line in said(app).splitlines())
+        row.status = Status(kind="message", text="Short.")
+        await pilot.pause()
+        assert row.size.height == 1
+        row.status = LONG
+        await pilot.pause()
+        row.status = Status(kind="answering", started=94.0)
+        await pilot.pause()
+        assert row.size.height == 1

@@ -2,12 +2,13 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rich.cells import cell_len
 from textual.content import Content
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
@@ -15,11 +16,14 @@ from textual.widget import Widget
 from tui_app.ui.format import duration, tokens
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.safe_text import one_line
+from tui_app.ui.widgets.lines import wrap_spans
 
 Kind = Literal["idle", "connecting", "answering", "tool", "pausing", "compacting", "message"]
 BUSY: frozenset[Kind] = frozenset({"connecting", "answering", "tool", "pausing", "compacting"})
 SHORT = 56
 """Columns below which a compaction is named in one word, so that its time stays."""
+MOST_ROWS = 3
+"""Rows that a message takes at most."""
 GAP = 2
 """Columns kept free before the hint at the right."""
 
@@ -124,11 +128,37 @@ def fit_pieces(pieces: list[tuple[int, str]], width: int, separator: str = " · 
         left = [(rank, piece) for rank, piece in left if rank != worst]
 
 
+def message_rows(pieces: Sequence[str], width: int, separator: str) -> list[str]:
+    """Break a message and what is said behind it into rows; what has no room behind it is left out.
+
+    Args:
+        pieces: The message, then what leaves first where there is no room.
+        width: Columns of a row.
+        separator: Stands between two pieces.
+
+    Returns:
+        At most three rows; the last one ends in an ellipsis where even the message is longer.
+    """
+
+    def broken(most: int) -> list[str]:
+        text = one_line(separator.join(pieces[:most]), (MOST_ROWS + 1) * width)
+        return [text[start:stop] for start, stop, _ in wrap_spans(text, width)]
+
+    alone = broken(1)
+    if len(alone) > MOST_ROWS:
+        return [*alone[: MOST_ROWS - 1], one_line(" ".join(alone[MOST_ROWS - 1 :]), width)]
+    every = (broken(most) for most in range(len(pieces), 0, -1))
+    return next(rows for rows in every if len(rows) <= len(alone))
+
+
 class StatusRow(Widget):
-    """One row of words; no spinner, so that a screen reader and a slow line are not busy with it."""
+    """One row of words; no spinner, so that a screen reader and a slow line are not busy with it.
+
+    A message that is too long for one row takes up to three: its end says what to do next.
+    """
 
     DEFAULT_CSS = """
-    StatusRow { height: 1; width: 1fr; }
+    StatusRow { height: auto; width: 1fr; }
     """
 
     status: reactive[Status] = reactive(Status())
@@ -151,6 +181,8 @@ class StatusRow(Widget):
 
     def watch_status(self, status: Status) -> None:
         """Let time pass only while something runs: an idle screen does nothing."""
+        if len(self._rows(self.size.width)) != self.size.height:
+            self.refresh(layout=True)
         if self._ticker is None:
             return
         if status.busy:
@@ -158,8 +190,23 @@ class StatusRow(Widget):
         else:
             self._ticker.pause()
 
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many rows as the message needs."""
+        return len(self._rows(width))
+
     def render(self) -> Content:
         """The words at the left, what Esc does at the right."""
+        rows = self._rows(self.size.width)
+        return Content("\n".join(rows)) if len(rows) > 1 else self._row()
+
+    def _rows(self, width: int) -> list[str]:
+        """The rows of a message that is too long for one; else one, whatever it says."""
+        status = self.status
+        if status.kind != "message" or not width or cell_len(one_line(status.text, 2 * width)) <= width:
+            return [""]
+        return message_rows([status.text, *status.notes], width, f" {self.glyphs.separator} ")
+
+    def _row(self) -> Content:
         status = self.status
         elapsed = max(0.0, self._clock() - status.started)
         separator = f" {self.glyphs.separator} "
