@@ -17,7 +17,7 @@ from tui_app.context.events import (
     ToolTrimmed,
     UserMessage,
 )
-from tui_app.session.agent_view import AgentView
+from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.entries import Entry
 
 SINCE = {"version", "pins", "reports"}
@@ -74,6 +74,15 @@ def test_nothing_can_be_taken_back_once_something_was_said(step: str) -> None:
     session.play(step, 1)
     assert session.agent.reversible == ()
     assert session.agent.left_behind()
+
+
+def test_many_cuts_in_a_row_hold_one_view_each() -> None:
+    session = played([("user", 1), *(("clear", 0) for _ in range(30))])
+    assert [view.cuts for _, view in session.agent.cuts] == [[]] * 30
+    assert fold_agent_view(session.heads) == session.agent
+    for _ in range(30):
+        session.play("back", 0)
+    assert (len(session.visible), session.agent.cuts) == (1, [])
 
 
 def test_a_prompt_that_failed_is_no_cut() -> None:

@@ -122,16 +122,16 @@ class AgentView:
     def _cut(self, head: Head) -> bool:
         match head.type:
             case SessionRestored.TYPE if self.cuts and self.cuts[-1][0] == head.ref:
-                self._become(self.cuts[-1][1])
+                self._uncut()
             case SessionClear.TYPE:
-                self.cuts.append((head.seq, self.copy()))
+                self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
                 self._hide_from(0, head.seq)
                 self.compactions.clear()
                 self.rewrites.clear()
             case SessionRewind.TYPE if head.state == "failed":
                 self._hide(head.ref, head.seq, MESSAGES)
             case SessionRewind.TYPE:
-                self.cuts.append((head.seq, self.copy()))
+                self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
                 for compaction in [seq for seq in self.compactions if seq >= head.ref]:
                     self._undo(compaction)
                 for rewrite in [seq for seq in self.rewrites if seq >= head.ref]:
@@ -143,10 +143,11 @@ class AgentView:
                 return False
         return True
 
-    def _become(self, before: "AgentView") -> None:
-        """Be what another view is, but for the pins, which were set since."""
+    def _uncut(self) -> None:
+        """Be what the view was before the newest cut, but for the pins, which were set since."""
+        _, before = self.cuts.pop()
         for each in fields(self):
-            if each.name != "pins":
+            if each.name not in ("pins", "cuts"):
                 setattr(self, each.name, copy(getattr(before, each.name)))
 
     @property
