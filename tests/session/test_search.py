@@ -152,6 +152,7 @@ def test_the_beginning_of_very_many_words(store: Store, monkeypatch: pytest.Monk
 def test_it_is_searched_in_parts_the_newest_first(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     sessions = [say(store, f"tide {number}", "else") for number in range(4)]
     monkeypatch.setattr(search_parts, "_PART", 3)
+    monkeypatch.setattr(search_parts, "_TOLD_EVERY_S", 0.0)
     parts = list(searching(store.path, "tide", lambda: False))
     assert [(part.sessions, part.of) for part in parts] == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert [{found.session for found in part.found} for part in parts] == [
@@ -167,6 +168,7 @@ def test_a_search_that_is_stopped_keeps_what_it_has_found(
     for number in range(4):
         say(store, f"tide {number}")
     monkeypatch.setattr(search_parts, "_PART", 2)
+    monkeypatch.setattr(search_parts, "_TOLD_EVERY_S", 0.0)
     seen: list[Searched] = []
     for part in searching(store.path, "tide", lambda: bool(seen)):
         seen.append(part)
@@ -181,4 +183,5 @@ def test_of_a_word_that_stands_everywhere_only_the_newest_are_weighed(
     monkeypatch.setattr(search_parts, "_RANKED", 4)
     for part in (2, 3, 50):
         monkeypatch.setattr(search_parts, "_PART", part)
+        monkeypatch.setattr(search_parts, "_TOLD_EVERY_S", 0.0)
         assert places(search_sessions(store.path, "tide")) == [(newer, seq) for seq in (6, 5, 4, 3)]

@@ -17,6 +17,8 @@ _PATIENCE_S = 0.4
 _WORDS_LOOKED_AT, _WORDS_TAKEN = 2_000, 64
 _PART = 50_000
 """Events that are looked through between two reports: a tenth of a second or two."""
+_TOLD_EVERY_S = 0.05
+"""Seconds between two reports at least: of what is quicker nobody needs to know how far it is."""
 Row = tuple[object, ...]
 """Session, number, type and time of an event, title and folder of its session, and its text."""
 
@@ -66,9 +68,11 @@ class _Search:
         """Words that stand for a beginning of too many; None while the index looks beginnings up itself."""
 
     def parts(self) -> Iterator[Part]:
-        """Report after each stretch of the log, until enough hits are weighed or there is no more."""
-        first = sorted(row[0] for row in self._db.execute(_FIRST_ROWS))
+        """Report at the end, and after each stretch of the log that somebody would have waited for."""
         above = int(self._db.execute("SELECT COALESCE(MAX(rowid), 0) + 1 FROM events").fetchone()[0])
+        sessions = int(self._db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0])
+        first: list[int] = []
+        told = monotonic()
         found: list[Row] = []
         room = _RANKED
         while above > 1 and room > 0 and not self._stopped():
@@ -78,8 +82,12 @@ class _Search:
             # The weight stands first, then the place: the newest of equals comes first.
             found = sorted([*found, *rows], key=lambda row: (row[0], -int(str(row[1]))))[: self._limit]
             above = low
-            done = len(first) if room <= 0 or low == 1 else len(first) - bisect_left(first, low)
-            yield Part([row[2:] for row in found], done, len(first))
+            if room <= 0 or low == 1:
+                yield Part([row[2:] for row in found], sessions, sessions)
+            elif monotonic() - told >= _TOLD_EVERY_S:
+                first = first or sorted(row[0] for row in self._db.execute(_FIRST_ROWS))
+                yield Part([row[2:] for row in found], len(first) - bisect_left(first, low), sessions)
+                told = monotonic()
 
     def _between(self, low: int, above: int, room: int) -> tuple[int, list[Row]]:
         """How many of the newest hits of a stretch were weighed, and the best of them."""
