@@ -12,7 +12,7 @@ from tests.cli.conftest import Plimsoll
 from tests.servers.postgres import PASSWORD, Cluster
 from tui_app.context.events import Notice, SessionStart, UserMessage
 from tui_app.conversation.exporting import agent_messages
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 from tui_app.session.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.postgres

@@ -12,7 +12,7 @@ from tests.cli.test_cli_shared import server
 from tests.servers.postgres import PASSWORD, Cluster
 from tui_app.context.events import MemoryConsolidated, SessionStart, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 from tui_app.session.postgres.store import PostgresStore
 from tui_app.session.store import Store
 

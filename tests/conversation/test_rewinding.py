@@ -135,7 +135,7 @@ async def test_undo_takes_a_clear_back_until_something_is_said(desk: Desk, fake_
         after = view_bytes(conversation)
         for work, why in (
             (Restate(undo=True), "No compaction to undo. /fork takes up what was left behind."),
-            (Restore(second), "Nothing to"),
+            (Restore(second), "The conversation has gone on since. /fork takes up what was left behind."),
         ):
             watching = conversation.watch()
             await done(conversation, work)

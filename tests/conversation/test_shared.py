@@ -22,8 +22,9 @@ from tui_app.conversation.inspecting import inspect_session
 from tui_app.conversation.opening import open_session
 from tui_app.conversation.work import Compact, Restate
 from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.location import Server
 from tui_app.session.lock import SessionLocked
-from tui_app.session.places import Server, follow
+from tui_app.session.places import follow
 from tui_app.session.postgres.store import PostgresStore
 from tui_app.session.user_view import UserView, fold_user_view
 

@@ -13,7 +13,7 @@ from tui_app.memory.entries import PERSON, Change, Draft, Due
 from tui_app.memory.guard import NotRemembered
 from tui_app.memory.scope import DETACHED, Scope
 from tui_app.memory.store import BoardStore
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 
 if TYPE_CHECKING:
     from tests.servers.postgres import Cluster

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.servers.postgres import Cluster
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 from tui_app.session.postgres.store import PostgresStore
 
 ROOT = Path(__file__).parents[2]

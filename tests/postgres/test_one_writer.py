@@ -12,8 +12,8 @@ from tests.postgres.conftest import Writer
 from tests.servers.postgres import Cluster
 from tui_app.context.events import Notice, SessionStart, UserMessage
 from tui_app.context.storage_errors import StorageError
+from tui_app.session.location import Server
 from tui_app.session.lock import Overtaken, SessionLocked
-from tui_app.session.places import Server
 from tui_app.session.postgres import writing
 from tui_app.session.postgres.following import ServerFollower
 from tui_app.session.postgres.store import PostgresStore
@@ -28,7 +28,8 @@ import sys
 from pathlib import Path
 from tui_app.context.events import UserMessage
 from tui_app.session.lock import Overtaken, SessionLocked
-from tui_app.session.places import Server, open_store
+from tui_app.session.location import Server
+from tui_app.session.places import open_store
 store = open_store(Server(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()

@@ -23,7 +23,7 @@ from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.remembering import remembering
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Due
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 from tui_app.session.postgres import side, wire
 from tui_app.session.postgres.store import PostgresStore
 

@@ -11,7 +11,8 @@ from tests.postgres.conftest import Writer
 from tests.servers.postgres import Cluster
 from tui_app.context.events import SessionStart
 from tui_app.context.storage_errors import StorageError
-from tui_app.session.places import Server, has_begun
+from tui_app.session.location import Server
+from tui_app.session.places import has_begun
 from tui_app.session.postgres import schema
 from tui_app.session.postgres.store import PostgresStore
 
@@ -21,7 +22,8 @@ START = SessionStart(cwd="/tmp", model="a:b")
 BEGINNER = """
 import sys
 from tui_app.context.events import SessionStart
-from tui_app.session.places import Server, open_store
+from tui_app.session.location import Server
+from tui_app.session.places import open_store
 import tui_app.session.postgres.store
 print("ready", flush=True)
 sys.stdin.readline()

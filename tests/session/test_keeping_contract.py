@@ -8,8 +8,9 @@ import pytest
 from tests.session.test_store_contract import OPEN, database, opened, store
 from tui_app.context.events import MemoryConsolidated, MemoryPruned, SessionStart, UserMessage
 from tui_app.session.info import SessionNotFound
+from tui_app.session.location import Database
 from tui_app.session.lock import SessionLocked
-from tui_app.session.places import Database, open_store
+from tui_app.session.places import open_store
 from tui_app.session.ports import SessionStore
 from tui_app.session.removal import delete_session
 from tui_app.session.retention import sizes_of

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NoReturn
 from tui_app.api_keys import ApiKeys
 from tui_app.cli.exits import USAGE, CommandFailed, WrongUsage
 from tui_app.cli.output import tell
-from tui_app.paths import Paths
-from tui_app.session.places import Database, database_of, has_begun, open_store
+from tui_app.paths import Paths, from_home
+from tui_app.session.location import Database, database_of
+from tui_app.session.places import has_begun, open_store
 from tui_app.settings import Settings, WrongFlag, load_settings
 from tui_app.settings.policies import POLICIES
 from tui_app.settings.rules import Refused
@@ -107,7 +108,7 @@ class Program:
         """
         if path is None:
             return self.cwd
-        folder = (self.cwd / Path(path).expanduser()).resolve()
+        folder = (self.cwd / from_home(path)).resolve()
         if not folder.is_dir():
             raise WrongUsage(f"There is no folder {path}.")
         return folder

@@ -10,11 +10,13 @@ from pathlib import Path
 from tui_app.cli.command import Program
 from tui_app.cli.exits import FAILED, OK, CommandFailed, WrongUsage
 from tui_app.cli.output import moment, print_json, say, say_table, tell
+from tui_app.paths import from_home
 from tui_app.session.backup import Backup, BackupRefused, back_up
 from tui_app.session.info import SessionDeleted, SessionNotFound
+from tui_app.session.location import Server
 from tui_app.session.lock import SessionLocked
 from tui_app.session.naming import rename_session
-from tui_app.session.places import Server, has_begun
+from tui_app.session.places import has_begun
 from tui_app.session.removal import delete_session
 from tui_app.session.retention import Due, Limits, due, sizes_of
 from tui_app.session.workspace import SessionFolder
@@ -47,7 +49,7 @@ def backup(program: Program, target: str, *, json: bool) -> int:
     server = database if isinstance(database, Server) else None
     if not has_begun(file):
         raise CommandFailed(_nothing_here(server, target))
-    made = _copied(file, program.cwd / Path(target).expanduser())
+    made = _copied(file, program.cwd / from_home(target))
     if json:
         row = {"path": str(made.path), "sessions": made.sessions, "bytes": made.bytes}
         more = {"server": server.shown, "server_backup": _dump(server, target)} if server else {}

@@ -10,7 +10,7 @@ from tui_app.memory.entries import Due
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.session.info import SessionInfo
-from tui_app.session.places import Database, Server
+from tui_app.session.location import Database, Server
 
 
 def own_scope(

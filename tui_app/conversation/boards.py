@@ -7,7 +7,7 @@ from tui_app.memory.sqlite_store import SqliteBoardStore
 from tui_app.memory.store import BoardStore
 from tui_app.paths import Paths
 from tui_app.session.database import connect
-from tui_app.session.places import Database, Server
+from tui_app.session.location import Database, Server
 
 PATIENCE_S = 3.0
 """Seconds that anything about boards may take on a server."""

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tui_app.context.events import UserMessage
 from tui_app.session.interruptions import is_interruption
-from tui_app.session.places import Database, has_begun, open_store
+from tui_app.session.location import Database
+from tui_app.session.places import has_begun, open_store
 
 MOST = 500
 """Prompts that are listed, the newest ones."""

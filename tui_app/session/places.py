@@ -1,44 +1,12 @@
-"""Where sessions are kept: a file of this machine or a server. The one place that chooses between stores."""
+"""Opening sessions where they are kept. The one place that chooses between stores."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_app.settings.store import shown_store, store_secrets
+from tui_app.session.location import Database, Server
 
 if TYPE_CHECKING:
     from tui_app.session.ports import Follower, SessionStore
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A PostgreSQL database that several machines share."""
-
-    url: str = field(repr=False)
-    """Its address; may hold a password."""
-
-    @property
-    def shown(self) -> str:
-        """The address without any secret."""
-        return shown_store(self.url)
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """What of the address must not be shown."""
-        return store_secrets(self.url)
-
-
-Database = Path | Server
-
-
-def database_of(store: str, file: Path) -> Database:
-    """Where sessions are kept.
-
-    Args:
-        store: The setting of that name; empty for this machine's file.
-        file: That file.
-    """
-    return Server(store) if store else file
 
 
 def open_store(database: Database, *, read_only: bool = False) -> "SessionStore":

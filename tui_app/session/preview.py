@@ -27,7 +27,8 @@ from tui_app.session.heads import Head
 from tui_app.session.info import SessionInfo
 from tui_app.session.interruptions import is_interruption
 from tui_app.session.known import Known, known_of
-from tui_app.session.places import Database, open_store
+from tui_app.session.location import Database
+from tui_app.session.places import open_store
 from tui_app.session.ports import SessionStore
 from tui_app.session.user_view import UserView
 

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from tui_app.session.location import Database
 from tui_app.session.lock import SessionLocked
-from tui_app.session.places import Database, open_store
+from tui_app.session.places import open_store
 from tui_app.session.workspace import SessionFolder
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tui_app.session.places import Database, Server
+from tui_app.session.location import Database, Server
 from tui_app.session.search_parts import search_parts
 from tui_app.session.search_query import Term, read_query
 

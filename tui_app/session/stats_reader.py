@@ -2,7 +2,8 @@
 
 from contextlib import closing
 
-from tui_app.session.places import Database, open_store
+from tui_app.session.location import Database
+from tui_app.session.places import open_store
 from tui_app.session.stats import SessionStats, StatsFold
 
 

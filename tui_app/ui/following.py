@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from tui_app.session.heads import Head
 from tui_app.session.info import SessionInfo, SessionNotFound
 from tui_app.session.known import Known, known_of
+from tui_app.session.location import Database, Server
 from tui_app.session.lock import holder
-from tui_app.session.places import Database, Server, follow, open_store
+from tui_app.session.places import follow, open_store
 
 if TYPE_CHECKING:
     from tui_app.session.ports import Follower, SessionStore

@@ -138,7 +138,7 @@ async def test_title_and_gauge_follow_what_was_said_elsewhere_also_without_a_mod
         await deck.until(lambda: deck.editor.text == "sure?", "the prompt back")
         assert deck.kinds[:2] == ["user", "assistant"]
         assert deck.app.chat.session.state.title == "When is low tide?"
-        assert deck.gauge == "10% of 128k · ~12.8k · ok", "and the draft"
+        assert deck.gauge == "10% of 128k? · ~12.8k · ok", "and the draft"
 
 
 async def test_two_windows_of_one_program(served: Desk, fake_openai: FakeOpenAI, session: str) -> None:

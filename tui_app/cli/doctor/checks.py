@@ -15,7 +15,7 @@ from tui_app.cli.doctor.data import check_database, check_folders, check_log, ch
 from tui_app.cli.doctor.report import Check, fail, ok, warn
 from tui_app.cli.doctor.server import check_server
 from tui_app.cli.doctor.terminal import check_encoding, check_terminal, check_tmux
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 from tui_app.settings import Endpoint, Settings, SettingsError, resolve_model
 from tui_app.settings.approvals import rules_of
 from tui_app.settings.rule_names import UNLESS_YOURS, misnamed

@@ -16,7 +16,7 @@ from tui_app.memory.reading_out import read_out
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.session.info import SessionInfo
-from tui_app.session.places import Database
+from tui_app.session.location import Database
 from tui_app.session.visibility import CARRYING
 from tui_app.settings.memory import MemorySettings
 

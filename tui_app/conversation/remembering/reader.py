@@ -26,7 +26,8 @@ from tui_app.memory.consolidation_agent import ConsolidationAgent
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.session.info import SessionInfo
-from tui_app.session.places import Database, open_store
+from tui_app.session.location import Database
+from tui_app.session.places import open_store
 from tui_app.session.visibility import MESSAGES
 from tui_app.settings.memory import MemorySettings
 

@@ -5,7 +5,7 @@ import time
 import psycopg
 
 from tui_app.context.storage_errors import StorageError
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 from tui_app.session.postgres.lock import holder_of
 from tui_app.session.postgres.wire import Wire
 from tui_app.session.postgres.writing import CHANNEL

@@ -8,7 +8,7 @@ from typing import Any
 from tui_app.context.events import Payload, Record
 from tui_app.session.heads import Head
 from tui_app.session.info import SessionInfo
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 from tui_app.session.postgres import queries, schema
 from tui_app.session.postgres.lock import holder_of
 from tui_app.session.postgres.wire import Wire

@@ -4,7 +4,7 @@ Texts are stored as text, never as ``jsonb``: that refuses NULs and half charact
 """
 
 from tui_app.context.storage_errors import StorageError
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 from tui_app.session.postgres.wire import Connection
 
 _TURN = 0x506C696D736F6C6C

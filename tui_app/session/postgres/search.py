@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 from tui_app.session.postgres.reading import PostgresReader
 from tui_app.session.postgres.words import phrases, said
 

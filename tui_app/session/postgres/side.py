@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from tui_app.context.storage_errors import StorageError
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 from tui_app.session.postgres import schema
 from tui_app.session.postgres.wire import Connection, Wire
 

@@ -11,8 +11,8 @@ import psycopg
 from tui_app.context.events import Payload, Record, SessionStart
 from tui_app.context.storage_errors import StorageError
 from tui_app.session.info import SessionDeleted
+from tui_app.session.location import Server
 from tui_app.session.lock import Overtaken
-from tui_app.session.places import Server
 from tui_app.session.ports import Event
 from tui_app.session.postgres import lock as locks
 from tui_app.session.postgres import schema, writing

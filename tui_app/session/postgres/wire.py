@@ -10,7 +10,7 @@ from typing import TypeVar
 from tui_app.context.masking import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.extras import install_command
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 
 try:
     import psycopg
