@@ -11,18 +11,23 @@ from pydantic_ai.models import known_model_names
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import SHORTLIST, ModelChoice, list_models
+from tui_app.agent.discovery import LocalModel
 from tui_app.settings import Endpoint
 
 
 @pytest.fixture
 def server() -> Iterator[int]:
-    """The port of a server that lists two models to whoever brings the key ``secret``."""
+    """The port of a server that lists two models, or none, to whoever brings the key ``secret``."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            known = self.path == "/v1/models" and self.headers.get("Authorization") in (None, "Bearer secret")
-            body = json.dumps({"data": [{"id": "big", "max_model_len": 64_000}, {"id": "odd"}]}).encode()
-            self.send_response(200 if known else 401)
+            known = self.headers.get("Authorization") in (None, "Bearer secret")
+            pages = {
+                "/v1/models": [{"id": "big", "max_model_len": 64_000}, {"id": "odd"}],
+                "/none/v1/models": [],
+            }
+            body = json.dumps({"data": pages.get(self.path, [])}).encode()
+            self.send_response(401 if not known else 200 if self.path in pages else 404)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -93,14 +98,36 @@ async def test_endpoints_list_their_models_with_their_key(server: int) -> None:
     assert choices[0].available
 
 
-@pytest.mark.parametrize(("env", "reason"), [({}, "needs MY_KEY"), ({"MY_KEY": "wrong"}, "lists no models")])
+@pytest.mark.parametrize(
+    ("env", "reason"),
+    [({}, "needs MY_KEY"), ({"MY_KEY": "wrong"}, "refuses access (HTTP 401): http://127.0.0.1:")],
+)
 async def test_an_endpoint_that_cannot_be_used_says_why(
     server: int, env: dict[str, str], reason: str
 ) -> None:
     mine = Endpoint(name="mine", base_url=f"http://127.0.0.1:{server}/v1", key_env="MY_KEY")
     choice = (await list_models(env=env, endpoints={"mine": mine}, ports={}))[0]
     assert (choice.name, choice.available) == ("mine:", False)
-    assert reason in choice.why_not
+    assert choice.why_not.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        (":9/v1", "does not answer: "),
+        ("/elsewhere", "lists no models (HTTP 404): "),
+        ("/none/v1", "lists no models: "),
+    ],
+)
+async def test_an_endpoint_without_models_says_what_it_does_instead(
+    server: int, path: str, reason: str
+) -> None:
+    url = f"http://127.0.0.1{path}" if path.startswith(":") else f"http://127.0.0.1:{server}{path}"
+    mine = Endpoint(name="mine", base_url=url, key_env="MY_KEY")
+    choice = (await list_models(env={"MY_KEY": "secret"}, endpoints={"mine": mine}, ports={}))[0]
+    assert (choice.name, choice.available) == ("mine:", False)
+    assert choice.why_not.startswith(reason)
+    assert choice.why_not.endswith(url)
 
 
 async def test_the_server_behind_openai_base_url_lists_its_models(server: int) -> None:
@@ -121,7 +148,7 @@ async def test_it_may_want_no_key(server: int) -> None:
     # The server of these tests wants another key than the one sent where none is needed.
     choice = (await list_models(env=env, endpoints={}, ports={}))[0]
     assert (choice.name, choice.available) == ("openai-chat:", False)
-    assert "lists no models" in choice.why_not
+    assert choice.why_not == f"refuses access (HTTP 401): http://127.0.0.1:{server}/v1"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
@@ -140,10 +167,11 @@ async def test_openai_itself_and_an_endpoint_of_that_name_are_not_asked(
 ) -> None:
     asked: list[str] = []
 
-    async def listing(base_url: str, **_: object) -> None:
+    async def listing(base_url: str, **_: object) -> list[LocalModel]:
         asked.append(base_url)
+        return []
 
-    monkeypatch.setattr(catalogue.discovery, "listing", listing)
+    monkeypatch.setattr(catalogue.discovery, "ask_listing", listing)
     env = {"OPENAI_BASE_URL": "https://api.openai.com/v1", "OPENAI_API_KEY": "k"}
     await list_models(env=env, endpoints={}, ports={})
     mine = Endpoint(name="openai-chat", base_url="http://127.0.0.1:9/v1")
@@ -156,7 +184,7 @@ async def test_nothing_is_asked_when_discovery_is_off(monkeypatch: pytest.Monkey
     async def never(*_: object, **__: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(catalogue.discovery, "listing", never)
+    monkeypatch.setattr(catalogue.discovery, "ask_listing", never)
     mine = Endpoint(name="mine", base_url="http://127.0.0.1:9/v1")
     env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
     assert await list_models(env=env, endpoints={"mine": mine}, discover=False)

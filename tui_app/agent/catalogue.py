@@ -138,9 +138,12 @@ async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[
     if not key:
         return [_closed(endpoint, f"needs {endpoint.key_env}", needs_key=endpoint.key_env)]
     headers = {"Authorization": f"Bearer {key}", "x-api-key": key}
-    models = await discovery.listing(endpoint.base_url, headers=headers, timeout_s=_ENDPOINT_S)
-    if not models:
-        return [_closed(endpoint, f"{endpoint.base_url} lists no models")]
+    try:
+        models = await discovery.ask_listing(endpoint.base_url, headers=headers, timeout_s=_ENDPOINT_S)
+    except discovery.NoAnswer:
+        return [_closed(endpoint, f"does not answer: {endpoint.base_url}")]
+    except discovery.NoListing as error:
+        return [_closed(endpoint, f"{error}: {endpoint.base_url}")]
     return [_endpoint_choice(endpoint, model) for model in models]
 
 

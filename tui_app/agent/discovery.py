@@ -30,6 +30,10 @@ class NoAnswer(Exception):
     """Nobody answers at an address now; later somebody may. The text is the address."""
 
 
+class NoListing(Exception):
+    """A server answers, but lists no models. The text says what it does instead, in words for a person."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocalModel:
     """A model that a server lists."""
@@ -85,36 +89,32 @@ async def listing(
     """
     try:
         return await ask_listing(base_url, headers=headers, timeout_s=timeout_s)
-    except NoAnswer:
+    except (NoAnswer, NoListing):
         return None
 
 
 async def ask_listing(
     base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 2.0
-) -> list[LocalModel] | None:
-    """As ``listing``, for who asks again when nobody answered.
-
-    Returns:
-        None when the answer is no model listing.
+) -> list[LocalModel]:
+    """As ``listing``, for who wants to know why there is none.
 
     Raises:
         NoAnswer: if nobody answered.
+        NoListing: if the answer is no listing of models.
     """
     base = base_url.rstrip("/")
     try:
         async with asyncio.timeout(timeout_s), _client(base, headers) as client:
-            items = _items(
-                await _json(client, f"{base}{'' if _versioned(base) else '/v1'}/models", ready=True)
-            )
-            if items is None:
-                return None
+            items = _items(await _listed(client, f"{base}{'' if _versioned(base) else '/v1'}/models"))
+            if not items:
+                raise NoListing("lists no models")
             real = {_id(item): _number(item, _WINDOW_KEYS) or _meta(item, "n_ctx") for item in items}
             if None in real.values() and is_loopback(base):
                 real |= await _told_elsewhere(client, base.removesuffix("/v1"), real)
     except (httpx2.TransportError, OSError, TimeoutError) as error:
         raise NoAnswer(base) from error
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
-        return None
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        raise NoListing("cannot be asked for its models") from error
     return [LocalModel(_id(item), real[_id(item)] or _ceiling(item)) for item in items if _id(item)]
 
 
@@ -150,22 +150,37 @@ async def _client(base: str, headers: Mapping[str, str] | None) -> AsyncIterator
         yield client
 
 
-async def _json(client: httpx2.AsyncClient, url: str, *, ready: bool = False) -> Any:
-    """Return the JSON behind an address, None unless it answers 200; at most 8 MB are read.
+async def _listed(client: httpx2.AsyncClient, url: str) -> Any:
+    """Return what a server lists.
 
     Raises:
-        NoAnswer: if ``ready`` is asked for and the server is still loading its model (503).
+        NoAnswer: if it is still loading its model (503).
+        NoListing: if it refuses, or answers otherwise.
     """
     async with client.stream("GET", url) as response:
-        if ready and response.status_code == httpx2.codes.SERVICE_UNAVAILABLE:
+        status = response.status_code
+        if status == httpx2.codes.SERVICE_UNAVAILABLE:
             raise NoAnswer(url)
-        if response.status_code != httpx2.codes.OK:
+        if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
+            raise NoListing(f"refuses access (HTTP {status})")
+        if status != httpx2.codes.OK:
+            raise NoListing(f"lists no models (HTTP {status})")
+        return await _body(response)
+
+
+async def _json(client: httpx2.AsyncClient, url: str) -> Any:
+    """Return the JSON behind an address, None unless it answers 200."""
+    async with client.stream("GET", url) as response:
+        return await _body(response) if response.status_code == httpx2.codes.OK else None
+
+
+async def _body(response: httpx2.Response) -> Any:
+    """Return the JSON of an answer; None where it is nested too deeply, or more than 8 MB."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > _MAX_BYTES:
             return None
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > _MAX_BYTES:
-                return None
     try:
         return json.loads(body)
     except RecursionError:

@@ -11,7 +11,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model, known_model_names
 from pydantic_ai.profiles import ModelProfile
 
-from tui_app.agent.discovery import USUAL_PORTS, NoAnswer, ask_listing, local_base_url
+from tui_app.agent.discovery import USUAL_PORTS, NoAnswer, NoListing, ask_listing, local_base_url
 from tui_app.agent.gguf import NoLlama, UnusableFile, gguf_model
 from tui_app.agent.offline.model import OfflineModel
 from tui_app.agent.providers import (
@@ -23,6 +23,7 @@ from tui_app.agent.providers import (
 )
 from tui_app.agent.quiet import keep_library_quiet
 from tui_app.context.counting.prices import PricedProfile
+from tui_app.paths import from_home
 from tui_app.settings import Endpoint
 
 OFFLINE = "offline:extractive"
@@ -61,7 +62,7 @@ def build_model(
     if name == OFFLINE:
         return OfflineModel()
     if prefix == "gguf" and rest:
-        return _file_model(Path(rest).expanduser())
+        return _file_model(from_home(rest))
     if prefix in endpoints and rest:
         return _endpoint_model(endpoints[prefix], rest, env)
     if prefix in USUAL_PORTS and rest and not env.get(_OWN_VARIABLE.get(prefix, ""), ""):
@@ -117,7 +118,10 @@ async def ask_window(model: Model[Any], *, timeout_s: float = 2.0) -> int | None
     host = urlsplit(url).hostname or ""
     if provider is None or not host or host.endswith(_SILENT_HOSTS):
         return None
-    models = await ask_listing(url, headers=_credentials(provider.client), timeout_s=timeout_s) or []
+    try:
+        models = await ask_listing(url, headers=_credentials(provider.client), timeout_s=timeout_s)
+    except NoListing:
+        return None
     named = [each.window for each in models if each.id == model.model_name]
     return named[0] if named else models[0].window if len(models) == 1 else None
 

@@ -8,7 +8,7 @@ from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import OK
 from tui_app.cli.output import print_json, say_table
 from tui_app.cli.progress import ProgressLine
-from tui_app.ui import format as numbers
+from tui_app.ui.widgets.gauge_text import window_text
 
 if TYPE_CHECKING:
     from tui_app.agent.catalogue import ModelChoice
@@ -44,7 +44,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
 
 def _row(choice: "ModelChoice") -> tuple[str, ...]:
-    window = numbers.tokens(choice.window) if choice.window else "?"
+    window = window_text(choice.window) if choice.window else "?"
     return (choice.name, window, choice.price, choice.why_not)
 
 

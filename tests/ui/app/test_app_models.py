@@ -101,7 +101,7 @@ async def test_a_model_that_is_not_ready_explains_itself_and_stays_in_the_list(b
     async with shown(both.app()) as deck:
         await deck.ready()
         await pick(deck, "absent")
-        await deck.says("cannot answer yet: ")
+        await deck.says("cannot be used yet: ")
         assert isinstance(deck.app.screen, ModelPicker)
 
 

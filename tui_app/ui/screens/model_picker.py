@@ -168,7 +168,9 @@ class ModelPicker(FilterDialog[str]):
         price = f"{row.price} per million" if row.price.startswith("$") else row.price or "price not known"
         can = ", ".join(row.can)
         parts = [window if row.window else "window not known", price, can, state]
-        self.note(" · ".join(one_line(part, 60) for part in parts if part))
+        if row.why_not:
+            parts = [row.why_not, window if row.window else "", price if row.price else ""]
+        self.note(" · ".join(one_line(part, 160) for part in parts if part))
 
     def use(self, index: int) -> None:
         """Dismiss with a model that can answer; say what is missing for one that cannot."""
@@ -178,8 +180,8 @@ class ModelPicker(FilterDialog[str]):
         elif row.available or row.needs_key:
             self.dismiss(row.name)
         else:
-            why = one_line(row.why_not, 80) or "not available"
-            self.note(f"{one_line(row.name, 60)} cannot answer yet: {why}.")
+            why = one_line(row.why_not, 160) or "not available"
+            self.note(f"{one_line(row.name, 60)} cannot be used yet: {why}")
 
 
 def _is_full_name(text: str) -> bool:
