@@ -99,3 +99,19 @@ def test_what_is_wrong_in_the_file_is_told_with_what_to_do_about_it(
     if "unset" in step:
         assert plimsoll("config", "unset", step.rsplit(maxsplit=1)[-1]).code == 0
         assert plimsoll("run", "hello").code == 0
+
+
+def test_doing_what_is_said_mends_any_number_of_wrong_values(plimsoll: Plimsoll, file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(
+        'themee = 3\nretries = "x"\ntheme = "nope"\n# kept\nbell_after_s = 5.0\n'
+        '\n[keymap]\n"chat.nosuch" = "f5"\n'
+        '\n[endpoints.my-box]\nbase_url = "http://127.0.0.1:1/v1"\nfoo = 1\n'
+    )
+    for _ in range(5):
+        told = plimsoll("config", "show")
+        assert told.code != 0
+        step = next(line for line in told.err.splitlines() if "plimsoll config unset" in line)
+        plimsoll("config", "unset", step.rsplit(maxsplit=1)[-1])
+    assert plimsoll("config", "show").code == 0
+    assert "# kept\nbell_after_s = 5.0\n" in file.read_text()

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tui_app.paths import Paths
 from tui_app.settings import SettingsError, load_settings
-from tui_app.settings.editing import RefusedChange, SettingsFile
-from tui_app.settings.sources import Origin
+from tui_app.settings.editing import RefusedChange, SettingsFile, StillWrong
+from tui_app.settings.sources import Origin, WrongFile
 from tui_app.settings.toml import Unchangeable, edited
 
 FILE = """\
@@ -110,7 +110,7 @@ def test_a_link_to_the_file_stays_a_link(file: SettingsFile, tmp_path: Path) -> 
         ("thme", "nord", ["unknown setting 'thme'", "Did you mean theme?"]),
         ("window", "3", ["window is 3", "at least 256"]),
         ("keymap.chat.compakt", "f5", ["keymap.chat.compakt", "chat.compact"]),
-        ("keymap.chat.models", "ctrl+k", ["ctrl+k is a key of chat.compact", "keys of no other action"]),
+        ("keymap.chat.models", "ctrl+k", ["ctrl+k is a key of chat.compact", "Choose another"]),
         ("endpoints.openai.window", "500", ["endpoints.openai.window", "none of offline"]),
         ("endpoints.lab.window", "500", ["endpoints.lab.base_url is missing"]),
         ("background_threshold", "0.99", ["above blocking_threshold"]),
@@ -131,13 +131,34 @@ def test_a_file_that_is_wrong_elsewhere_is_mended_first(file: SettingsFile) -> N
     file.paths.config_file.write_text('windw = 3\ntheme = "nrd"\n')
     with pytest.raises(SettingsError, match="windw"):
         file.set("theme", "nord")
-    with pytest.raises(SettingsError, match="theme is 'nrd'"):
+    with pytest.raises(StillWrong, match="theme is 'nrd'") as still:
         file.unset("windw")
-    file.paths.config_file.write_text("windw = 3\n")
-    file.unset("windw")
+    assert text_of(file) == 'theme = "nrd"\n', "one wrong value goes before the other"
+    assert still.value.key == "theme"
+    file.unset("theme")
     assert text_of(file) == ""
     with pytest.raises(RefusedChange, match="unknown setting"):
         file.unset("windw")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('[keymap]\n"chat.nosuch" = "f5"\n', "keymap.chat.nosuch"),
+        ('[keymap]\nchat.nosuch = "f5"\n', "keymap.chat.nosuch"),
+        ('[endpoints.my-box]\nbase_url = "http://127.0.0.1:1/v1"\nfoo = 1\n', "endpoints.my-box.foo"),
+        ('[themes.dusk]\nbase = "plimsoll-dark"\nbackround = "#123456"\n', "themes.dusk.backround"),
+        ('[themes."a.b"]\nbase = "plimsoll-dark"\nnope = 1\n', "themes.a.b.nope"),
+    ],
+)
+def test_what_no_table_may_hold_is_taken_out(file: SettingsFile, text: str, key: str) -> None:
+    file.paths.config_file.write_text(f"# mine\n{text}")
+    with pytest.raises(WrongFile):
+        file.settings()
+    file.unset(key)
+    file.settings()
+    assert key.rpartition(".")[2] not in text_of(file)
+    assert text_of(file).startswith("# mine\n")
 
 
 def test_a_file_that_is_no_toml_is_left_alone(file: SettingsFile) -> None:

@@ -284,7 +284,7 @@ class TestRefusals:
         assert message.startswith(str(paths.config_file))
         assert f"keymap.{action} is {keymap[action]!r}" in message
         assert f"{key} is a key of {owner}" in message
-        assert "allowed: keys of no other action" in message
+        assert f"Choose another, or give {owner} another key first." in message
 
     def test_two_actions_under_one_key_from_two_places(self, paths: Paths) -> None:
         env = {"PLIMSOLL_KEYMAP": '{"chat.models" = "f9"}'}

@@ -12,7 +12,7 @@ from tui_app.cli.exits import OK, WrongUsage
 from tui_app.cli.output import print_json, say, say_table, tell
 from tui_app.settings import Settings, resolve_model
 from tui_app.settings.approvals import rules_of
-from tui_app.settings.editing import RefusedChange, SettingsFile
+from tui_app.settings.editing import RefusedChange, SettingsFile, StillWrong
 from tui_app.settings.rule_names import UNLESS_YOURS, misnamed
 from tui_app.settings.schema import RULES
 from tui_app.settings.sources import Origin
@@ -66,6 +66,9 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> i
     file = SettingsFile(program.paths, program.env)
     try:
         settings = file.unset(key) if value is None else file.set(key, value)
+    except StillWrong:
+        tell(f"{key} is no longer in {program.paths.config_file}, which is still wrong.")
+        raise
     except RefusedChange as refused:
         where = program.paths.config_file
         why = str(refused).removeprefix(f"{where}: ")

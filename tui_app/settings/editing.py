@@ -33,6 +33,10 @@ class RefusedChange(SettingsError):
     """The key or the value of a change is what is wrong: without it the settings are in order."""
 
 
+class StillWrong(WrongFile):
+    """What was to be taken out is no longer in the file; something else there is wrong as well."""
+
+
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
     """The settings file with what ranks above it."""
@@ -79,12 +83,13 @@ class SettingsFile:
     def unset(self, key: str) -> Settings:
         """Take a value out of the file, so that the built-in one counts; see ``set``.
 
-        What the file should not hold at all can be taken out as well.
+        What the file should not hold at all can be taken out as well, and one wrong value beside another.
+
+        Raises:
+            StillWrong: if it is taken out, and the file is wrong without it too.
         """
         file = self.paths.config_file
-        name = key.split(".", 1)[0]
-        stray = name not in RULES and f"\n{key}" in f"\n{read_file(file)}"
-        return self._change(key, (key,) if stray else locate(file, key).path, None)
+        return self._change(key, _standing(read_file(file), key) or locate(file, key).path, None)
 
     def _change(self, key: str, path: tuple[str, ...], value: object) -> Settings:
         file = self.paths.config_file
@@ -95,7 +100,10 @@ class SettingsFile:
         except SettingsError as error:
             if self._is_in_order(before):
                 raise RefusedChange(str(error)) from None
-            raise
+            if value is not None or after == before:
+                raise
+            write_atomic(file.resolve(), after)
+            raise StillWrong(str(error), error.key) from None
         if after != before:
             # A link is kept: some people hold their settings in a repository.
             write_atomic(file.resolve(), after)
@@ -108,6 +116,24 @@ class SettingsFile:
         except SettingsError:
             return False
         return True
+
+
+def _standing(text: str, key: str) -> tuple[str, ...]:
+    """Where a dotted key stands in the file, whether it may or not; empty where it does not."""
+
+    def found(table: Mapping[str, object], rest: str) -> tuple[str, ...]:
+        if rest in table:
+            return (rest,)
+        for name, inner in table.items():
+            below = rest.removeprefix(f"{name}.")
+            if isinstance(inner, Mapping) and below != rest and (path := found(inner, below)):
+                return (name, *path)
+        return ()
+
+    try:
+        return found(tomllib.loads(text), key)
+    except tomllib.TOMLDecodeError:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,8 +200,8 @@ def _build(values: dict[str, Any], path: Path) -> Settings:
     if clash := find_clash(settings.keymap):
         raise SettingsError(
             f"{path}, environment or command line: keymap.{clash.action} is "
-            f"{show(settings.keymap[clash.action])}, but {clash.key} is a key of {clash.owner}; "
-            f"allowed: keys of no other action."
+            f"{show(settings.keymap[clash.action])}, but {clash.key} is a key of {clash.owner}. "
+            f"Choose another, or give {clash.owner} another key first."
         )
     if found := find_writing_key(settings.keymap):
         action, key = found

@@ -62,7 +62,9 @@ class SettingsDesk:
         try:
             settings = self._file.unset(key) if text is None else self._file.set(key, text)
         except SettingsError as error:
-            return str(error).removeprefix(f"{self.place}: ")
+            # Whoever has just written the value knows where it comes from.
+            told = str(error).removeprefix(f"{self.place}, environment or command line: ")
+            return told.removeprefix(f"{self.place}: ")
         except OSError as error:
             return f"{self.place} cannot be written: {error.strerror or error}. Nothing was changed."
         self._use(settings)

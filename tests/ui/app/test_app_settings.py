@@ -91,6 +91,8 @@ async def test_a_flag_toggles_and_acts_at_once(desk: Desk, file: Path) -> None:
         assert not deck.app.chat.pane.timeline.display
         await deck.press("f8")
         await deck.until(lambda: "built-in value" in note(deck))
+        assert "Written" not in note(deck)
+        assert "says otherwise" in note(deck)
         assert text_of(file) == FILE
         assert deck.app.chat.pane.timeline.display
 
@@ -142,7 +144,10 @@ async def test_keys_are_listed_and_changed_and_a_clash_is_reported(desk: Desk, f
         await deck.until(lambda: isinstance(deck.app.screen, EditDialog))
         deck.app.screen.query_one(Input).value = "ctrl+l"
         await deck.press("enter")
-        await deck.says("ctrl+l is a key of chat.models; allowed: keys of no other action")
+        await deck.says(
+            "ctrl+l is a key of chat.models. Choose another, or give chat.models another key first."
+        )
+        assert "command line" not in deck.text, "it was written here"
         deck.app.screen.query_one(Input).value = "ctrl+k"
         await deck.press("enter")
         await deck.until(lambda: isinstance(deck.app.screen, SettingsScreen))

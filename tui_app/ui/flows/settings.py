@@ -84,7 +84,7 @@ async def _grant(app: "PlimsollApp", desk: SettingsDesk, wish: Wish) -> str:
     if entry.origin.is_forced and not entry.is_table:
         return f"{entry.key}: {entry.origin.name} gives it and ranks above the file. Change it there."
     if wish.reset:
-        return desk.change(entry.key, None) or _done(desk, entry, "has its built-in value")
+        return desk.change(entry.key, None) or _built_in(desk, entry)
     if entry.is_table:
         await _show_table(app, desk, entry)
         return ""
@@ -118,7 +118,7 @@ async def _ask(app: "PlimsollApp", desk: SettingsDesk, entry: Entry) -> str:
         refused = desk.change(entry.key, typed or None)
         if not refused:
             shown = shown_store(typed) if entry.key == "store" else typed
-            return _done(desk, entry, f"is {shown}" if typed else "has its built-in value")
+            return _done(desk, entry, f"is {shown}") if typed else _built_in(desk, entry)
         text = typed
 
 
@@ -136,5 +136,12 @@ async def _show_table(app: "PlimsollApp", desk: SettingsDesk, entry: Entry) -> N
 
 
 def _done(desk: SettingsDesk, entry: Entry, what: str) -> str:
-    when = "" if entry.about.effect is Effect.NOW else f", {entry.about.effect.value}"
-    return f"{entry.key} {what}{when}. Written to {desk.place}"
+    return f"{entry.key} {what}{_when(entry)}. Written to {desk.place}"
+
+
+def _built_in(desk: SettingsDesk, entry: Entry) -> str:
+    return f"{entry.key} has its built-in value{_when(entry)}. Nothing in {desk.place} says otherwise."
+
+
+def _when(entry: Entry) -> str:
+    return "" if entry.about.effect is Effect.NOW else f", {entry.about.effect.value}"
