@@ -9,6 +9,14 @@ PRIVATE_FOLDER = 0o700
 """Sessions hold what people typed and what their files say: nobody else may list the folders."""
 
 
+def from_home(path: str) -> Path:
+    """A path that a person has written; ``~`` is a home folder, unless nobody has that name."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 @dataclass(frozen=True, slots=True)
 class Paths:
     """The folders of one installation, and the files that have a fixed place in them."""
@@ -32,7 +40,7 @@ class Paths:
         """
         home = env.get("PLIMSOLL_HOME", "").strip()
         if home:
-            root = Path(home).expanduser().absolute()
+            root = from_home(home).absolute()
             return cls(root / "config", root / "data", root / "state", root / "cache")
         # Imported here: with PLIMSOLL_HOME set there is nothing to ask the platform for.
         from platformdirs import PlatformDirs

@@ -1,6 +1,7 @@
 """``plimsoll doctor``, ``plimsoll config`` and ``plimsoll models``."""
 
 import io
+import re
 import shutil
 import sqlite3
 from pathlib import Path
@@ -218,6 +219,7 @@ def test_models_as_table_and_json(plimsoll: Plimsoll) -> None:
     usable = [model["available"] for model in models]
     assert usable == sorted(usable, reverse=True)
     table = plimsoll("models").out
+    assert re.search(r"offline:extractive +32k +free", table), "as the picker writes it"
     assert "offline:extractive" in table
     assert "needs OPENAI_API_KEY" in table
     assert len(plimsoll("models", "--all", "--json").json["models"]) > len(models)

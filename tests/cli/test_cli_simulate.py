@@ -197,7 +197,7 @@ def test_one_bad_source_does_not_keep_the_others_out(plimsoll: Plimsoll, chat: P
     complaints = result.err.splitlines()
     assert "noise.json is in no known format" in complaints[0]
     assert complaints[1] == "There is no file and no session ffff."
-    assert complaints[2] == f"{tmp_path}: Is a directory."
+    assert complaints[2].startswith(f"{tmp_path} is a folder. Name the transcripts in it")
     assert "\x1b" not in result.err
 
 

@@ -15,6 +15,7 @@ from pydantic_ai.models import Model
 
 from tui_app.agent.error_wording import plain
 from tui_app.agent.quiet import keep_library_quiet
+from tui_app.paths import from_home
 from tui_app.settings import SettingsError
 
 
@@ -84,7 +85,7 @@ def load_agent(name: str, folder: Path) -> OwnAgent:
 def _module(name: str, folder: Path) -> Any:
     try:
         if name.endswith(".py"):
-            return _from_file((folder / Path(name).expanduser()).resolve())
+            return _from_file((folder / from_home(name)).resolve())
         if str(folder) not in sys.path:
             # As when Python itself runs a program in that folder.
             sys.path.insert(0, str(folder))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tui_app.cli.command import Command, Program, add_json, add_model, setting
 from tui_app.cli.exits import CommandFailed, WrongUsage
+from tui_app.paths import from_home
 from tui_app.settings.policies import POLICIES
 
 ALL = "all"
@@ -70,7 +71,7 @@ def _chosen(wanted: Sequence[str], known: Sequence[str]) -> Sequence[str]:
 
 def _drawable(path: Path) -> Path:
     """Refuse at once what could not be written after minutes of work, or would destroy another file."""
-    target = path.expanduser().resolve()
+    target = from_home(str(path)).resolve()
     if not target.parent.is_dir():
         raise CommandFailed(f"{path}: there is no folder {target.parent}.")
     if target.exists() and not target.is_file():

@@ -41,7 +41,7 @@ def test_what_is_no_file_is_refused(
 
 
 def test_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(ImportFormatError, match=r"is a folder\. Name the transcripts in it"):
         import_file(tmp_path)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from tui_app.agent.mcp import warden
 from tui_app.agent.mcp.environment import header_values, program_environment
 from tui_app.extras import install_command
+from tui_app.paths import from_home
 from tui_app.settings.mcp import McpServer
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Connection:
             command=sys.executable,
             args=["-I", "-S", str(Path(warden.__file__)), server.command, *server.args],
             env=inherited,
-            cwd=str(cwd / Path(server.cwd).expanduser()),
+            cwd=str(cwd / from_home(server.cwd)),
             keep_alive=False,
             log_file=self._said,
         )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_app.paths import from_home
 from tui_app.session.importers.opencode_store import database_sessions
 from tui_app.session.importers.source import Json
 
@@ -32,7 +33,7 @@ class Place:
 
 def _claude(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
     own = env.get("CLAUDE_CONFIG_DIR", "").strip()
-    for root in [Path(own).expanduser()] if own else [home / ".claude", home / ".config" / "claude"]:
+    for root in [from_home(own)] if own else [home / ".claude", home / ".config" / "claude"]:
         for path in (root / "projects").glob("*/*.jsonl"):
             # Sub-agents have files of their own in some versions; they belong to another conversation.
             if not path.name.startswith("agent-"):
@@ -80,7 +81,7 @@ def _aider(env: Env, _home: Path, cwd: Path) -> Iterator[Found]:
 
 def _folder(env: Env, variable: str, usual: Path) -> Path:
     value = env.get(variable, "").strip()
-    return Path(value).expanduser() if value else usual
+    return from_home(value) if value else usual
 
 
 PLACES: tuple[Place, ...] = (

@@ -114,7 +114,9 @@ def open_regular(path: Path) -> BinaryIO:
         OSError: if it cannot be read.
     """
     mode = path.stat().st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+    if stat.S_ISDIR(mode):
+        raise ImportFormatError(f"{path} is a folder. Name the transcripts in it, for example {path}/*.jsonl")
+    if not stat.S_ISREG(mode):
         what = _KINDS.get(stat.S_IFMT(mode), "no file")
         raise ImportFormatError(
             f"{path} is {what}, and only files are read. Write what comes out of it to a file first."

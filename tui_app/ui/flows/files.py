@@ -6,6 +6,7 @@ from pathlib import Path
 from tui_app.atomic import write_atomic
 from tui_app.conversation.exporting import Format
 from tui_app.conversation.exporting import export_session as export_document
+from tui_app.paths import from_home
 from tui_app.session.places import open_store
 from tui_app.ui.chat_session import ChatSession
 
@@ -51,7 +52,7 @@ def _short(path: Path, folder: Path) -> Path:
 
 
 def _destination(session: ChatSession, target: str) -> Path:
-    path = Path(target).expanduser() if target else Path(f"plimsoll-{session.id}.md")
+    path = from_home(target) if target else Path(f"plimsoll-{session.id}.md")
     return path if path.is_absolute() else session.launch.cwd / path
 
 

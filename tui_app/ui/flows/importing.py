@@ -13,6 +13,7 @@ from textual.app import App
 from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.import_watch import ImportProgress, ImportStopped, Stoppable
 from tui_app.conversation.imported import EarlierImport, earlier_imports, imported_as
+from tui_app.paths import from_home
 from tui_app.session.importers import ImportFormatError
 from tui_app.session.importers.local import LocalTranscript, find_transcripts
 from tui_app.session.places import has_begun, open_store
@@ -49,7 +50,7 @@ async def import_transcript(app: App[Any], session: ChatSession, argument: str) 
 
 
 def _named(launch: Launch, argument: str) -> Path:
-    return launch.cwd / Path(argument.strip("\"'")).expanduser()
+    return launch.cwd / from_home(argument.strip("\"'"))
 
 
 async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
