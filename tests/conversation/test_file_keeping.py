@@ -9,8 +9,10 @@ from tests.conversation.test_approving import together, working
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.events import FilesRestored, UserMessage
+from tui_app.conversation.file_keeping import standing
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Restate, Restore, RestoreFiles, Rewind
+from tui_app.session.heads import Head
 from tui_app.session.kept_files import KeptFiles
 
 
@@ -97,6 +99,32 @@ async def test_undoing_a_rewind_takes_back_what_it_did_to_files(
         await done(conversation, Restore(cut) if by_row else Restate(undo=True))
         assert snapshot(desk.cwd) == after
         assert view_bytes(conversation) == said
+
+
+async def test_files_that_went_back_again_come_with_the_rewind_that_is_undone(
+    desk: Desk, fake_openai: FakeOpenAI, script: Path
+) -> None:
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        conversation = opened.conversation
+        await two_turns(desk, fake_openai, opened)
+        after = snapshot(desk.cwd)
+        await done(conversation, Rewind(prompts(opened)[0], "restore"))
+        for _ in range(2):
+            await done(conversation, RestoreFiles(last_restored(opened)[0]))
+        assert snapshot(desk.cwd) != after, "taken back, and that as well"
+        await done(conversation, Restate(undo=True))
+        assert snapshot(desk.cwd) == after
+
+
+@pytest.mark.parametrize(
+    ("undone", "stand"),
+    [((0,), [1]), ((0, 1), []), ((0, 1, 2), [3]), ((0, 1, 2, 3), []), ((0, 0), [2, 1]), ((0, 0, 1), [2])],
+)
+def test_what_stands_of_restorings_is_what_a_chain_of_undos_leaves(
+    undone: tuple[int, ...], stand: list[int]
+) -> None:
+    steps = [Head(seq=seq, ref=ref, state="undo" if ref else "") for seq, ref in enumerate(undone, 1)]
+    assert standing(steps) == stand
 
 
 async def test_only_what_came_after_the_prompt_goes_back(

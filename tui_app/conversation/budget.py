@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tui_app.context.events import Error, Notice
-from tui_app.session.places import Database
+from tui_app.session.location import Database
 from tui_app.session.stats_reader import StatsReader
 
 WARN_AT = 0.8

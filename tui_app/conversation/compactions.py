@@ -18,6 +18,8 @@ _log = logging.getLogger(__name__)
 NO_COMPACTION = "No compaction to undo."
 BY_ROW = " Mark a row and press u to take one back."
 """Said where something else has made room: that can be taken back as well."""
+AS_IT_WAS = "Nothing to take back: these messages are as they were."
+GONE_ON = "The conversation has gone on since."
 BY_FORK = " /fork takes up what was left behind."
 """Said where a rewind or a clear was gone on from: nothing takes that back any more."""
 
@@ -100,7 +102,7 @@ class Compactions:
         """Take back what a stage has rewritten, an edit of a summary, or a rewind; whether it still stood."""
         view = self.history.view
         if rewrite not in (*view.rewrites, *view.reversible) and not view.edited_by(rewrite):
-            return self._refuse("Nothing to take back: these messages are as they were.")
+            return self._refuse(GONE_ON + BY_FORK if rewrite and view.left_behind(rewrite) else AS_IT_WAS)
         self.cancel()
         self.history.restore(rewrite)
         return True

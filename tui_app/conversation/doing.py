@@ -83,8 +83,9 @@ class Doing:
             case Rewind() | RestoreFiles():
                 if (prompt := await self.going_back.do(work)) is not None:
                     await self._turn(prompt)
-            case Restate() | Restore() if await self.going_back.forward(work):
-                pass
+            case Restate() | Restore():
+                if not await self.going_back.forward(work):
+                    await self.changes.make(work)
             case _:
                 await self.changes.make(work)
 

@@ -14,6 +14,7 @@ from tui_app.agent.tools.working import on_thread
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.context.events import FileChanged, FilesRestored, Notice, RestoredFile
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.session.heads import Head
 from tui_app.session.kept_files import KeptFiles, checksum
 
 FileFate = Literal["restore", "remove", "same", "changed", "lost"]
@@ -84,11 +85,9 @@ class FileKeeper:
         return await self._apply(to, files, overwrite=overwrite, undo=False)
 
     def restored_since(self, seq: int) -> list[int]:
-        """Numbers of the restorings behind a log number that nobody has taken back."""
+        """What has to be taken back of the restorings behind a log number, the newest first."""
         heads = self.history.store.heads(self.history.session, seq)
-        steps = [head for head in heads if head.type == FilesRestored.TYPE]
-        undone = {head.ref for head in steps if head.state == "undo"}
-        return [head.seq for head in steps if head.state != "undo" and head.seq not in undone]
+        return standing([head for head in heads if head.type == FilesRestored.TYPE])
 
     async def undo(self, seq: int) -> FilesRestored | None:
         """Take a restoring back: the files hold again what they held in front of it."""
@@ -177,3 +176,24 @@ def _targets(steps: "Iterator[_Step] | Sequence[_Step]") -> list[tuple[str, str,
         first.setdefault(step.path, step)
         last[step.path] = step.after
     return [(path, step.before, last[path], step.mode) for path, step in first.items()]
+
+
+def standing(steps: Sequence[Head]) -> list[int]:
+    """Numbers of what to take back so that no restoring stands any more, the newest first.
+
+    Taking back what took a restoring back makes it stand again; that is then what has to be taken back.
+
+    Args:
+        steps: Heads of the events that changed files, in order.
+    """
+    undone_by = {head.ref: head.seq for head in steps if head.state == "undo"}
+    last: list[int] = []
+    for head in steps:
+        at, stands = head.seq, head.state != "undo"
+        if not stands:
+            continue
+        while at in undone_by:
+            at, stands = undone_by[at], not stands
+        if stands:
+            last.append(at)
+    return sorted(last, reverse=True)
