@@ -3,7 +3,7 @@
 import pytest
 
 from tui_app.context.events import FilesRestored, RestoredFile
-from tui_app.session.head_titles import files_title
+from tui_app.session.head_titles import files_title, thousands
 
 BACK = RestoredFile(path="a", before="1" * 64, after="2" * 64)
 GONE = RestoredFile(path="b", before="1" * 64)
@@ -24,3 +24,11 @@ GONE = RestoredFile(path="b", before="1" * 64)
 )
 def test_files_that_went_back(event: FilesRestored, title: str) -> None:
     assert files_title(event) == title
+
+
+@pytest.mark.parametrize(
+    ("tokens", "written"),
+    [(91_500, "91.5k"), (6_200, "6.2k"), (999_949, "999.9k"), (999_950, "1.0M"), (6_216_800, "6.2M")],
+)
+def test_sizes_are_thousands_or_millions(tokens: int, written: str) -> None:
+    assert thousands(tokens) == written

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from tests.session.test_folds import STEPS, played
 from tests.session.test_form_folds import ARCHIVED, SAID, TRIMMED, heads
+from tui_app.context.counting.usage import CATEGORIES, sum_breakdowns
 from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
@@ -18,7 +19,7 @@ from tui_app.context.events import (
 )
 from tui_app.context.events.base import Payload
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.ledger import LedgerRow, growths, ledger, together, turns_left
+from tui_app.session.ledger import LedgerRow, growths, ledger, scale, scaled, together, turns_left
 
 
 def rows_of(*payloads: Payload) -> list[LedgerRow]:
@@ -70,6 +71,22 @@ def test_the_ledger_is_what_is_sent(steps: list[tuple[str, int]]) -> None:
     ]
     ages = [row.age for row in rows]
     assert ages == sorted(ages, reverse=True)
+
+
+@given(STEPS, st.floats(0.3, 3.0))
+def test_items_add_up_to_the_figures_above_them(steps: list[tuple[str, int]], factor: float) -> None:
+    view = played(steps).agent
+    rows = ledger(view, {})
+    counted = sum_breakdowns(each.tokens for each in view.weighed())
+    assert scaled(rows, scale(view, counted)) == rows
+    real = scaled(rows, scale(view, counted.scaled(factor)))
+    assert [(row.seq, row.state) for row in real] == [(row.seq, row.state) for row in rows]
+    # Each row and each category is rounded by itself.
+    tokens = sum(row.tokens for row in rows)
+    said = counted.total - counted.system - counted.tools - counted.memory
+    if round(said * factor) > len(CATEGORIES):
+        slack = (len(rows) + len(CATEGORIES) * tokens / said) / 2
+        assert abs(sum(row.tokens for row in real) - tokens * factor) <= slack + 0.001
 
 
 def talk(*sizes: int) -> list[Payload]:

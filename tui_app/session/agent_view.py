@@ -187,10 +187,10 @@ class AgentView:
         standing = {0, *self.compactions}
         return [item.head for item in self._items if item.hidden_by in standing]
 
-    def left_behind(self) -> bool:
-        """Whether a rewind or a clear has hidden messages that nothing in the view stands for."""
+    def left_behind(self, cut: int = 0) -> bool:
+        """Whether a rewind or a clear, or just that one, has hidden what nothing in the view stands for."""
         standing = {0, *self.compactions}
-        return any(item.hidden_by not in standing for item in self._items)
+        return any(item.hidden_by not in standing and cut in (0, item.hidden_by) for item in self._items)
 
     def can_rewind(self, to: int) -> bool:
         """Whether a log number is that of a prompt the view holds, or holds in a summary."""

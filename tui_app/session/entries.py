@@ -7,7 +7,11 @@ EntryKind = Literal[
     "system", "user", "assistant", "tool", "compaction", "rewrite", "truncation", "model", "checkpoint",
     "clear", "error", "notice", "hook", "memory", "approval", "files",
 ]  # fmt: skip
-EntryState = Literal["running", "ok", "failed", "cancelled", "discarded", "vetoed", "undone", "interrupted"]
+EntryState = Literal[
+    "running", "waiting", "ok", "failed", "denied", "cancelled", "discarded", "vetoed", "undone",
+    "interrupted",
+]  # fmt: skip
+"""``waiting`` is what the screen makes of a call that waits for a person; no log and no fold knows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

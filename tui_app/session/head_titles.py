@@ -33,8 +33,8 @@ _DONE = {
 
 
 def thousands(tokens: int) -> str:
-    """Tokens in thousands with one digit, for example ``91.5k``."""
-    return f"{tokens / 1000:.1f}k"
+    """Tokens in thousands or millions with one digit, for example ``91.5k``."""
+    return f"{tokens / 1_000:.1f}k" if tokens < 999_950 else f"{tokens / 1_000_000:.1f}M"
 
 
 def output_text(payload: AgentOutput) -> str:

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from tui_app.context.counting.usage import CATEGORIES, Breakdown, sum_breakdowns
 from tui_app.context.events import (
     AssistantMessage,
     ToolArchived,
@@ -38,6 +39,8 @@ _FORMS: dict[str, ItemState] = {
     ToolPointers.TYPE: "pointer",
 }
 _STAND_INS: frozenset[MessageKind] = frozenset({"summary", "acknowledgement", "tool_summary"})
+_CARRIED = ("system", "tools", "memory")
+"""Categories that hold more than messages."""
 _TURNS = 5
 """Turns whose mean is taken for a forecast."""
 _FEWEST = 2
@@ -51,7 +54,7 @@ class LedgerRow:
     seq: int
     """Log number."""
     tokens: int
-    """Counted tokens in the form it has, without any factor."""
+    """Counted tokens in the form it has, without any factor unless they were :func:`scaled`."""
     age: int
     """Turns since it came, that turn included: 1 in the newest one."""
     kind: MessageKind
@@ -88,6 +91,26 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
         )
         age += prompt
     return rows[::-1]
+
+
+def scale(view: AgentView, parts: Breakdown) -> float:
+    """Tokens as the model really counts them, for each that was counted; 1.0 where nothing was said.
+
+    Args:
+        view: The agent view, whose messages know their count.
+        parts: Tokens of each category of the next request, as the model counts them.
+    """
+    said, counted = map(_said, (parts, sum_breakdowns(each.tokens for each in view.weighed())))
+    return said / counted if said and counted else 1.0
+
+
+def _said(parts: Breakdown) -> int:
+    return sum(getattr(parts, name) for name in CATEGORIES if name not in _CARRIED)
+
+
+def scaled(rows: Sequence[LedgerRow], factor: float) -> list[LedgerRow]:
+    """Items with their tokens on a scale, so that they add up to the figures on it."""
+    return [replace(row, tokens=round(row.tokens * factor)) for row in rows]
 
 
 def _state(item: Seen) -> ItemState:

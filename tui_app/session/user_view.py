@@ -73,7 +73,7 @@ _COMPACTION_STATES: dict[str, EntryState] = {
     "discarded": "discarded",
     "vetoed": "vetoed",
 }
-_RESULT_STATES: dict[str, EntryState] = {"success": "ok", "interrupted": "interrupted"}
+_RESULT_STATES: dict[str, EntryState] = {"success": "ok", "denied": "denied", "interrupted": "interrupted"}
 _APPROVAL_STATES: dict[str, EntryState] = {"denied": "vetoed", "cancelled": "cancelled"}
 _HOOK_STATES: dict[str, EntryState] = {
     "failed": "failed",
@@ -123,6 +123,11 @@ class UserView:
             case _:
                 return self._started(head)
 
+    def row_of_call(self, id: str) -> Entry | None:
+        """The row of a tool call that has no result yet; None where there is none."""
+        seq = self._open_calls.get(id)
+        return None if seq is None else self.entries[self._places[seq]]
+
     def _started(self, head: Head, title: str = "") -> Sequence[Change]:
         entry = entry_of(head)
         if entry is None:
@@ -166,11 +171,13 @@ class UserView:
             return ()
         self._places[head.seq] = self._places[call]
         entry = self.entries[self._places[call]]
-        title = f"{entry.title} · {head.title}" if head.title else entry.title
+        state = _RESULT_STATES.get(head.state, "failed")
+        # What went wrong is the state's to say; the note would say it twice.
+        title = f"{entry.title} · {head.title}" if head.title and state == "ok" else entry.title
         done = replace(
             entry,
             title=title,
-            state=_RESULT_STATES.get(head.state, "failed"),
+            state=state,
             tokens=sum(head.tokens.values()),
             chars=head.chars,
             result_seq=head.seq,
