@@ -1,13 +1,12 @@
 """The application: themes, screens, and an orderly end."""
 
 import asyncio
-import logging
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App, SystemCommand
@@ -15,9 +14,9 @@ from textual.binding import BindingType
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.types import CSSPathType
-from textual.worker import Worker, WorkerState
 
 from tui_app.ui.early_keys import EarlyKeys
+from tui_app.ui.failing import SESSION, TellsFailures
 from tui_app.ui.held_keys import is_text, written
 from tui_app.ui.keys import as_bindings, textual_keymap
 from tui_app.ui.launch import Launch
@@ -26,15 +25,24 @@ from tui_app.ui.plain_lines import DRAWING, SIGNS
 from tui_app.ui.screens.chat import ChatScreen
 from tui_app.ui.themes import THEMES, own_themes
 
-_LOG = logging.getLogger(__name__)
 SIGNAL_LIMIT_S = 8.0
 """Seconds a signalled program may take to close its session before it is ended."""
+if TYPE_CHECKING:
+    from textual.command import Provider
+
 _SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
 ]
 
 
-class PlimsollApp(App[int]):
+def palette_search() -> "type[Provider]":
+    """What the command palette asks; loaded when it is opened."""
+    from tui_app.ui.palette_search import PurposeProvider
+
+    return PurposeProvider
+
+
+class PlimsollApp(TellsFailures, App[int]):
     """Shows one chat screen at a time."""
 
     TITLE = "⊖ Plimsoll"
@@ -42,11 +50,13 @@ class PlimsollApp(App[int]):
     # Both at once: a sheet of the chat screen's own would make Textual apply all styles once more.
     CSS_PATH: ClassVar[CSSPathType | None] = ["styles/app.tcss", "styles/chat.tcss"]
     ENABLE_COMMAND_PALETTE = True
+    COMMANDS = {palette_search}  # noqa: RUF012 - Textual's own type
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
     DEFAULT_MODE = "session-1"
 
     def __init__(self, launch: Launch) -> None:
-        super().__init__()
+        # Without colours the terminal keeps its own: shades of grey would be colours, and a ground of ours.
+        super().__init__(ansi_color=None if launch.settings.color else True)
         self.launch = launch
         settings = launch.settings
         self.outside = Outside(
@@ -134,12 +144,12 @@ class PlimsollApp(App[int]):
             at: Log number of the message to show; 0 shows the newest.
         """
         self._held = self._held or []
-        self.run_worker(self._change_to(session, at), group="session", exclusive=True, exit_on_error=False)
+        self.run_worker(self._change_to(session, at), group=SESSION, exclusive=True, exit_on_error=False)
 
     async def _change_to(self, session: str, at: int) -> None:
         leaving, mode = self.chat, self.current_mode
         if leaving.is_ready:
-            leaving.session.unsent.keep()
+            await asyncio.to_thread(leaving.session.unsent.keep)
         self.chat = entering = ChatScreen(self.launch, session, draft=leaving.pane.prompt.editor.draft, at=at)
         self._sessions_opened += 1
         self.add_mode(f"session-{self._sessions_opened}", lambda: entering)
@@ -159,18 +169,6 @@ class PlimsollApp(App[int]):
         if text and not await confirmed(self, text, verb="Quit", keep="Stay"):
             return
         self.exit()
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Tell about a flow that failed; the traceback goes to the log file, never to the screen."""
-        error = event.worker.error
-        if event.state is WorkerState.ERROR and error is not None:
-            _LOG.error("a flow failed", exc_info=error)
-            if not self.chat.is_ready:
-                self.exit(1, 1, f"Plimsoll could not start: {type(error).__name__}. The log file tells more.")
-                return
-            self.chat.session.report(
-                f"That did not work: {type(error).__name__}. f2 tells more, the log file all."
-            )
 
     async def action_quit(self) -> None:
         """Quit at once or after asking."""

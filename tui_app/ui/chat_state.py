@@ -7,7 +7,7 @@ from tui_app.context.events import ApprovalRequested
 from tui_app.session.costs import Costs
 from tui_app.ui.widgets.status import Status
 
-LOADING = "Loading the model; your prompt is next."
+LOADING = "Loading the model; what you sent is next."
 NOTICES = 200
 """So many of the newest notices are kept."""
 

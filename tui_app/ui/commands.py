@@ -107,7 +107,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(id=CommandId.NEW, name="new", summary="Start a new session"),
     SlashCommand(id=CommandId.STATUS, name="status", summary="Model, policy, context and session in words"),
-    SlashCommand(id=CommandId.STATS, name="stats", summary="What was done, spent and saved"),
+    SlashCommand(id=CommandId.STATS, name="stats", summary="What was done, what it cost, what was saved"),
     SlashCommand(
         id=CommandId.COPY, name="copy", argument="[text|code] [n|#number]",
         summary="Copy the last answer as Markdown",

@@ -1,7 +1,8 @@
 """Keys typed behind one that opens something: they belong to what opens, however long that takes."""
 
 from bisect import insort
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -12,6 +13,8 @@ from textual.widget import Widget
 
 from tui_app.ui.widgets.prompt import PromptEditor
 
+Flow = Callable[[], Coroutine[Any, Any, Any]]
+"""Makes what is to be run once it begins: of what is given up before that, nothing is left waiting."""
 _NEVER_HELD = frozenset({"ctrl+c", "ctrl+q"})
 """Keys that stop or leave: they mean what is there now."""
 
@@ -50,13 +53,13 @@ class EarlyKeys:
         under_way: App[Any] | Widget = self._app.focused or self._app
         under_way.call_later(self._app.call_later, self._release, self._opening)
 
-    def during(self, flow: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, None]:
+    def during(self, flow: Flow) -> Flow:
         """Hold keys from now on, and let them go when a flow that is to be run has ended."""
-        return self._until(self.begin(), flow)
+        return partial(self._until, self.begin(), flow)
 
-    async def _until(self, opening: object, flow: Coroutine[Any, Any, Any]) -> None:
+    async def _until(self, opening: object, flow: Flow) -> None:
         try:
-            await flow
+            await flow()
         finally:
             # Nothing can open any more.
             self.end(opening)

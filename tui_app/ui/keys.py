@@ -164,7 +164,6 @@ ROW_HINTS: tuple[Hint, ...] = (
     Hint("<", "compact up to", 6, "focused.compact_part(True)"),
     Hint(">", "from here", 7, "focused.compact_part(False)"),
     Hint("ctrl+o", "details", 5, "focused.details"),
-    Hint("tab", "prompt", 0),
 )
 """What can be done with a row while the conversation has the focus."""
 TIMELINE_HINTS: tuple[Hint, ...] = (

@@ -40,11 +40,18 @@ def preview_of(launch: "Launch", session: str) -> Preview:
         sqlite3.Error: if the log cannot be read.
     """
     preview = load_preview(launch.database, session)
-    return replace(preview, known=with_window(launch, preview.info, preview.known))
+    return replace(preview, known=with_window(launch, preview.info, preview.known, chosen=launch.model))
 
 
-def with_window(launch: "Launch", info: SessionInfo, known: Known) -> Known:
-    """What the log knows, with the window of a model that was never asked anything in this session."""
+def with_window(launch: "Launch", info: SessionInfo, known: Known, *, chosen: str = "") -> Known:
+    """What the log knows, with the window of a model that was never asked anything in this session.
+
+    Args:
+        launch: What the program was started with.
+        info: The session's line in the list.
+        known: What its log knows.
+        chosen: Model that whoever is to write it has chosen; empty for whoever only looks on.
+    """
     if known.window is not UNKNOWN:
         return known
-    return replace(known, window=known_window(launch, launch.model or info.model or launch.first_model))
+    return replace(known, window=known_window(launch, chosen or info.model or launch.first_model))

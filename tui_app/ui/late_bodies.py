@@ -12,7 +12,7 @@ from tui_app.session.entries import Body, Entry
 
 if TYPE_CHECKING:
     from tui_app.context.events import Record
-    from tui_app.session.places import Database
+    from tui_app.session.location import Database
     from tui_app.session.ports import SessionStore
     from tui_app.session.preview import StoreBodies
     from tui_app.ui.finding import Excerpt, Hit
@@ -48,7 +48,8 @@ class LateBodies:
         Raises:
             sqlite3.Error: if the log cannot be opened.
         """
-        from tui_app.session.places import Server, open_store
+        from tui_app.session.location import Server
+        from tui_app.session.places import open_store
         from tui_app.session.preview import StoreBodies
 
         far = isinstance(database, Server)

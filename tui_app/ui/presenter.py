@@ -83,7 +83,7 @@ class Presenter:
         """Paint a row again as it is by now."""
         shown = next((each for each in reversed(self.view.entries) if each.seq == entry.seq), None)
         if shown is not None:
-            self._transcript.replace(shown)
+            self._transcript.replace(self._as_shown(shown))
 
     def remeasure(self, info: SessionInfo, known: Known) -> None:
         """Take header and gauge from the log: at first, and where another window has written it meanwhile.
@@ -126,7 +126,11 @@ class Presenter:
 
     def update(self, state: ChatState) -> None:
         """Make a state the current one."""
-        self.state = state
+        was, self.state = self.state.question, state
+        for question in (was, state.question) if was is not state.question else ():
+            row = self.view.row_of_call(question.tool_call_id) if question else None
+            if row is not None:
+                self._show(Change(row, new=False))
         self._timeline.running = running_compaction(state)
         self._pane.show(state)
         self._outside.show(state, time.monotonic())
@@ -144,6 +148,9 @@ class Presenter:
         editor = self._pane.prompt.editor
         if editor.draft == text:
             editor.clear_draft()
+        elif editor.draft.startswith(f"{text}\n"):
+            # Another one was put back before it, or somebody writes behind it.
+            editor.replace_draft(editor.draft.removeprefix(f"{text}\n"))
 
     def _draw(self, record: Record) -> None:
         match record.data:
@@ -178,10 +185,17 @@ class Presenter:
         for change in self.view.apply(head):
             self._show(change)
 
+    def _as_shown(self, row: Entry) -> Entry:
+        """A call that somebody is asked about does not run yet."""
+        asked = self.state.question
+        waits = asked is not None and row == self.view.row_of_call(asked.tool_call_id)
+        return replace(row, state="waiting") if waits else row
+
     def _show(self, change: Change) -> None:
         if not change.new:
-            self._transcript.replace(change.entry)
-            self._timeline.replace(change.entry)
+            row = self._as_shown(change.entry)
+            self._transcript.replace(row)
+            self._timeline.replace(row)
             return
         if _is_said(change.entry):
             self._transcript.append(change.entry)

@@ -37,6 +37,7 @@ _SPACES = re.compile(r"\s+")
 
 _DRAWING = {
     **dict.fromkeys(range(0x2500, 0x2580), "+"),
+    **dict.fromkeys(range(0x2580, 0x25A0), "#"),
     **dict.fromkeys(range(0x2800, 0x2900), "."),
     **dict.fromkeys((0x2500, 0x2501, 0x2504, 0x2505, 0x2508, 0x2509, 0x254C, 0x254D, 0x2574, 0x2576), "-"),
     **dict.fromkeys((0x2502, 0x2503, 0x2506, 0x2507, 0x250A, 0x250B, 0x254E, 0x254F, 0x2551, 0x2575), "|"),
@@ -120,5 +121,5 @@ def padded(text: str, cells: int) -> str:
 
 
 def without_drawing(text: str) -> str:
-    """Replace box drawing and braille characters by ASCII, for screen readers and plain terminals."""
+    """Replace box drawing, block and braille characters by ASCII, for screen readers and plain terminals."""
     return text.translate(_DRAWING)

@@ -6,7 +6,8 @@ from contextlib import closing
 from tui_app.context.events import Payload, SubAgentCall, SubAgentEnd, SubAgentStart, SubAgentStep, ToolCall
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.session.head_titles import sub_agent_title
-from tui_app.session.places import Database, open_store
+from tui_app.session.location import Database
+from tui_app.session.places import open_store
 
 _TYPES = frozenset({SubAgentStart.TYPE, SubAgentStep.TYPE, SubAgentEnd.TYPE})
 

@@ -25,7 +25,8 @@ _PAGE = """<!DOCTYPE html>
 STYLE = """@font-face { font-family: "Roboto Mono";
   src: url("/static/fonts/RobotoMono-VariableFont_wght.ttf"); }
 body { margin: 0; background: #0c1a24; color: #d6e4ee; font-family: "Roboto Mono", monospace; }
-.waiting, .ended { position: absolute; inset: 0; text-align: center; padding-top: 40vh; z-index: 2; }
+.waiting, .ended { position: absolute; inset: 0; margin: 0; padding-top: 40vh; text-align: center;
+  z-index: 2; }
 .ended, body.-first-byte .waiting { display: none; }
 body.-closed .waiting { display: none; }
 body.-closed .ended { display: block; background: #0c1a24; }

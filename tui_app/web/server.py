@@ -15,7 +15,7 @@ from tui_app.web.page import SAFETY, SCRIPT, SOCKET, STATIC, STYLE, page
 REFUSALS = {
     Answer.WRONG_HOST: "Plimsoll is not served under this name. Use the address that plimsoll serve printed.",
     Answer.WRONG_ORIGIN: "Another page tried to reach Plimsoll; that is refused.",
-    Answer.NO_TOKEN: "The address lacks its token. Use the whole address that plimsoll serve printed.",
+    Answer.NO_TOKEN: "The address lacks its token, or has an old one. Use what plimsoll serve printed.",
 }
 FONT_SIZES = range(6, 49)
 """Pixels a page may ask for with ``?fontsize=``."""

@@ -11,7 +11,7 @@ from tui_app.conversation.outlook import Outlook
 from tui_app.conversation.shares import on_scale
 from tui_app.conversation.work import Work
 from tui_app.session.entries import Body, Entry
-from tui_app.session.ledger import growths, ledger, turns_left
+from tui_app.session.ledger import growths, ledger, scale, scaled, turns_left
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui.chat_session import ChatSession
@@ -53,23 +53,23 @@ class SessionContext:
         state, view = session.state, session.presenter.agent_view
         titles = {entry.result_seq or entry.seq: entry.title for entry in session.presenter.view.entries}
         background, blocking = marks(session.launch.settings, state.usage, state.policy)
-        left = None
+        rows, shares, left = ledger(view, titles), (await overview(session)).shares, None
         if state.usage is not None:
-            mark = int(state.usage.window.stated * background)
-            left = turns_left(growths(view, running=bool(state.turn)), state.usage.total, mark)
-        rows = tuple(ledger(view, titles))
+            factor = scale(view, state.usage.parts)
+            rows, shares = scaled(rows, factor), on_scale(shares, state.usage.parts)
+            grown = [round(turn * factor) for turn in growths(view, running=bool(state.turn))]
+            left = turns_left(grown, state.usage.total, int(state.usage.window.stated * background))
         await self._learn_notes({row.form[0] for row in rows} - self._notes.keys() - {0})
-        shares = (await overview(session)).shares
         return ContextView(
             usage=state.usage,
-            rows=rows,
+            rows=tuple(rows),
             background=background,
             blocking=blocking,
             turns_left=left,
             saved=stats.stages,
             compacting=compacting_text(state),
             outlook=outlook,
-            shares=shares if state.usage is None else on_scale(shares, state.usage.parts),
+            shares=shares,
         )
 
     async def _figures(self) -> SessionStats:

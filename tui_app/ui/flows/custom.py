@@ -25,13 +25,16 @@ async def offer_custom(screen: "ChatScreen", launch: Launch) -> None:
 
 
 async def send_custom(session: ChatSession, pane: ChatPane, command: CustomCommand, argument: str) -> None:
-    """Send the prompt that a command stands for."""
+    """Send the prompt that a command stands for; what was typed goes back where there is none."""
+    typed = f"/{command.name} {argument}".strip()
     try:
         text = await asyncio.to_thread(prompt_of, command, argument)
     except Refused as refused:
+        pane.prompt.editor.give_back(typed)
         session.say(f"/{command.name} cannot be used: {refused}.")
         return
     if text.strip():
         session.send(Prompt(text, mentions(text)), pane)
     else:
+        pane.prompt.editor.give_back(typed)
         session.say(f"/{command.name} says nothing: {command.file} is empty.")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from tui_app.context.events import CompactionComplete, CompactionEdited, Error, Record
 from tui_app.conversation.work import BringBack, EditSummary, Pin, Restore
 from tui_app.session.entries import Entry
-from tui_app.session.places import Database, open_store
+from tui_app.session.location import Database
+from tui_app.session.places import open_store
 from tui_app.session.view_diff import Difference, compaction_diff
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId

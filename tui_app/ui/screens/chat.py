@@ -5,6 +5,7 @@ The first frame is the pane alone. Session, flows and dialogs are imported behin
 
 import asyncio
 from collections.abc import Coroutine
+from functools import partial
 from importlib import import_module
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ from textual.screen import Screen
 
 from tui_app.ui.commands import CommandId, ParsedCommand, is_command, opens, parse
 from tui_app.ui.custom_commands import named
+from tui_app.ui.early_keys import Flow
+from tui_app.ui.failing import SESSION, TellsFailures
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch
@@ -46,7 +49,7 @@ DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
 
 
-class ChatScreen(Screen[None]):
+class ChatScreen(TellsFailures, Screen[None]):
     """One session. It decides nothing: flows and the session do."""
 
     BINDINGS = as_bindings("chat")
@@ -88,7 +91,7 @@ class ChatScreen(Screen[None]):
         self.pane.introduce(FIRST_RUN if not self._wanted and self._launch.is_first_run else "")
         if not self._wanted:
             self.pane.name_model(self._launch.first_model, self._launch.settings.policy)
-        self.work(self._open(), group="session")
+        self.work(self._open(), group=SESSION)
 
     async def _open(self) -> None:
         await self.pane.painted()
@@ -111,7 +114,9 @@ class ChatScreen(Screen[None]):
         self.post_message(self.Ready())
         await self._session.run()
 
-    def work(self, flow: Coroutine[Any, Any, Any], *, group: str = FLOW, exclusive: bool = True) -> None:
+    def work(
+        self, flow: Coroutine[Any, Any, Any] | Flow, *, group: str = FLOW, exclusive: bool = True
+    ) -> None:
         """Run a flow in a worker that ends with this screen; one of each exclusive group at a time."""
         self.run_worker(flow, group=group, exclusive=exclusive, exit_on_error=False)
 
@@ -136,7 +141,9 @@ class ChatScreen(Screen[None]):
         elif is_over(self.session.launch.settings.budget, self.session.state.spent):
             from tui_app.ui.flows.budget import send_above
 
-            self.work(send_above(self.app, self.session, Prompt(event.text, event.files), self.pane))
+            # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
+            asked = send_above(self.app, self.session, Prompt(event.text, event.files), self.pane)
+            self.work(asked, group="budget", exclusive=False)
         else:
             self.session.send(Prompt(event.text, event.files), self.pane)
 
@@ -147,8 +154,13 @@ class ChatScreen(Screen[None]):
         self.app.quit_asked = float("-inf")
         if self.is_ready:
             self.session.leaving = command in (CommandId.NEW, CommandId.RESUME, CommandId.FORK)
-            flow = run_command(self.app, self.session, command, argument)
-            self.work(self.app.early.during(flow) if opens(command, argument) else flow)
+            flow: Flow = partial(run_command, self.app, self.session, command, argument)
+            if opens(command, argument):
+                flow = self.app.early.during(flow)
+            else:
+                # What was to open ends with its flow, which may not even have begun.
+                self.app.early.end()
+            self.work(flow)
         else:
             self.app.early.end()
 
@@ -197,7 +209,7 @@ class ChatScreen(Screen[None]):
 
         match event:
             case Transcript.Opened(entry=entry):
-                self.work(self.app.early.during(open_entry(self.app, self.session, entry)))
+                self.work(self.app.early.during(partial(open_entry, self.app, self.session, entry)))
             case Transcript.NothingToDo(reason=reason):
                 self.session.say(reason)
             case Transcript.UndoRequested(entry=entry):

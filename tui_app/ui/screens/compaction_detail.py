@@ -156,8 +156,8 @@ class CompactionDetail(Dialog[Decision]):
             parts = (
                 reading_area(summary_text(view.done)),
                 OptionList(*facts, id="facts", compact=True),
-                *(reading_area(_READING, id=name) for name in ("left", "stayed", "diff")),
-                reading_area(number_lines(view.done)),
+                *(reading_area(_READING, id=name, rows=True) for name in ("left", "stayed", "diff")),
+                reading_area(number_lines(view.done), rows=True),
             )
             panes = zip(NAMES.items(), parts, strict=True)
             yield CompactionTabs(

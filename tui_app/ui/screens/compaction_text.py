@@ -196,7 +196,7 @@ def number_lines(done: CompactionComplete) -> str:
         ("tokens removed", f"{done.tokens_removed:,}"),
         ("messages before", f"{done.messages_before:,}"),
         ("messages after", f"{done.messages_after:,}"),
-        ("messages removed", f"{done.messages_removed:,}"),
+        ("messages fewer", f"{done.messages_removed:,}"),
         ("log numbers", ranges),
         ("facts kept", percent(done.retention) if done.retention is not None else "not measured"),
         ("took", duration(done.duration_s)),

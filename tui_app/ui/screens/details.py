@@ -68,8 +68,15 @@ def readable(text: str) -> str:
     return _LINE.sub(lambda line: f"{line.group()}\n", shown)
 
 
-def reading_area(text: str, *, id: str | None = None) -> TextArea:
-    """A text to read and select in; escape sequences and control characters are gone from it."""
-    area = ReadArea(readable(text), read_only=True, show_cursor=True, compact=True, id=id)
+def reading_area(text: str, *, id: str | None = None, rows: bool = False) -> TextArea:
+    """A text to read and select in; escape sequences and control characters are gone from it.
+
+    Args:
+        text: Of any origin and size.
+        id: Name of the widget.
+        rows: Whether it is a table of ours, whose signs plain mode spells in ASCII.
+    """
+    kind = TextArea if rows else ReadArea
+    area = kind(readable(text), read_only=True, show_cursor=True, compact=True, id=id)
     area.highlight_cursor_line = False
     return area

@@ -8,13 +8,14 @@ from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Static
 
+from tui_app.ui.failing import TellsFailures
 from tui_app.ui.keys import Hint
 from tui_app.ui.widgets.hints import HintRow
 
 Result = TypeVar("Result")
 
 
-class Dialog(ModalScreen[Result | None], Generic[Result]):
+class Dialog(TellsFailures, ModalScreen[Result | None], Generic[Result]):
     """A modal screen whose result is ``None`` when it is closed with Esc."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = "../styles/dialog.tcss"

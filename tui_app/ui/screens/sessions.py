@@ -81,9 +81,9 @@ class SessionsScreen(FilterDialog[SessionChoice]):
     ]
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("enter", "open", 0),
-        Hint("up/down", "choose", 1),
+        Hint("up/down", "choose", 2),
         Hint("f7", "search all", 1, "screen.search"),
-        Hint("f6", "rename", 2, "screen.rename"),
+        Hint("f6", "rename", 1, "screen.rename"),
         Hint("f8", "delete", 0, "screen.delete"),
         Hint("esc", "close", 0, "screen.close"),
     )

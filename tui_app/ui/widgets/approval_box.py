@@ -233,11 +233,11 @@ class ApprovalBox(Vertical, can_focus=True):
     def action_edit(self) -> None:
         """Ask for another rule."""
         if self.question is not None and (rule := self.question.pattern):
-            self._lone.press(self._letter("approval.edit"), lambda: self._open_line(rule, _RULE))
+            self._lone.press(self._letter("approval.edit"), lambda: self._open_line(rule, editing=True))
 
     def action_refuse(self) -> None:
         """Ask for the reason, at once: nothing is decided by it, and what comes next is the reason."""
-        self._open_line("", _REASON)
+        self._open_line("", editing=False)
 
     def _letter(self, binding: str) -> str:
         """What the key of an answer would write elsewhere; empty for one that writes nothing."""
@@ -286,10 +286,10 @@ class ApprovalBox(Vertical, can_focus=True):
 
         return self.question is not None and session_rule(asked_action(self.question), rule) is not None
 
-    def _open_line(self, text: str, placeholder: str) -> None:
-        self._editing = placeholder == _RULE
+    def _open_line(self, text: str, *, editing: bool) -> None:
+        self._editing = editing
         line = self.query_one(Input)
-        line.value, line.placeholder = text, placeholder
+        line.value, line.placeholder = text, _RULE if editing else _REASON
         self.add_class("-typing")
         self.screen.set_focus(line)  # at once: what comes next is typed there
         self._explain()

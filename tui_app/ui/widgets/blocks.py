@@ -134,7 +134,7 @@ def _excerpt(excerpt: "Excerpt", wording: Wording) -> Iterator[Piece]:
 
 def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
     glyphs = wording.glyphs
-    bad = entry.state in ("failed", "cancelled", "interrupted")
+    bad = entry.state in ("failed", "denied", "cancelled", "interrupted")
     size = f"{tokens(entry.tokens)} tok" if entry.tokens else ""
     inside = count(entry.calls, "call") if entry.calls else ""
     word = "left behind" if entry.left and not bad else STATE_WORDS[entry.state]
@@ -152,9 +152,8 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     if body.text.strip():
         yield from clipped(body.text, wording, Tone.TEXT, "text")
     elif entry.kind in ("tool", "hook"):
-        yield TextPiece(
-            "(still running)" if entry.state == "running" else "(no output)", Tone.DIM, indent=INDENT
-        )
+        told = {"running": "(still running)", "waiting": "(not begun)"}.get(entry.state, "(no output)")
+        yield TextPiece(told, Tone.DIM, indent=INDENT)
 
 
 def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:

@@ -25,33 +25,38 @@ class ChatHints(HintRow):
 
     def on_mount(self) -> None:
         """Follow the focus."""
-        self.watch(self.screen, "focused", self._tell)
+        self.watch(self.screen, "focused", self.tell)
 
     def watch_keymap(self) -> None:
         """Name the keys as they are now."""
-        self._tell()
+        self.tell()
 
     def watch_marked(self) -> None:
         """Say what can be done with marked entries."""
-        self._tell()
+        self.tell()
 
-    def _tell(self) -> None:
-        self.hints = hints_for(self.screen.focused, self.marked, self.keymap)
+    def tell(self) -> None:
+        """Say what the keys do where the focus is now."""
+        beside = any(each.display for each in self.screen.query(Timeline))
+        self.hints = hints_for(self.screen.focused, self.marked, self.keymap, beside=beside)
 
 
-def hints_for(focused: Widget | None, marked: int, keymap: Mapping[str, str]) -> tuple[Hint, ...]:
+def hints_for(
+    focused: Widget | None, marked: int, keymap: Mapping[str, str], *, beside: bool = False
+) -> tuple[Hint, ...]:
     """What the row offers.
 
     Args:
         focused: What has the focus.
         marked: Entries of the conversation that are marked; as long as there are any, they come first.
         keymap: Keys of the actions that have others than the built-in ones.
+        beside: Whether the timeline is shown: then it comes next behind the conversation.
     """
     if marked:
         return (Hint(f"{marked:,}", "marked"), *MARK_HINTS)
     own = footer_hints(keymap)
     if isinstance(focused, Transcript):
-        return (*ROW_HINTS, own[-1])
+        return (*ROW_HINTS, Hint("tab", "timeline" if beside else "prompt", 0), own[-1])
     if isinstance(focused, Timeline):
         return (*TIMELINE_HINTS, own[-1])
     return own

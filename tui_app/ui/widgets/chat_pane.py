@@ -1,10 +1,9 @@
 """The body of the chat screen: transcript and timeline over prompt, gauge and hints."""
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -12,6 +11,8 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Static
 
 from tui_app.settings import Settings
+from tui_app.ui.early_keys import Flow
+from tui_app.ui.failing import TellsFailures
 from tui_app.ui.gauge_marks import marks
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.keys import as_bindings
@@ -46,7 +47,7 @@ _GAUGE_STEP = 20
 """Streamed tokens after which the gauge is drawn again; it shows hundreds, and a second brings hundreds."""
 
 
-class ChatPane(Vertical):
+class ChatPane(TellsFailures, Vertical):
     """Lays the widgets out and hands each its part of the state. Scrolling works from the prompt."""
 
     BINDINGS = as_bindings("pane")
@@ -184,6 +185,11 @@ class ChatPane(Vertical):
         self.query_one(ApprovalBox).typed()
         self._explain_escape()
 
+    @on(PromptEditor.Submitted)
+    def uncover(self) -> None:
+        """Let the answer to a prompt be seen where the timeline lies over the chat."""
+        self.remove_class("-over")
+
     @on(Timeline.Jump)
     def jump(self, event: Timeline.Jump) -> None:
         """Go to an entry of the timeline; where that lies over the chat, it would cover it."""
@@ -192,7 +198,7 @@ class ChatPane(Vertical):
 
     def action_find(self) -> None:
         """Look for words in the conversation."""
-        flow: Coroutine[Any, Any, None] = self.finding.open()
+        flow: Flow = self.finding.open
         flow = self.early.during(flow) if self.early is not None else flow
         self.run_worker(flow, group="find", exclusive=True, exit_on_error=False)
 
@@ -269,8 +275,13 @@ class ChatPane(Vertical):
         self.transcript.action_last()
 
     def action_timeline(self) -> None:
-        """Show or hide the timeline: beside the chat, or over it where there is no room."""
-        self.toggle_class("-over" if self.screen.has_class("-narrow") else "-timeline")
+        """Show or hide the timeline: beside the chat, or over it, with the keys, where there is no room."""
+        over = self.screen.has_class("-narrow")
+        self.toggle_class("-over" if over else "-timeline")
+        if over:
+            target = self.timeline if self.has_class("-over") else self.prompt.editor
+            self.call_after_refresh(target.focus)
+        self.call_after_refresh(self.query_one(ChatHints).tell)
 
     def action_details(self) -> None:
         """Open the marked row where the keys are; from elsewhere the newest row that has details."""

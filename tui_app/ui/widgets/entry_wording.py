@@ -18,8 +18,9 @@ TOOL_CHARS = 60_000
 INDENT = 4
 """Cells in front of what an opened entry shows."""
 STATE_WORDS: dict[EntryState, str] = {
-    "running": "running", "ok": "", "failed": "failed", "cancelled": "cancelled", "undone": "undone",
-    "interrupted": "interrupted", "discarded": "discarded", "vetoed": "vetoed",
+    "running": "running", "waiting": "waits for you", "ok": "", "failed": "failed", "denied": "denied",
+    "cancelled": "cancelled", "undone": "undone", "interrupted": "interrupted",
+    "discarded": "discarded", "vetoed": "vetoed",
 }  # fmt: skip
 
 

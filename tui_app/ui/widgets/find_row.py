@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from tui_app.session.entries import Entry
+from tui_app.ui.failing import TellsFailures
 from tui_app.ui.finding import MOST_HITS, Excerpt, Hit, batches, pattern_of
 from tui_app.ui.keys import fixed_key
 from tui_app.ui.safe_text import clean
@@ -70,7 +71,7 @@ class Progress:
         return f"{place:,} of {len(self.hits):,}{more}"
 
 
-class FindRow(Horizontal):
+class FindRow(TellsFailures, Horizontal):
     """Searches while one types; enter and the arrows go from place to place.
 
     Args:

@@ -70,21 +70,22 @@ def gauge_text(
 
     Returns:
         ``71% of 128k · ~91.5k · ok``, ``?% of 128k``, ``~91.5k of ?`` or
-        ``over by 3.1k · 131.1k of 128k · full``.
+        ``over by 3.1k · 131.1k of 128k · full``; ``128k?`` where nobody knows and that much is assumed.
     """
     known_by = usage.window if usage is not None else window
     limit = known_by.stated if known_by is not None else 0
     known = window_known and limit > 0
+    size = window_text(limit) + ("?" if known_by is not None and known_by.source == "default" else "")
     if usage is None:
-        return f"?% of {window_text(limit)}" if known else "?% of ?"
+        return f"?% of {size}" if known else "?% of ?"
     amount = amount_text(usage, pending)
     if not known:
         return f"{amount} of ?"
     used = usage.total + pending
     word = zone(usage, background, blocking, pending=pending)
     if used > limit:
-        return f"over by {tokens(used - limit)} · {amount} of {window_text(limit)} · {word}"
-    return f"{percent_text(used, limit)} of {window_text(limit)} · {amount} · {word}"
+        return f"over by {tokens(used - limit)} · {amount} of {size} · {word}"
+    return f"{percent_text(used, limit)} of {size} · {amount} · {word}"
 
 
 def threshold_text(background: float) -> str:

@@ -119,7 +119,8 @@ class PromptEditor(ChipArea):
 
     def give_back(self, text: str) -> None:
         """Put a prompt that was not sent back, before whatever was typed meanwhile; pastes stay chips."""
-        folded = self._chips.fold(text)
+        if not (folded := self._chips.fold(text)):
+            return
         self._walk.stop()
         self._put(f"{folded}\n{self.text}" if self.text else folded)
 

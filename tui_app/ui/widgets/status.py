@@ -123,7 +123,7 @@ def fit_pieces(pieces: list[tuple[int, str]], width: int, separator: str = " · 
     while True:
         text = separator.join(piece for _, piece in left)
         worst = max((rank for rank, _ in left), default=0)
-        if len(text) <= width or worst == 0:
+        if cell_len(text) <= width or worst == 0:
             return one_line(text, max(1, width))
         left = [(rank, piece) for rank, piece in left if rank != worst]
 
@@ -212,10 +212,10 @@ class StatusRow(Widget):
         separator = f" {self.glyphs.separator} "
         pieces = status_pieces(status, elapsed, self.glyphs, short=self.size.width < SHORT)
         least = separator.join(piece for rank, piece in pieces if rank == 0)
-        hint = self._hint(self.size.width - len(least) - GAP)
+        hint = self._hint(self.size.width - cell_len(least) - GAP)
         room = self.size.width - (cell_len(hint) + GAP if hint else 0)
         text = fit_pieces(pieces, room, separator)
-        spaces = " " * max(0, self.size.width - len(text) - cell_len(hint))
+        spaces = " " * max(0, self.size.width - cell_len(text) - cell_len(hint))
         colour = "$text-accent" if status.busy else ""
         return Content.assemble((text, colour), spaces, (hint, "$text-muted"))
 

@@ -80,11 +80,14 @@ class Timeline(RowList):
         self.follow()
 
     def append(self, entry: Entry) -> None:
-        """Add an entry."""
+        """Add an entry; a mark on what runs stays there."""
+        on_running = self._on_running
         self._slots[entry.seq] = len(self._entries)
         self._entries.append(entry)
         self._add_rows(len(self._entries) - 1)
         self._count_rows()
+        if on_running:
+            self.cursor = self.count - 1
 
     def replace(self, entry: Entry) -> None:
         """Show a new state of the entry with the same log number; unknown ones are ignored."""
@@ -96,7 +99,7 @@ class Timeline(RowList):
         if same_rows:
             self.refresh()
         else:
-            self._list_rows()
+            self._list_anew()
 
     def watch_plain(self) -> None:
         """Paint with the other signs."""
@@ -123,10 +126,7 @@ class Timeline(RowList):
 
     def watch_shown(self) -> None:
         """List what passes, and say which it is."""
-        slot = self._slot(self.cursor) if self.cursor is not None else None
-        marked = self._entries[slot] if slot is not None else None
-        self._list_rows()
-        self.cursor = self._row_of(marked) if marked is not None else None
+        self._list_anew()
         self._say_which()
         self.follow()
 
@@ -145,10 +145,24 @@ class Timeline(RowList):
         room = self.scrollable_content_region.width - cell_len(word)
         self.set_head(f"{'Timeline':<{max(0, room - 1)}} {word}")
 
+    @property
+    def _on_running(self) -> bool:
+        """Whether what runs now is marked."""
+        return self.cursor is not None and self._slot(self.cursor) is None
+
     def _row_of(self, entry: Entry) -> int | None:
         """The first row of an entry; none where the filter hides it."""
         slot = self._slots[entry.seq]
         return next((row for row, (of, _) in enumerate(self._lines) if of == slot), None)
+
+    def _list_anew(self) -> None:
+        """List what passes, and keep the mark on its entry."""
+        on_running = self._on_running
+        slot = self._slot(self.cursor) if self.cursor is not None else None
+        self._list_rows()
+        self.cursor = self._row_of(self._entries[slot]) if slot is not None else None
+        if on_running and self.count > len(self._lines):
+            self.cursor = self.count - 1
 
     def _list_rows(self) -> None:
         self._lines = []

@@ -12,7 +12,9 @@ from tui_app.ui.safe_text import one_line, without_drawing
 from tui_app.ui.widgets.row_list import Row
 
 _CELLS = 200
-_BAD: frozenset[EntryState] = frozenset({"failed", "cancelled", "interrupted", "vetoed", "discarded"})
+_BAD: frozenset[EntryState] = frozenset(
+    {"failed", "denied", "cancelled", "interrupted", "vetoed", "discarded"}
+)
 
 
 class TimelineFilter(Enum):
