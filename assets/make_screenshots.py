@@ -35,7 +35,7 @@ from pydantic_ai.usage import RequestUsage  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
 from textual.widgets import Input  # noqa: E402
 
-from tui_app.agent.discovery import LocalModel, local_base_url  # noqa: E402
+from tui_app.agent.discovery import LocalModel, NoAnswer, local_base_url  # noqa: E402
 from tui_app.agent.recorder import Recorder  # noqa: E402
 from tui_app.context.compaction.compactor import Compactor  # noqa: E402
 from tui_app.context.compaction.spending import Ledger, Spent  # noqa: E402
@@ -158,9 +158,12 @@ async def compact(history: SessionHistory) -> None:
         raise SystemExit(f"The compaction of the pictures failed: {complete}")
 
 
-async def listing(base_url: str, **_options: object) -> list[LocalModel] | None:
+async def listing(base_url: str, **_options: object) -> list[LocalModel]:
     """Stands for the model servers, which differ from machine to machine."""
-    return LISTED.get(base_url.rstrip("/"))
+    try:
+        return LISTED[base_url.rstrip("/")]
+    except KeyError:
+        raise NoAnswer(base_url) from None
 
 
 async def draw(
@@ -246,7 +249,7 @@ PICTURES = (
 def no_servers() -> Iterator[None]:
     """Ask none of this machine's model servers."""
     with (
-        mock.patch("tui_app.agent.discovery.listing", listing),
+        mock.patch("tui_app.agent.discovery.ask_listing", listing),
         mock.patch("tui_app.agent.models.ask_listing", listing),
     ):
         yield

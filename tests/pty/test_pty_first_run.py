@@ -11,6 +11,8 @@ pytestmark = pytest.mark.pty
 
 CTRL_Q = "\x11"
 COLOUR = re.compile(rb"\x1b\[([0-9;]*)m")
+SET = {*range(30, 39), *range(40, 49), *range(90, 98), *range(100, 108)}
+"""Codes that choose a colour, of the palette or any other."""
 
 
 def test_first_run_is_ready_and_leaves_no_settings(machine: Machine, size: tuple[int, int]) -> None:
@@ -82,30 +84,5 @@ def test_a_session_without_a_word_is_not_kept(machine: Machine) -> None:
 
 
 def coloured(output: bytes) -> set[bytes]:
-    """Style sequences that set a colour with any hue."""
-    return {codes for codes in COLOUR.findall(output) if has_hue(codes.split(b";"))}
-
-
-def has_hue(codes: list[bytes]) -> bool:
-    numbers = [int(code or b"0") for code in codes]
-    while numbers:
-        code = numbers.pop(0)
-        if code in (38, 48) and numbers[:1] == [2]:
-            if len(set(numbers[1:4])) > 1:
-                return True
-            numbers = numbers[4:]
-        elif code in (38, 48) and numbers[:1] == [5]:
-            if not grey(numbers[1]):
-                return True
-            numbers = numbers[2:]
-        elif code % 10 in range(1, 7) and code // 10 in (3, 4, 9, 10):
-            return True
-    return False
-
-
-def grey(index: int) -> bool:
-    """Whether an entry of the 256-colour palette has no hue."""
-    if index < 16:
-        return index in (0, 7, 8, 15)
-    levels = index - 16
-    return index >= 232 or len({levels // 36, levels // 6 % 6, levels % 6}) == 1
+    """Style sequences that set a colour, be it a grey; 39 and 49 are the terminal's own."""
+    return {codes for codes in COLOUR.findall(output) if set(map(int, filter(None, codes.split(b";")))) & SET}

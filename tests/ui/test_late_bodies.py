@@ -10,7 +10,7 @@ import pytest
 from tui_app.context.events import SessionStart, UserMessage
 from tui_app.session import places
 from tui_app.session.entries import Entry
-from tui_app.session.places import Server
+from tui_app.session.location import Server
 from tui_app.session.preview import StoreBodies, load_preview
 from tui_app.session.store import Store
 from tui_app.ui.late_bodies import LateBodies

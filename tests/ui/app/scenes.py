@@ -8,6 +8,7 @@ from textual.widgets import TabbedContent
 from tests.ui.kit import Deck
 from tui_app.ui.screens.choice import ThemePicker
 from tui_app.ui.screens.compaction_detail import CompactionDetail
+from tui_app.ui.screens.compaction_tabs import NAMES
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.details import DetailsScreen
@@ -90,9 +91,15 @@ async def compaction(deck: Deck) -> None:
     await detail(deck)
 
 
-async def facts(deck: Deck) -> None:
-    await compaction(deck)
-    await deck.press("right_square_bracket")
+def tab(id: str) -> Scene:
+    """A part of what a compaction did."""
+
+    async def scene(deck: Deck) -> None:
+        await compaction(deck)
+        await deck.press(*["right_square_bracket"] * list(NAMES).index(id))
+        await deck.until(lambda: deck.app.screen.query_one(TabbedContent).active == id, id)
+
+    return scene
 
 
 async def editing(deck: Deck) -> None:
@@ -132,7 +139,7 @@ SCENES: Mapping[str, Scene] = {
     "unfolded": unfolded,
     "timeline": timeline,
     "compaction": compaction,
-    "facts": facts,
+    **{id.removeprefix("tab-"): tab(id) for id in NAMES if id != "tab-summary"},
     "notice": notice,
     "models": opens(ModelPicker, "ctrl+l"),
     "sessions": opens(SessionsScreen, command="/resume"),

@@ -29,7 +29,7 @@ from tui_app.ui.key_index import help_rows, own_bindings
 from tui_app.ui.keys import key_labels
 from tui_app.ui.widgets.chat_pane import MORE_ROOM
 
-DRAWN = re.compile("[\u2500-\u257f\u2800-\u28ff]")
+DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff\U0001f300-\U0001faff]")
 
 
 @pytest.fixture
@@ -104,15 +104,14 @@ async def test_without_colour_there_is_none_and_the_focus_is_seen(
     full: Desk, scene: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
+    full.change(color=False)
     async with shown(full.app(everything(full)), WIDE) as deck:
         await at(deck, scene)
-        coloured = {
-            (run.text.strip()[:30], colour.hex)
-            for run in runs(deck.app)
-            for colour in (run.fore, run.back)
-            if max(colour.rgb) - min(colour.rgb) > 2
+        styles = [segment.style for strip in painted(deck) for segment in strip if segment.style is not None]
+        colours = {
+            colour for style in styles for colour in (style.color, style.bgcolor) if colour is not None
         }
-        assert coloured == set()
+        assert all(colour.is_default for colour in colours), "the terminal's own"
         await the_focus_is_seen(deck)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -109,6 +110,24 @@ async def test_a_long_diff_leaves_everything_else_on_the_screen(
             assert "ctrl+g compact" in deck.rows[places[5].y] or size == SMALL
             await deck.press("y")
         await deck.answered()
+
+
+async def test_a_call_that_somebody_is_asked_about_does_not_run_and_one_refused_has_not_failed(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(write(), Text("Done."))
+    async with shown(served.app(), WIDE) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.settle()
+        assert "waits for you" in deck.text
+        assert re.search(r"write_file plan.txt +waiting", deck.text)
+        assert "running" not in deck.text
+        await deck.press("n")
+        await deck.press("enter")
+        await deck.answered()
+        assert len(re.findall(r"write_file plan.txt +✗ denied", deck.text)) == 2, "conversation and timeline"
+        assert "failed" not in deck.text
 
 
 async def test_in_the_least_room_prompt_gauge_and_answers_are_there(

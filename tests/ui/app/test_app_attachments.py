@@ -13,7 +13,8 @@ from tui_app.ui.widgets.offer_list import OfferList
 async def test_a_named_file_is_sent_with_the_prompt_and_counted_before(
     served: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    fake_openai.add(Text("Read."))
+    # The folder's name is in the request too: what the server counts must not hang on its length.
+    fake_openai.add(Text("Read.", usage=(1_200, 2)))
     write_files(served.cwd, {"tides.md": "The tide turns at noon. " * 100})
     async with shown(served.app()) as deck:
         await deck.ready()

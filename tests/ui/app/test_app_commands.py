@@ -158,6 +158,8 @@ async def test_copy_and_export_say_what_they_did(served: Desk) -> None:
         assert "Because." in (served.cwd / "talk.md").read_text(encoding="utf-8")
         await deck.send("/export talk.svg")
         await deck.says("Not exported: .svg is no format. Use .md, .txt, .html, .json or .jsonl.")
+        await deck.send("/export ~nobody-of-this-name/talk.md")
+        await deck.says("Not exported: there is no folder")
         await deck.send("/export nowhere/talk.md")
         await deck.says("Not exported: there is no folder ")
         assert not (served.cwd / "talk.svg").exists()

@@ -1,9 +1,20 @@
 """The context screen on a real session: each key is one event of the log, and the screen follows it."""
 
+import re
+
+from tests.servers.behaviours import Text
+from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.context.events import MessagePinned, Payload, RewriteUndone, ToolArchived, ToolOffloaded
+from tui_app.context.events import (
+    MessagePinned,
+    Payload,
+    RewriteUndone,
+    ToolArchived,
+    ToolOffloaded,
+)
 from tui_app.session.agent_view import fold_agent_view
+from tui_app.ui.format import tokens
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.widgets.ledger_list import LedgerList
 
@@ -137,3 +148,24 @@ async def test_a_result_is_stale_once_its_file_holds_something_else(served: Desk
         (served.cwd / "tide.txt").unlink()
         await deck.press("f3")
         await deck.says("stale: the file is gone  #5")
+
+
+async def test_items_are_on_the_scale_of_the_figures_above_them(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    """The model counts more tokens than its texts were counted for, and says so."""
+    fake_openai.add(Text("Ebb.", usage=(9_000, 60)))
+    session = served.store(Story("tide").user("Why?", 1_400).answer("So.", 1_600))
+    async with shown(served.app(session), WIDE) as deck:
+        await deck.ready()
+        await deck.send("And?")
+        await deck.answered()
+        await opened(deck)
+        await deck.says("#2")
+        items = {row.split()[-2]: row.split()[1] for row in deck.rows if re.search(r"#\d+ +│", row)}
+        bars = [re.match(r"│ (.*?) +([\d,]+) .*━", row) for row in deck.rows]
+        figures = {bar[1]: int(bar[2].replace(",", "")) for bar in bars if bar}
+        assert figures["answers"] > 1_700, "a factor was learnt"
+        # The rest of either is the newest turn's.
+        assert items["#3"] == tokens(round(1_600 * figures["answers"] / 1_601))
+        assert items["#2"] == tokens(round(1_400 * figures["you"] / 1_401))

@@ -55,6 +55,24 @@ async def over(deck: Deck) -> None:
     await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
 
 
+async def test_of_two_prompts_in_a_burst_neither_is_lost_at_the_budget(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(Text("Fine.", usage=(100_000, 10_000)))
+    async with shown(priced(served).change(budget={"session_usd": 0.3}).app()) as deck:
+        await deck.ready()
+        await deck.send("one")
+        await deck.says("$0.30")
+        await deck.idle()
+        await deck.hurry(*"two", "enter", *"xyz", "enter")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        while isinstance(deck.app.screen, ConfirmDialog):
+            await deck.press("n")
+            await deck.settle()
+        await deck.until(lambda: sorted(deck.editor.text.split()) == ["two", "xyz"], "both of them")
+        assert len(fake_openai.journal) == 1
+
+
 async def test_above_the_budget_each_prompt_is_asked_about(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(Text("Fine.", usage=(100_000, 10_000)), Text("Still here.", usage=(1_000, 10)))
     async with shown(priced(served).change(budget={"session_usd": 0.3}).app()) as deck:

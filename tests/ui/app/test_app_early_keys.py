@@ -9,6 +9,7 @@ from textual.widgets import Input
 
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
+from tui_app.ui.commands import CommandId
 from tui_app.ui.flows import models
 from tui_app.ui.flows.lookup import LookupCancelled
 from tui_app.ui.screens.chat import ChatScreen
@@ -156,3 +157,12 @@ async def test_what_is_written_behind_a_command_that_asks_goes_on_in_the_prompt(
         await deck.press("escape")
         await deck.until(lambda: deck.editor.text == "ok yes now", "the words in the prompt")
         assert deck.kinds.count("user") == 1
+
+
+async def test_keys_go_on_when_what_was_to_open_is_given_up_before_it_began(desk: Desk) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        deck.app.chat.run(CommandId.STATUS)
+        deck.app.chat.run(CommandId.UNDO)
+        await deck.press(*"abc")
+        await deck.until(lambda: deck.editor.text == "abc", "the letters")

@@ -226,6 +226,24 @@ async def test_a_second_escape_stops_the_turn_that_went_on(desk: Desk, fake_open
         assert deck.status == "Stopped. Nothing is lost."
 
 
+async def test_two_escapes_in_a_burst_bring_a_waiting_prompt_back_once(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(HangMidStream())
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("talk")
+        await (await fake_openai.request(1)).paused.wait()
+        await deck.send("queued one")
+        await deck.until(lambda: len(deck.queue) == 1, "the waiting prompt")
+        await deck.hurry("escape", "escape")
+        await deck.until(lambda: deck.editor.text, "the prompt")
+        await deck.settle()
+        assert deck.editor.text == "queued one"
+        await deck.press("ctrl+c", "escape")
+        await deck.idle()
+
+
 @pytest.fixture
 def _stuck_tool(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Reading a file does not end, as on a network share that went away."""

@@ -145,6 +145,17 @@ async def test_a_command_of_a_file_is_offered_last_and_sends_its_text(
         assert 'Review import.py for dead code. All: import.py "dead code"' in sent
 
 
+async def test_what_was_typed_for_a_command_whose_file_is_gone_comes_back(served: Desk) -> None:
+    write(served, ".plimsoll/commands/review.md", "Review $1.")
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.until(lambda: deck.editor.custom, "the commands")
+        (served.cwd / ".plimsoll/commands/review.md").unlink()
+        await deck.send("/review a long argument")
+        await deck.says("/review cannot be used")
+        assert deck.editor.text == "/review a long argument"
+
+
 async def test_an_inexact_name_is_not_sent_and_help_lists_the_exact_one(served: Desk) -> None:
     write(served, ".plimsoll/commands/overhaul.md", "Overhaul it.")
     async with shown(served.app()) as deck:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from tests.docs.test_screens_pages import screens
 from tests.servers.fake_openai import FakeOpenAI
@@ -22,9 +23,11 @@ from tui_app.context.events import Error
 from tui_app.paths import Paths
 from tui_app.ui.screens.checkpoints import CheckpointsScreen
 from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.prompts import PromptsScreen
 from tui_app.ui.screens.queue import QueueScreen
 from tui_app.ui.screens.rewind import PromptPicker
+from tui_app.ui.screens.settings import SettingsScreen
 from tui_app.ui.screens.stats import StatsScreen
 
 __all__ = ["_fixed"]
@@ -47,6 +50,28 @@ async def rewind(deck: Deck) -> None:
     await deck.says("would leave")
 
 
+async def fork(deck: Deck) -> None:
+    await opens(PromptPicker, command="/fork")(deck)
+    await deck.says("This session stays as it is.")
+
+
+async def keymap(deck: Deck) -> None:
+    """The keys of every action, from the settings."""
+    await opens(SettingsScreen, command="/settings keymap")(deck)
+    await deck.press("enter")
+    await deck.says("chat.compact")
+
+
+async def clash(deck: Deck) -> None:
+    """A key that another action has."""
+    await keymap(deck)
+    await deck.press(*"chat.compact", "enter")
+    await deck.until(lambda: isinstance(deck.app.screen, EditDialog), "the field")
+    deck.app.screen.query_one(Input).value = "ctrl+l"
+    await deck.press("enter")
+    await deck.says("ctrl+l is a key of chat.models")
+
+
 async def queue(deck: Deck) -> None:
     session = deck.app.chat.session
     waiting = ("second, which is longer " * 8, "third\nwith [b]two[/b] lines", "/compact")
@@ -64,6 +89,9 @@ ASIDE: dict[str, Scene] = {
     "policies": opens(DetailsScreen, command="/policy"),
     "checkpoints": opens(CheckpointsScreen, command="/session checkpoints"),
     "palette": palette,
+    "fork": fork,
+    "keymap": keymap,
+    "clash": clash,
 }
 """Screens that no other picture shows."""
 SHOWN: dict[str, Scene] = {
@@ -175,4 +203,4 @@ def test_without_colour(
     look: Compare, monkeypatch: pytest.MonkeyPatch, scene: str, size: tuple[int, int]
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    assert look(size, {**ASIDE, **SHOWN}[scene])
+    assert look(size, {**ASIDE, **SHOWN}[scene], color=False)

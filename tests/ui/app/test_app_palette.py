@@ -5,9 +5,10 @@ from inspect import isawaitable
 
 import pytest
 from textual.app import SystemCommand
+from textual.command import CommandPalette
 
 from tests.ui.app.story import Story
-from tests.ui.kit import USUAL, Deck, Desk, shown
+from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.ui.commands import COMMANDS
 from tui_app.ui.key_index import command_of, fixed_rows, help_rows, own_bindings
 from tui_app.ui.keys import KEYS, key_labels
@@ -159,3 +160,16 @@ async def test_in_a_dialog_the_palette_offers_what_its_keys_do(served: Desk) -> 
         asked = [row.title for row in deck.app.get_system_commands(deck.app.screen)]
         assert "Close" in asked
         assert len(asked) == len(set(asked)) > 2
+
+
+@pytest.mark.parametrize(
+    ("wanted", "offered"),
+    [("cost", "/stats"), ("new session", "/new"), ("keys", "/settings"), ("word for word", "/pin")],
+)
+async def test_a_command_is_found_by_what_it_is_for(desk: Desk, wanted: str, offered: str) -> None:
+    async with shown(desk.app(), WIDE) as deck:
+        await deck.ready()
+        await deck.press("ctrl+p")
+        await deck.until(lambda: isinstance(deck.app.screen, CommandPalette), "the palette")
+        await deck.press(*("space" if sign == " " else sign for sign in wanted))
+        await deck.says(offered)

@@ -8,7 +8,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
-from tui_app.conversation.work import Clear
+from tui_app.conversation.work import Clear, Rewind
 from tui_app.ui.flows.leaving import GO_BACK
 from tui_app.ui.flows.rewinding import NOTHING
 from tui_app.ui.screens.rewind import PromptPicker
@@ -77,6 +77,21 @@ async def test_a_rewind_is_taken_back_with_its_draft(served: Desk, session: str,
         assert (served.agent_view(session), deck.gauge) == (view, before)
         assert left(deck) == [False] * 7
         assert "left behind · " not in deck.text
+
+
+async def test_two_rewinds_taken_back_take_both_drafts_along(served: Desk, session: str) -> None:
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        chat = deck.app.chat.session
+        second, third = [row.seq for row in chat.presenter.view.entries if row.kind == "user"][1:]
+        chat.submit(Rewind(third))
+        await deck.until(lambda: deck.editor.text == "question 2", "a draft")
+        chat.submit(Rewind(second))
+        await deck.until(lambda: deck.editor.text == "question 1\nquestion 2", "both")
+        chat.restate(undo=True)
+        await deck.until(lambda: deck.editor.text == "question 2", "the first one")
+        chat.restate(undo=True)
+        await deck.until(lambda: not deck.editor.text, "nothing")
 
 
 async def test_a_clear_is_taken_back_and_a_changed_draft_stays(served: Desk, session: str) -> None:

@@ -18,7 +18,7 @@ from textual.widgets import TextArea
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app import scenes
-from tests.ui.app.scenes import detail
+from tests.ui.app.scenes import compaction, tab
 from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
 from tests.ui.plans import proposed
@@ -236,12 +236,7 @@ def test_compacted_entry(look: Compare, size: tuple[int, int], theme: str) -> No
 
 @looks
 def test_compacted_detail(look: Compare, size: tuple[int, int], theme: str) -> None:
-    async def scene(deck: Deck) -> None:
-        deck.transcript.jump_to(10)
-        deck.transcript.focus()
-        await detail(deck)
-
-    assert look(size, compacted_talk(), scene, theme)
+    assert look(size, compacted_talk(), compaction, theme)
 
 
 async def context_screen(deck: Deck) -> None:
@@ -254,13 +249,7 @@ async def context_screen(deck: Deck) -> None:
 
 @lit
 def test_compaction_facts(look: Compare, size: tuple[int, int], theme: str) -> None:
-    async def scene(deck: Deck) -> None:
-        deck.transcript.jump_to(10)
-        deck.transcript.focus()
-        await detail(deck)
-        await deck.press("right_square_bracket")
-
-    assert look(size, compacted_talk(), scene, theme)
+    assert look(size, compacted_talk(), tab("tab-facts"), theme)
 
 
 def reviewed(deck: Deck) -> bool:
@@ -306,9 +295,7 @@ def test_a_summary_while_it_is_written(look: Compare, size: tuple[int, int], the
 @looks
 def test_summary_editor(look: Compare, size: tuple[int, int], theme: str) -> None:
     async def scene(deck: Deck) -> None:
-        deck.transcript.jump_to(10)
-        deck.transcript.focus()
-        await detail(deck)
+        await compaction(deck)
         await opens(SummaryEditor, "e")(deck)
         await deck.press(*"Indeed. ", "tab")
 
@@ -331,9 +318,7 @@ def test_edited_compaction(look: Compare, size: tuple[int, int], theme: str) -> 
     story = compacted_talk().add(edit, ModelRequest(parts=[UserPromptPart(edit.summary)]))
 
     async def scene(deck: Deck) -> None:
-        deck.transcript.jump_to(10)
-        deck.transcript.focus()
-        await detail(deck)
+        await compaction(deck)
         await deck.press("right_square_bracket")
 
     assert look(size, story, scene, theme)
@@ -453,13 +438,16 @@ def test_filtered_timeline(look: Compare, size: tuple[int, int], theme: str) -> 
     assert look(size, compacted_talk(), scene, theme)
 
 
+@looks
+@pytest.mark.parametrize("part", ["left", "stayed", "numbers"])
+def test_compaction_part(look: Compare, size: tuple[int, int], theme: str, part: str) -> None:
+    assert look(size, compacted_talk(), tab(f"tab-{part}"), theme)
+
+
 @lit
 def test_compaction_diff(look: Compare, size: tuple[int, int], theme: str) -> None:
     async def scene(deck: Deck) -> None:
-        deck.transcript.jump_to(10)
-        deck.transcript.focus()
-        await detail(deck)
-        await deck.press(*["right_square_bracket"] * 4)
+        await tab("tab-diff")(deck)
         await deck.says("+   # Intent")
 
     assert look(size, compacted_talk(), scene, theme)

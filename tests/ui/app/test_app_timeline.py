@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.servers.behaviours import HangMidStream
+from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
-from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
+from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.context.events import CompactionComplete
 from tui_app.ui.flows.leaving import GO_BACK
 from tui_app.ui.screens.compaction_detail import CompactionDetail
@@ -80,11 +80,45 @@ async def test_esc_in_the_prompt_stops_what_runs_before_it_closes_the_timeline(
         await deck.ready()
         await deck.send("talk")
         await deck.says("These words arrive")
-        await deck.press("ctrl+t", "escape")
+        await deck.press("ctrl+t")
+        await deck.until(lambda: deck.app.chat.pane.timeline.has_focus, "the keys")
+        deck.editor.focus()
+        await deck.press("escape")
         await deck.idle()
         assert deck.app.chat.pane.timeline.region
         await deck.press("escape")
         await deck.until(lambda: not deck.app.chat.pane.timeline.region, "the chat alone")
+
+
+async def test_over_the_chat_it_has_the_keys_and_goes_for_an_answer(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(Text("It is ebb."))
+    async with shown(served.app(served.store(story())), SMALL) as deck:
+        await deck.ready()
+        pane = deck.app.chat.pane
+        await deck.press("ctrl+t")
+        await deck.until(lambda: pane.timeline.has_focus, "the keys")
+        await deck.until(lambda: "esc back" in deck.hints, "the way back")
+        await deck.press("up")
+        assert deck.editor.text == "", "no earlier prompt"
+        await deck.press("ctrl+t")
+        await deck.until(lambda: deck.editor.has_focus, "the prompt")
+        await deck.press("ctrl+t")
+        await deck.type("is it ebb?")
+        await deck.until(lambda: deck.editor.text == "is it ebb?", "letters go to the prompt")
+        await deck.press("enter")
+        await deck.says("It is ebb.")
+        assert not pane.timeline.region
+
+
+async def test_the_bottom_row_names_what_tab_goes_to(served: Desk) -> None:
+    async with shown(served.app(served.store(story())), WIDE) as deck:
+        await deck.ready()
+        deck.transcript.focus()
+        for name in ("timeline", "prompt", "timeline"):
+            await deck.until(lambda name=name: f"tab {name}" in deck.hints, name)  # type: ignore[misc]
+            await deck.press("ctrl+t")
 
 
 async def test_the_bottom_row_says_what_the_keys_do_where_the_focus_is(served: Desk) -> None:

@@ -89,6 +89,18 @@ async def test_picker_says_what_is_missing_and_what_fits_with_what_answers_first
         assert all(len(row) + 2 <= width for row in app.rows)
 
 
+async def test_picker_says_in_full_why_a_server_offers_nothing() -> None:
+    why = "refuses access (HTTP 401): https://models.harbour.example/v1"
+    rows = [*MODELS, ModelRow(name="harbour:", window=0, available=False, why_not=why)]
+    app = Host(ModelPicker(rows, 91_500))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"harbour")
+        assert "refuses access (HTTP 401)" in app.rows[0]
+        assert why in str(app.screen.query_one("#picker-note", Static).render())
+        await pilot.press("enter")
+        assert f"cannot be used yet: {why}" in str(app.screen.query_one("#picker-note", Static).render())
+
+
 @pytest.mark.parametrize(
     ("keys", "result"),
     [
@@ -125,7 +137,7 @@ async def test_a_model_that_cannot_answer_says_why_and_stays() -> None:
         await pilot.press(*"gemini", "enter")
         assert app.results == []
         note = str(app.screen.query_one("#picker-note", Static).render())
-        assert note == "google:gemini-3-pro cannot answer yet: set GOOGLE_API_KEY."
+        assert note == "google:gemini-3-pro cannot be used yet: set GOOGLE_API_KEY"
 
 
 async def test_nothing_found_says_how_to_go_on() -> None:

@@ -1,12 +1,14 @@
 """The gauge's words are exact, honest and never cut; its bar agrees with them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from textual.app import App, ComposeResult
 
 from tests.ui.screens.test_context import Source
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow, percent_text
+from tui_app.context.windows.window import resolve_window
 from tui_app.session.known import UNKNOWN
 from tui_app.settings import Settings
 from tui_app.ui.gauge_marks import marks
@@ -225,3 +227,10 @@ def test_a_size_that_a_refusal_suggests_is_no_other_window() -> None:
     assert gauge_text(unknown) == "~9.0k of ?"
     assert measure_bar(20, unknown, 5, 0.0, 0.0).used == 0
     assert percent_text(5, 0) == "?%"
+
+
+def test_a_window_that_nobody_knows_is_told_with_a_question_mark() -> None:
+    assumed = ContextUsage(parts=Breakdown(user=1_280), window=resolve_window(), messages=1)
+    assert gauge_text(assumed) == "1% of 128k? · ~1.3k · ok"
+    told = replace(assumed, window=resolve_window(server=128_000))
+    assert gauge_text(told) == "1% of 128k · ~1.3k · ok"

@@ -6,7 +6,7 @@ from textual.app import App, ComposeResult
 
 from tui_app.ui.widgets.header import ChatHeader
 from tui_app.ui.widgets.queue_view import QueueView, queue_lines
-from tui_app.ui.widgets.status import Kind, Status, StatusRow
+from tui_app.ui.widgets.status import Kind, Status, StatusRow, fit_pieces
 
 COMPACTING = Status(
     kind="compacting", started=100.0, tokens=1_200, trigger="manual", part=2, parts=3, model="gpt-5-mini"
@@ -230,3 +230,11 @@ async def test_a_long_message_takes_rows_and_what_is_behind_it_leaves_first(widt
         row.status = Status(kind="answering", started=94.0)
         await pilot.pause()
         assert row.size.height == 1
+
+
+@pytest.mark.parametrize("name", ["read_file", "ファイルを読み込む"])
+def test_pieces_leave_whole_by_the_cells_they_take(name: str) -> None:
+    pieces = [(0, name), (1, "12 s"), (2, "214 tokens")]
+    width = cell_len(name) + len(" · 12 s")
+    assert fit_pieces(pieces, width) == f"{name} · 12 s"
+    assert fit_pieces(pieces, width - 1) == name

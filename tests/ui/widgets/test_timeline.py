@@ -198,6 +198,27 @@ async def test_a_compaction_by_the_provider_says_so() -> None:
         assert shown(app.timeline)[2] == "│  9k → 1k · by the provider"
 
 
+async def test_the_mark_stays_on_its_row_whatever_comes_or_changes_above_it() -> None:
+    entries = sample()
+    app = Side(entries)
+    async with app.run_test(size=(35, 20)) as pilot:
+        timeline = app.timeline
+        timeline.running = replace(entries[5], seq=-1, title="manual", state="running")
+        await pilot.press("end")
+        timeline.append(replace(entries[1], seq=99, title="ls"))
+        await pilot.pause()
+        assert timeline.cursor == timeline.count - 1, "the running row"
+        timeline.replace(replace(entries[5], state="cancelled"))
+        assert timeline.cursor == timeline.count - 1
+        timeline.running = None
+        timeline.cursor = timeline.count - 1
+        timeline.replace(entries[5])
+        await pilot.pause()
+        await pilot.press("enter")
+        await pilot.pause()
+        assert [entry.title for entry in app.jumps] == ["ls"]
+
+
 async def test_f_and_a_click_on_the_title_show_one_kind_of_rows() -> None:
     app = Side(sample())
     async with app.run_test(size=(35, 14)) as pilot:
