@@ -148,7 +148,13 @@ async def test_it_may_want_no_key(server: int) -> None:
     # The server of these tests wants another key than the one sent where none is needed.
     choice = (await list_models(env=env, endpoints={}, ports={}))[0]
     assert (choice.name, choice.available) == ("openai-chat:", False)
-    assert choice.why_not == f"refuses access (HTTP 401): http://127.0.0.1:{server}/v1"
+    assert choice.why_not == "refuses access (HTTP 401): set OPENAI_API_KEY"
+
+
+async def test_an_endpoint_that_wants_a_key_nobody_named_says_where_it_goes(server: int) -> None:
+    mine = Endpoint(name="mine", base_url=f"http://127.0.0.1:{server}/v1")
+    choice = (await list_models(env={}, endpoints={"mine": mine}, ports={}))[0]
+    assert choice.why_not == "refuses access (HTTP 401): name its key in endpoints.mine.key_env"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])

@@ -142,9 +142,19 @@ async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[
         models = await discovery.ask_listing(endpoint.base_url, headers=headers, timeout_s=_ENDPOINT_S)
     except discovery.NoAnswer:
         return [_closed(endpoint, f"does not answer: {endpoint.base_url}")]
+    except discovery.AccessRefused as error:
+        return [_closed(endpoint, f"{error}: {_key_place(endpoint) or endpoint.base_url}")]
     except discovery.NoListing as error:
         return [_closed(endpoint, f"{error}: {endpoint.base_url}")]
     return [_endpoint_choice(endpoint, model) for model in models]
+
+
+def _key_place(endpoint: Endpoint) -> str:
+    """Where a key goes that nobody has named; empty where one was sent."""
+    if endpoint.key_env:
+        return ""
+    own = f"name its key in endpoints.{endpoint.name}.key_env"
+    return "set OPENAI_API_KEY" if endpoint.name == CHAT else own
 
 
 def _endpoint_choice(endpoint: Endpoint, model: LocalModel) -> ModelChoice:

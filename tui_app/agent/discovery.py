@@ -34,6 +34,10 @@ class NoListing(Exception):
     """A server answers, but lists no models. The text says what it does instead, in words for a person."""
 
 
+class AccessRefused(NoListing):
+    """It wants a key, or another one."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocalModel:
     """A model that a server lists."""
@@ -155,14 +159,15 @@ async def _listed(client: httpx2.AsyncClient, url: str) -> Any:
 
     Raises:
         NoAnswer: if it is still loading its model (503).
-        NoListing: if it refuses, or answers otherwise.
+        AccessRefused: if it wants a key, or another one.
+        NoListing: if it answers otherwise.
     """
     async with client.stream("GET", url) as response:
         status = response.status_code
         if status == httpx2.codes.SERVICE_UNAVAILABLE:
             raise NoAnswer(url)
         if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
-            raise NoListing(f"refuses access (HTTP {status})")
+            raise AccessRefused(f"refuses access (HTTP {status})")
         if status != httpx2.codes.OK:
             raise NoListing(f"lists no models (HTTP {status})")
         return await _body(response)

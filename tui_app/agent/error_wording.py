@@ -108,8 +108,7 @@ def too_long(model: str, limit: int | None, requested: int | None) -> Error:
 
 def wrong_key(error: BaseException, model: str) -> Error:
     """The provider does not accept the key, or does not let it use the model."""
-    variable = key_variable(model)
-    where = variable or "the key of this endpoint"
+    where = key_variable(model) or _endpoint_key(model)
     if isinstance(error, ModelHTTPError) and error.status_code == 403:
         message = f"The provider does not allow this key to use {model}."
         hint = f"Check what the account behind {where} may use, or {OTHER_MODEL}."
@@ -117,6 +116,11 @@ def wrong_key(error: BaseException, model: str) -> Error:
         message = f"The provider did not accept the API key for {model}."
         hint = f"Check {where}, or {OTHER_MODEL}."
     return Error(kind="auth", message=message, hint=hint)
+
+
+def _endpoint_key(model: str) -> str:
+    endpoint, named, _ = model.partition(":")
+    return f"the key that endpoints.{endpoint}.key_env names" if named else "the key of this endpoint"
 
 
 def missing_key(variable: str, model: str) -> Error:
