@@ -38,3 +38,16 @@ async def test_lines_far_from_the_window_are_dropped_and_nothing_moves(served: D
         await deck.settle()
         assert deck.widget(Transcript) == rows
         assert deck.app.chat.session.state.notices[-1].endswith("1 MB): caches were dropped.")
+
+
+async def test_what_is_on_screen_stays_when_nothing_above_was_ever_painted(served: Desk) -> None:
+    session = served.change(memory_limit_mb=0).store(Story("Ferries").turns(6))
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        rows = deck.widget(Transcript)
+        assert "word399" in rows
+        assert await deck.app.chat.session.link.ask(_short) == "drop"
+        await deck.says("Memory is short")
+        deck.transcript.refresh()
+        await deck.settle()
+        assert deck.widget(Transcript) == rows

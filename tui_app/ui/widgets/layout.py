@@ -229,6 +229,10 @@ class Layout:
         piece, line = self.block(slot).heights.find(inside)
         return Spot(slot, piece, line)
 
+    def slot_at(self, y: int) -> int:
+        """Find which entry covers a line; makes no pieces, so no height changes."""
+        return self._index.find(y)[0]
+
     def top(self, slot: int) -> int:
         """Return the line on which a slot begins."""
         return self._index.top(slot)

@@ -139,7 +139,7 @@ class Transcript(TranscriptParts):
         if not self._pages.total:
             return None
         y = self._placed_y + (self._viewport.rows - 1 if step < 0 else 0)
-        return self._pages.spot_at(min(y, self._pages.total - 1)).slot
+        return self._pages.slot_at(min(y, self._pages.total - 1))
 
     def _neighbour(self, slot: int, step: int) -> int:
         """Return the next entry that has lines, or the same one at either end."""

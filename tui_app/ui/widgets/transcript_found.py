@@ -30,7 +30,7 @@ class SearchedTranscript(LiveTranscript):
         if not entries or not self._pages.total:
             return 0
         below = min(self._placed_y + self._viewport.rows, self._pages.total) - 1
-        return entries[min(self._pages.spot_at(max(0, below)).slot, len(entries) - 1)].seq
+        return entries[min(self._pages.slot_at(max(0, below)), len(entries) - 1)].seq
 
     def highlight_all(self, pattern: re.Pattern[str] | None) -> None:
         """Highlight what a pattern finds, wherever it is painted; None ends that. Nothing moves."""

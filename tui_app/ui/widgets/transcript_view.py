@@ -214,7 +214,7 @@ class TranscriptView(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         """Let go of lines further than a window away from what is on screen."""
         rows, first = self._viewport.rows, self._placed_y
         above, below = max(0, first - rows), min(self._pages.total, first + 2 * rows)
-        self._pages.shed(self._pages.spot_at(above).slot, self._pages.spot_at(below).slot)
+        self._pages.shed(self._pages.slot_at(above), self._pages.slot_at(below))
 
     # Painting
 
@@ -294,4 +294,4 @@ class TranscriptView(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     def slot_at(self, offset: Offset) -> int | None:
         """Find the entry at an offset in the window; None below the last one."""
         y = self.scroll_offset.y + offset.y
-        return self._pages.spot_at(y).slot if 0 <= y < self._pages.total else None
+        return self._pages.slot_at(y) if 0 <= y < self._pages.total else None
