@@ -22,8 +22,8 @@ from tui_app.paths import Paths
 from tui_app.session.view_items import ALONE
 from tui_app.settings import Endpoint, Settings
 
-QUIET: dict[str, object] = {"retries": 0, "explore": {"enabled": False}}
-"""Nothing is tried again unless a test wants it, and no sub-agent is described in each request."""
+QUIET: dict[str, object] = {"retries": 0, "memory_limit_mb": 0, "explore": {"enabled": False}}
+"""Nothing is tried again unless a test wants it; the process of all tests may be large; no sub-agents."""
 IDLE_S = 0.1
 """After a cancel everything has to be idle within this time."""
 

@@ -40,9 +40,10 @@ class Desk:
     cwd: Path
     env: dict[str, str] = field(default_factory=dict)
     # Tools that only look, no sub-agents: the gauge counts what is described, and numbers in tests must stay.
+    # The memory of a process that runs thousands of tests is no session's.
     settings: Settings = field(
         default_factory=lambda: Settings(
-            animations=False, retries=0, read_only=True, explore={"enabled": False}
+            animations=False, retries=0, memory_limit_mb=0, read_only=True, explore={"enabled": False}
         )
     )
 
