@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -203,6 +204,20 @@ async def test_several_one_after_the_other(served: Desk, fake_openai: FakeOpenAI
         await deck.press("y")
         await deck.answered()
     assert [one.decision for one in decisions(served)] == ["allowed", "denied", "allowed"]
+
+
+async def test_an_answer_gives_the_keys_back_at_once(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(write(), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.press("n")
+        pane = deck.app.chat.query_one(chat_pane.ChatPane)
+        # The next question may come before anything else is worked off: it looks who has the keys.
+        pane.show(replace(deck.app.chat.session.state, question=None))
+        assert deck.app.screen.focused is pane.prompt.editor
+        await deck.press("escape")
+        await deck.idle()
 
 
 async def test_a_draft_keeps_the_keys(served: Desk, fake_openai: FakeOpenAI) -> None:

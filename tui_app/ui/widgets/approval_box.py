@@ -139,7 +139,7 @@ class ApprovalBox(Vertical, can_focus=True):
     def take_keys(self) -> None:
         """Take the focus from the prompt; for a moment letters still go there."""
         self._came = self._clock()
-        self.focus()
+        self.screen.set_focus(self)  # at once: the line of the question before may vanish meanwhile
 
     def watch_question(self, before: "ApprovalRequested | None", asked: "ApprovalRequested | None") -> None:
         """Show a question, or go away."""

@@ -131,14 +131,16 @@ class ChatPane(TellsFailures, Vertical):
         before, was_there = box.question, box.has_focus or box.has_focus_within
         box.question = state.question
         if state.question is None and was_there:
-            self.prompt.editor.focus()
+            # At once: the next question looks who has the keys.
+            self.screen.set_focus(self.prompt.editor)
         elif state.question is not None and (before is None or before.id != state.question.id):
             self._offer_keys()
 
     def _offer_keys(self) -> None:
         """Give the keys to a question once nobody has typed for a moment, unless there is a draft."""
         box, editor = self.query_one(ApprovalBox), self.prompt.editor
-        if box.question is None or not editor.is_empty or not (editor.has_focus or box.has_focus_within):
+        there = self.screen.focused is editor or box.has_focus_within
+        if box.question is None or not editor.is_empty or not there:
             return
         if box.may_take_focus:
             box.take_keys()
