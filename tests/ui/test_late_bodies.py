@@ -13,6 +13,7 @@ from tui_app.session.entries import Entry
 from tui_app.session.location import Server
 from tui_app.session.preview import StoreBodies, load_preview
 from tui_app.session.store import Store
+from tui_app.ui import log_texts
 from tui_app.ui.late_bodies import LateBodies
 
 
@@ -24,9 +25,12 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Entry]:
     store.append(session, UserMessage(text="how late is it?"), None, time=2.0)
     store.close()
     [entry] = load_preview(path, session).view.entries
-    monkeypatch.setattr(
-        places, "open_store", lambda _database, *, read_only: Store(path, read_only=read_only)
-    )
+
+    def opened(_database: Server, *, read_only: bool) -> Store:
+        return Store(path, read_only=read_only)
+
+    for opener in (places, log_texts):
+        monkeypatch.setattr(opener, "open_store", opened)
     return session, entry
 
 

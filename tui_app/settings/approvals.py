@@ -7,7 +7,7 @@ rules stand in the person's own settings file and nowhere else: a project must n
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tui_app.settings.rules import Group, Refused, parse_toml, show
 
@@ -62,8 +62,7 @@ def parse_rule(ruling: Ruling, text: str, source: RuleSource = "settings") -> Ap
     return ApprovalRule(ruling, tool, pattern, source)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(NamedTuple):
     """Rules of one kind, in order."""
 
     ruling: Ruling
@@ -84,8 +83,7 @@ class _Rules:
             raise Refused(show(text), 'a list such as ["run_command pytest -q"]') from None
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalTable:
+class ApprovalTable(NamedTuple):
     """A table that the environment cannot give."""
 
     group: Group

@@ -9,6 +9,7 @@ The triggers stand here again because settings are read before the governor; tes
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from tui_app.settings.rules import Flag, Group, Number, Refused, Rule, show
 
@@ -54,8 +55,7 @@ class Hook:
         return {**asdict(self), "shell": self.shell}
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+class _Command(NamedTuple):
     """A program with its arguments, or a line for a shell."""
 
     allowed: str = 'a list such as ["notify-send", "compacted"], or with shell = true a string'
@@ -74,8 +74,7 @@ class _Command:
         return self.check(text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
+class _Match(NamedTuple):
     """One pattern or several; where the words are known each must fit one of them."""
 
     words: tuple[str, ...] | None
@@ -101,8 +100,7 @@ class _Match:
         return self.check(text)
 
 
-@dataclass(frozen=True, slots=True)
-class _HookRule:
+class _HookRule(NamedTuple):
     """One hook: its keys one by one, then whether command and ``shell`` go together."""
 
     keys: Group
@@ -124,8 +122,7 @@ class _HookRule:
         return self.check(self.keys.read(text))
 
 
-@dataclass(frozen=True, slots=True)
-class _Hooks:
+class _Hooks(NamedTuple):
     """The hooks of one event, in the order in which they run."""
 
     rule: Rule
@@ -148,8 +145,7 @@ class _Hooks:
         return self.check(text)
 
 
-@dataclass(frozen=True, slots=True)
-class _FileOnly:
+class _FileOnly(NamedTuple):
     """A setting that the environment cannot give."""
 
     rule: Rule

@@ -6,6 +6,7 @@ that run, and a project must not be able to name any.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tui_app.settings.rules import Address, Flag, Group, Number, Refused, Table, Text, show
 
@@ -43,8 +44,7 @@ class McpServer:
         return self.url or " ".join((self.command, *self.args))
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
+class _Words(NamedTuple):
     """A list of strings."""
 
     allowed: str
@@ -60,8 +60,7 @@ class _Words:
         return self.check(text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Server:
+class _Server(NamedTuple):
     """One server: its keys one by one, then whether they go together."""
 
     keys: Group
@@ -110,8 +109,7 @@ _SERVER = _Server(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _FileOnly:
+class _FileOnly(NamedTuple):
     """A setting that the environment cannot give."""
 
     rule: Table

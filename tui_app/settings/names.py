@@ -7,7 +7,7 @@ the screen's own tables.
 import string
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 THEMES = (
     "plimsoll-dark", "plimsoll-light", "textual-dark", "textual-light", "nord", "gruvbox", "catppuccin-mocha",
@@ -71,8 +71,7 @@ _EMPTY_PROMPT = "prompt.help"
 """Acts on an empty prompt only, so that its key can be typed all the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clash:
+class Clash(NamedTuple):
     """An action that was given a key of another one."""
 
     action: str

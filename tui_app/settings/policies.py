@@ -5,7 +5,7 @@ The built-in ones stand here again because settings are read before the governor
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tui_app.settings.rules import Choice, Flag, Group, Number, Refused, Rule, Table, Text, show
 
@@ -71,8 +71,7 @@ POLICY_KEYS: Mapping[str, Rule] = {
 """Keys of ``[policies.NAME]``."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnPolicy:
+class OwnPolicy(NamedTuple):
     """A policy of one's own: its keys one by one, then its two thresholds together."""
 
     keys: Group

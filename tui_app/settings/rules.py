@@ -1,13 +1,13 @@
 """What a value of a setting may be: rules shared by the file, the environment and the flags.
 
 A rule turns a value into the one the program uses, or refuses it with a sentence that says what is allowed.
+Rules are needed before the first paint: named tuples, whose classes are made sooner than dataclasses are.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 HIDDEN = "(not shown)"
@@ -47,8 +47,7 @@ class Rule(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """A string that matches a pattern as a whole."""
 
     pattern: str
@@ -67,8 +66,7 @@ class Text:
         return self.check(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """One of a few words."""
 
     words: tuple[str, ...]
@@ -84,7 +82,6 @@ class Choice:
         return self.check(text)
 
 
-@dataclass(frozen=True, slots=True)
 class Flag:
     """Yes or no."""
 
@@ -102,8 +99,7 @@ class Flag:
         raise Refused(show(text), f"one of {', '.join(_TRUE + _FALSE)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """A number within bounds, both included."""
 
     low: float
@@ -129,8 +125,7 @@ class Number:
         return self.check(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """The base URL of a server."""
 
     words: tuple[str, ...] = ()
@@ -163,8 +158,7 @@ class Address:
         return self.check(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """A table whose keys a person chooses and whose values share one rule."""
 
     values: Rule
@@ -188,8 +182,7 @@ class Table:
         return self.check(_inline_table(text))
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """A table with a fixed set of keys."""
 
     keys: Mapping[str, Rule]

@@ -3,7 +3,6 @@
 Which of them a value in force comes from can be asked afterwards, because they are kept apart until the end.
 """
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -48,7 +47,9 @@ class WrongFile(SettingsError):
         """What a person can do about it, as a sentence."""
         if not self.key:
             return "Mend it with an editor, or move the file away: every setting then has its default."
-        return f"Change it there, or take it out: plimsoll config unset {shlex.quote(self.key)}"
+        from shlex import quote
+
+        return f"Change it there, or take it out: plimsoll config unset {quote(self.key)}"
 
 
 class WrongFlag(SettingsError):

@@ -4,10 +4,9 @@ A command needs its exact name (or an alias). Nothing is ever guessed and run: a
 the person decides.
 """
 
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum, auto
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Busy = Literal["now", "queue"]
 """While an answer is written: run at once, or wait in the queue because it changes the history."""
@@ -52,8 +51,7 @@ class CommandId(Enum):
     SKILLS = auto()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlashCommand:
+class SlashCommand(NamedTuple):
     """One row of the table."""
 
     id: CommandId
@@ -166,8 +164,7 @@ _OPENING_ALONE = frozenset({
 """Commands that show a choice when they are not told what to choose."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedCommand:
+class ParsedCommand(NamedTuple):
     """A command by its exact name, with what was typed behind it."""
 
     command: SlashCommand
@@ -179,8 +176,7 @@ class ParsedCommand:
         return self.command.id
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownCommand:
+class UnknownCommand(NamedTuple):
     """A name that does not exist, and the nearest one that does."""
 
     name: str

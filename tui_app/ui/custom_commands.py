@@ -5,8 +5,8 @@ The prompt editor knows the type before the first frame; what reads files is imp
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 FOLDER = ".plimsoll/commands"
 MOST = 100
@@ -16,8 +16,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _PLACE = re.compile(r"\$(ARGUMENTS|[1-9])(?![0-9])")
 
 
-@dataclass(frozen=True, slots=True)
-class CustomCommand:
+class CustomCommand(NamedTuple):
     """One file."""
 
     name: str

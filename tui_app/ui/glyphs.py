@@ -1,10 +1,9 @@
 """The signs on the screen, in one Unicode and one ASCII set; no widget spells a sign itself."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Glyphs:
+class Glyphs(NamedTuple):
     """One set of signs. Every sign that stands in a column is one cell wide in both sets."""
 
     load_line: str

@@ -6,7 +6,7 @@ Left out on purpose, because terminals, tmux or the editor widget take them: ``c
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from textual.binding import Binding, BindingType
 
@@ -131,8 +131,7 @@ KEYS: tuple[KeyBinding, ...] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
+class Hint(NamedTuple):
     """One entry of the footer: ``ctrl+g compact``."""
 
     label: str

@@ -2,10 +2,8 @@
 
 import asyncio
 import re
-import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from tui_app.session.entries import Body, Entry
@@ -85,13 +83,15 @@ class LateBodies:
         return Body(text=f"(reading {entry.chars:,} characters …)")
 
     async def _read(self, database: "Database", session: str, entry: Entry) -> None:
+        from tui_app.ui import log_texts
+
         try:
             if self._far and self._source is not None:
                 # One after the other, on the connection there is.
                 async with self._turn:
-                    self._long[entry] = await asyncio.to_thread(_body_from, self._source, entry)
+                    self._long[entry] = await asyncio.to_thread(log_texts.body_from, self._source, entry)
             else:
-                self._long[entry] = await asyncio.to_thread(_read_body, database, session, entry)
+                self._long[entry] = await asyncio.to_thread(log_texts.read_body, database, session, entry)
         finally:
             del self._reading[entry]
         while self._too_many:
@@ -122,9 +122,11 @@ class LateBodies:
 
     async def read(self, entries: Sequence[Entry]) -> list[Body]:
         """The full content of some rows; read in a thread."""
+        from tui_app.ui.log_texts import read_bodies
+
         if self._place is None:
             return [Body(text=entry.title) for entry in entries]
-        return await asyncio.to_thread(_read_bodies, *self._place, entries)
+        return await asyncio.to_thread(read_bodies, *self._place, entries)
 
     @property
     def _too_many(self) -> bool:
@@ -155,12 +157,14 @@ class LateBodies:
 
     async def records(self, seqs: Sequence[int]) -> "Mapping[int, Record]":
         """Whole events of the log by their numbers, those that can be read; read in a thread."""
+        from tui_app.ui import log_texts
+
         if self._place is None or self._store is None or not seqs:
             return {}
         if self._far:
             async with self._turn:
-                return await asyncio.to_thread(_records_from, self._store, self._place[1], seqs)
-        return await asyncio.to_thread(_read_records, *self._place, seqs)
+                return await asyncio.to_thread(log_texts.records_from, self._store, self._place[1], seqs)
+        return await asyncio.to_thread(log_texts.read_records, *self._place, seqs)
 
     def close(self) -> None:
         """Close the log."""
@@ -195,49 +199,3 @@ class _Fresh:
 
 def _nobody(_entry: Entry) -> None:
     """Nobody is told."""
-
-
-def _read_bodies(database: "Database", session: str, entries: Sequence[Entry]) -> list[Body]:
-    return [_read_body(database, session, entry) for entry in entries]
-
-
-def _read_body(database: "Database", session: str, entry: Entry) -> Body:
-    """Read a text with a connection of this thread's own."""
-    from tui_app.session.places import open_store
-    from tui_app.session.preview import StoreBodies
-
-    try:
-        with closing(open_store(database, read_only=True)) as store:
-            return _body_from(StoreBodies(store, session), entry)
-    except sqlite3.Error as error:
-        return _unreadable(error)
-
-
-def _body_from(source: "StoreBodies", entry: Entry) -> Body:
-    try:
-        return source.body(entry)
-    except sqlite3.Error as error:
-        return _unreadable(error)
-
-
-def _unreadable(error: sqlite3.Error) -> Body:
-    return Body(text=f"This text cannot be read: {error}.")
-
-
-def _read_records(database: "Database", session: str, seqs: Sequence[int]) -> "Mapping[int, Record]":
-    """Read events with a connection of this thread's own."""
-    from tui_app.session.places import open_store
-
-    try:
-        with closing(open_store(database, read_only=True)) as store:
-            return _records_from(store, session, seqs)
-    except sqlite3.Error:
-        return {}
-
-
-def _records_from(store: "SessionStore", session: str, seqs: Sequence[int]) -> "Mapping[int, Record]":
-    try:
-        found = {seq: store.record(session, seq) for seq in seqs}
-    except sqlite3.Error:
-        return {}
-    return {seq: record for seq, record in found.items() if record is not None}

@@ -1,7 +1,7 @@
 """Files named in a prompt: ``@path``, or ``@"a path"`` where the path holds spaces."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _SIGN = r"""(?:^|(?<=[\s(\[{<'"`]))@"""
 """An ``@`` that begins a word; one inside a word belongs to an address."""
@@ -11,8 +11,7 @@ _AFTER = ".,;:!?)]}>'`"
 """Signs behind a path that belong to the sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """A path that is being written."""
 
     start: int

@@ -1,8 +1,8 @@
 """One row above the prompt: what goes along with it, how many tokens that is, and what does not go along."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from textual.content import Content
 from textual.reactive import reactive
@@ -17,8 +17,7 @@ CHIP_KEYS = "ctrl+o expands, backspace removes"
 """What can be done with the chip of a pasted text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(NamedTuple):
     """A file or a pasted text of the draft."""
 
     label: str

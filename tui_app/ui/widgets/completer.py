@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from textual.worker import Worker
 
@@ -15,8 +16,7 @@ from tui_app.ui.widgets.offer_list import Offer, OfferList
 _GROUP = "offers"
 
 
-@dataclass(frozen=True, slots=True)
-class AtCursor:
+class AtCursor(NamedTuple):
     """The prompt as it stands in the editor, chips folded, and where its cursor is."""
 
     text: str

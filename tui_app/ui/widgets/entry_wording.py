@@ -1,8 +1,8 @@
 """What the pieces of all entries share: signs, words for states, texts too long to be shown whole."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import tzinfo
+from typing import NamedTuple
 
 from tui_app.session.entries import Entry, EntryState
 from tui_app.ui.glyphs import Glyphs
@@ -24,8 +24,7 @@ STATE_WORDS: dict[EntryState, str] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Wording:
+class Wording(NamedTuple):
     """What the words and signs of an entry depend on."""
 
     glyphs: Glyphs

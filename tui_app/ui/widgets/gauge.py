@@ -1,6 +1,6 @@
 """The context gauge: one row with a bar, its two load lines, and the same number in words."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual import events
 from textual.content import Content
@@ -31,8 +31,7 @@ EXPLAINED = 60
 COLOURS: dict[Zone, str] = {"ok": "$text-accent", "near": "$text-warning", "full": "$text-error"}
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """The bar in cells: ``used`` drawn strong, ``pending`` lighter behind it, ``marks`` over both."""
 
     width: int

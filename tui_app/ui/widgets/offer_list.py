@@ -1,7 +1,7 @@
 """The list above the prompt: commands or files that fit what is typed. It shows; the prompt decides."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -14,8 +14,7 @@ from tui_app.ui.safe_text import cut_cells, one_line, padded
 MAX_ROWS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """One row that can be chosen; texts must be clean."""
 
     label: str

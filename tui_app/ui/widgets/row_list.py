@@ -1,8 +1,7 @@
 """A list of one-line rows that are painted only when visible; ten thousand rows cost nothing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -20,8 +19,7 @@ from tui_app.ui.safe_text import cut_cells
 from tui_app.ui.widgets.palette import legible
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """What one row says; texts must be clean."""
 
     text: str

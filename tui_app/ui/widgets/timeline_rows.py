@@ -1,9 +1,8 @@
 """What the rows of the timeline say, and which of them a filter shows: pure functions over entries."""
 
-from dataclasses import dataclass
 from datetime import tzinfo
 from enum import Enum
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from tui_app.session.entries import Entry, EntryState
 from tui_app.ui.format import clock, count, tokens
@@ -52,8 +51,7 @@ class TimelineFilter(Enum):
                 assert_never(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
+class Wording(NamedTuple):
     """What the words and signs of a row depend on."""
 
     glyphs: Glyphs
