@@ -45,6 +45,14 @@ _DRAWING = {
 }
 
 
+_ACTED_ON = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def tamed(text: str) -> str:
+    """The text as it is, cleaned only where a terminal would act on it: tabs and emoji are a person's own."""
+    return clean(text) if _ACTED_ON.search(text) else text
+
+
 def clean(text: str, *, keep_newlines: bool = True) -> str:
     r"""Remove everything from a text that a terminal would act on instead of showing.
 

@@ -240,6 +240,16 @@ async def test_shown_safely_with_the_layout_intact(
             await deck.press("ctrl+end")
 
 
+async def test_a_prompt_that_comes_back_holds_nothing_a_terminal_acts_on(served: Desk) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        deck.editor.give_back("look \x1b]52;c;cHduZWQ=\x07\x1b[2J here")
+        await deck.settle()
+        assert deck.editor.text == "look  here"
+        deck.editor.give_back("a\tfamily 👩‍👧")
+        assert deck.editor.text == "a\tfamily 👩‍👧\nlook  here", "what a person wrote comes back as it was"
+
+
 @pytest.mark.parametrize("name", NASTY)
 def test_the_title_of_the_window_is_one_clean_line(served: Desk, name: str) -> None:
     from tui_app.ui.chat_state import ChatState

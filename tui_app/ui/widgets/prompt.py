@@ -13,7 +13,7 @@ from tui_app.ui.custom_commands import CustomCommand
 from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.mentions import mentions
-from tui_app.ui.safe_text import clean
+from tui_app.ui.safe_text import clean, tamed
 from tui_app.ui.widgets.chip_area import ChipArea
 from tui_app.ui.widgets.completer import AtCursor, Completer, Fill, Send
 from tui_app.ui.widgets.history import PromptHistory
@@ -130,8 +130,8 @@ class PromptEditor(ChipArea):
         self._put(clean(self._chips.fold(normalise(text))))
 
     def _put(self, text: str) -> None:
-        """Show a text that nobody has just typed: nothing is offered for it."""
-        self._recalled = text
+        """Show a text that nobody has just typed: nothing is offered for it, and a file may have held it."""
+        self._recalled = text = tamed(text)
         self._completer.close()
         self.text = text
         self.move_cursor(self.document.end)
