@@ -1,5 +1,6 @@
 """Changing what waits: take one back to edit it, remove it, move it; with keys, a command, the mouse."""
 
+import asyncio
 import threading
 
 import pytest
@@ -10,6 +11,8 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.test_app_queue import asked, talking
 from tests.ui.kit import USUAL, Deck, Desk, shown
+from tui_app.ui.commands import CommandId
+from tui_app.ui.link import Link
 from tui_app.ui.screens.queue import QueueScreen
 from tui_app.ui.widgets.queue_view import QueueView
 
@@ -46,6 +49,63 @@ async def test_one_is_edited_and_the_others_stay(served: Desk, fake_openai: Fake
         assert deck.editor.has_focus
         await deck.press("s", "enter")
         await deck.until(lambda: queue(deck) == ("second", "fourth", "thirds"), "it waits again")
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Lets the engine's answers through to who takes something out of the queue."""
+    answered, take = asyncio.Event(), Link.take
+
+    async def slow(link: Link, place: int, label: str) -> str:
+        text = await take(link, place, label)
+        await answered.wait()
+        return text
+
+    monkeypatch.setattr(Link, "take", slow)
+    return answered
+
+
+@pytest.mark.parametrize("keys", [("enter", "escape"), ("escape", "enter"), ("enter", "enter")])
+async def test_keys_in_a_burst_lose_nothing_while_it_is_taken_out(
+    served: Desk, fake_openai: FakeOpenAI, answered: asyncio.Event, keys: tuple[str, ...]
+) -> None:
+    async with shown(served.app()) as deck:
+        await waiting(deck, fake_openai)
+        await opened(deck)
+        await deck.hurry(*keys)
+        await deck.until(lambda: not isinstance(deck.app.screen, QueueScreen), "the chat")
+        answered.set()
+        all_of_them = ["fourth", "second", "third"]
+        await deck.until(lambda: sorted(filter(None, (deck.editor.text, *queue(deck)))) == all_of_them, "all")
+
+
+async def test_esc_behind_it_takes_the_next_one_back_and_loses_neither(
+    served: Desk, fake_openai: FakeOpenAI, answered: asyncio.Event
+) -> None:
+    async with shown(served.app()) as deck:
+        await waiting(deck, fake_openai)
+        await opened(deck)
+        await deck.press("enter")
+        await deck.press("escape")
+        await deck.until(lambda: deck.editor.text == "fourth", "the newest one")
+        answered.set()
+        await deck.until(lambda: deck.editor.text == "second", "the prompt")
+        await deck.press("up")
+        assert deck.editor.text == "fourth"
+        assert queue(deck) == ("third",)
+
+
+async def test_another_command_behind_enter_loses_nothing_either(
+    served: Desk, fake_openai: FakeOpenAI, answered: asyncio.Event
+) -> None:
+    async with shown(served.app()) as deck:
+        await waiting(deck, fake_openai)
+        await opened(deck)
+        await deck.press("enter")
+        await deck.until(lambda: not isinstance(deck.app.screen, QueueScreen), "the chat")
+        deck.app.chat.run(CommandId.STATUS)
+        answered.set()
+        await deck.until(lambda: deck.editor.text == "second", "the prompt")
 
 
 async def test_one_is_removed_and_one_moved(served: Desk, fake_openai: FakeOpenAI) -> None:

@@ -2,6 +2,7 @@
 
 from typing import ClassVar, Generic, TypeVar
 
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -28,6 +29,13 @@ class Dialog(TellsFailures, ModalScreen[Result | None], Generic[Result]):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
     HINTS: ClassVar[tuple[Hint, ...]] = (Hint("esc", "close", 0, "screen.close"),)
     """Every key of the screen, as shown in its last row."""
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        """Close with a result, once: of keys in a burst, each may close it.
+
+        Textual takes the topmost screen away whoever asks, which would be the one below this one, or none.
+        """
+        return super().dismiss(result) if self in self.app.screen_stack else AwaitComplete()
 
     def action_back(self) -> None:
         """Go one step back: here the only one."""

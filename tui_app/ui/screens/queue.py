@@ -1,6 +1,6 @@
 """What waits to be sent: take it back to edit it, remove it, or let it come earlier or later."""
 
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from textual import on
 from textual.app import ComposeResult
@@ -29,8 +29,18 @@ class Waiting(Protocol):
         """Let one come earlier (a negative step) or later."""
 
 
-class QueueScreen(Dialog[str]):
-    """Follows the queue while it is open; dismisses with the text to edit, or ``None``."""
+class Picked(NamedTuple):
+    """The prompt that is to be edited, as it was shown."""
+
+    place: int
+    label: str
+
+
+class QueueScreen(Dialog[Picked]):
+    """Follows the queue while it is open; dismisses with what to edit, or ``None``.
+
+    It is taken out behind the dismissal: the screen may be closed again before the engine has answered.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         fixed_key("queue.remove", "d,delete", "remove", "Remove", "Take the marked prompt out of the queue."),
@@ -92,12 +102,10 @@ class QueueScreen(Dialog[str]):
         return at if at is not None and at < len(self._shown) else None
 
     @on(OptionList.OptionSelected)
-    async def _edit(self, event: OptionList.OptionSelected) -> None:
+    def _edit(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if event.option_index < len(self._shown):
-            at = event.option_index
-            if text := await self._waiting.take(at, self._shown[at]):
-                self.dismiss(text)
+        if (at := event.option_index) < len(self._shown):
+            self.dismiss(Picked(at, self._shown[at]))
 
     async def action_remove(self) -> None:
         """Take the marked one out for good."""
