@@ -133,6 +133,11 @@ class PlimsollApp(TellsFailures, App[int]):
         if (chosen := await choose_session(self, self.launch, "")) is not None:
             self.open_session(chosen.session, at=chosen.seq)
 
+    @property
+    def is_changing(self) -> bool:
+        """Whether keys are held back for a session that is not there yet."""
+        return self._held is not None
+
     def open_session(self, session: str, *, at: int = 0) -> None:
         """Leave the present session and open another; empty begins a new one.
 

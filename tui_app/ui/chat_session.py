@@ -53,8 +53,6 @@ class ChatSession:
         self.unsent = Unsent(launch.paths.unsent_file, launch.cwd)
         """What was said and is in no log yet."""
         self._refused = ""
-        self.leaving = False
-        """Whether the person has asked for another session and may get it any moment."""
         self.back_asked = float("-inf")
         """When Esc was pressed with nothing to stop, in monotonic seconds."""
         self.at = 0

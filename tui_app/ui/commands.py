@@ -152,14 +152,13 @@ COMMANDS: tuple[SlashCommand, ...] = (
 
 _OPENING = frozenset({
     CommandId.APPROVALS, CommandId.CHECKPOINTS, CommandId.CLEAR, CommandId.CONTEXT, CommandId.FIND,
-    CommandId.HELP, CommandId.HISTORY, CommandId.IMPORT, CommandId.MEMORY, CommandId.PROMPTS,
-    CommandId.QUEUE, CommandId.RESUME, CommandId.REWIND, CommandId.SETTINGS, CommandId.SKILLS,
-    CommandId.STATS, CommandId.STATUS,
+    CommandId.FORK, CommandId.HELP, CommandId.HISTORY, CommandId.IMPORT, CommandId.MEMORY,
+    CommandId.PROMPTS, CommandId.QUEUE, CommandId.RESUME, CommandId.REWIND, CommandId.SETTINGS,
+    CommandId.SKILLS, CommandId.STATS, CommandId.STATUS,
 })  # fmt: skip
-"""Commands that show something."""
+"""Commands that show something, a session among it."""
 _OPENING_ALONE = frozenset({
-    CommandId.FORK, CommandId.MCP, CommandId.MODEL, CommandId.PIN, CommandId.POLICY, CommandId.THEME,
-    CommandId.UNPIN,
+    CommandId.MCP, CommandId.MODEL, CommandId.PIN, CommandId.POLICY, CommandId.THEME, CommandId.UNPIN,
 })  # fmt: skip
 """Commands that show a choice when they are not told what to choose."""
 

@@ -53,7 +53,7 @@ async def run_command(app: "PlimsollApp", session: ChatSession, command: Command
         case CommandId.MODEL | CommandId.POLICY | CommandId.SETTINGS | CommandId.THEME | CommandId.APPROVALS:
             await _configure(app, session, command, argument)
         case CommandId.FORK:
-            session.leaving = await fork(app, session, argument)
+            await fork(app, session, argument)
         case CommandId.RESUME | CommandId.NEW | CommandId.IMPORT:
             await _change_session(app, session, command, argument)
         case _:
@@ -187,7 +187,5 @@ async def _change_session(
 ) -> None:
     chosen = await _chosen_session(app, session, command, argument)
     text = what_leaving_costs(session)
-    if chosen is None or (text and not await confirmed(app, text, verb="Leave", keep="Stay")):
-        session.leaving = False
-    else:
+    if chosen is not None and (not text or await confirmed(app, text, verb="Leave", keep="Stay")):
         app.open_session(chosen.session, at=chosen.seq)

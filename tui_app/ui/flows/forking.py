@@ -3,12 +3,15 @@
 import asyncio
 import sqlite3
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.session.forking import Fork, NotAPrompt, fork_session
 from tui_app.session.info import SessionNotFound
+from tui_app.session.lock import SessionLocked
 from tui_app.session.places import open_store
+from tui_app.session.removal import delete_session
 from tui_app.session.rewinding import RewindPoint, fork_points
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.asking import confirmed
@@ -22,20 +25,21 @@ if TYPE_CHECKING:
 NOTHING = "Nothing to fork: there is no prompt yet."
 
 
-async def fork(app: "PlimsollApp", session: ChatSession, argument: str) -> bool:
-    """Open a new session with what was said before a prompt; the prompt goes along as a draft.
-
-    Returns:
-        Whether this session is being left.
-    """
+async def fork(app: "PlimsollApp", session: ChatSession, argument: str) -> None:
+    """Open a new session with what was said before a prompt; the prompt goes along as a draft."""
     at = await _chosen(app, session, argument)
     if at is None:
-        return False
+        return
     question = what_leaving_costs(session)
     if question and not await confirmed(app, question, verb="Leave", keep="Stay"):
-        return False
+        return
+    work = asyncio.create_task(asyncio.to_thread(_fork, session.launch, session.id, at))
     try:
-        forked = await asyncio.to_thread(_fork, session.launch, session.id, at)
+        forked = await asyncio.shield(work)
+    except asyncio.CancelledError:
+        # The thread cannot be stopped: what it makes is taken away when it is there.
+        app.run_worker(_take_away(work, session.launch), exit_on_error=False)
+        raise
     except (NotAPrompt, SessionNotFound) as error:
         session.say(str(error))
     except (OSError, sqlite3.Error) as error:
@@ -44,8 +48,13 @@ async def fork(app: "PlimsollApp", session: ChatSession, argument: str) -> bool:
     else:
         session.presenter.give_back(forked.prompt)
         app.open_session(forked.session)
-        return True
-    return False
+
+
+async def _take_away(work: asyncio.Task[Fork], launch: Launch) -> None:
+    """Delete a fork that nobody wants any more; one that has failed has left nothing."""
+    with suppress(NotAPrompt, SessionNotFound, SessionLocked, OSError, sqlite3.Error):
+        made = await work
+        await asyncio.to_thread(delete_session, launch.database, launch.paths.sessions_dir, made.session)
 
 
 async def _chosen(app: "PlimsollApp", session: ChatSession, argument: str) -> int | None:

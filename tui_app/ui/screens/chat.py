@@ -31,6 +31,8 @@ from tui_app.ui.widgets.review_messages import ReviewOver, ReviewWanted
 from tui_app.ui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
+    from textual.worker import Worker
+
     from tui_app.ui.app import PlimsollApp
     from tui_app.ui.chat_session import ChatSession
 
@@ -45,6 +47,8 @@ BEHIND = (
 """Modules that bring in everything the screen needs once it is painted."""
 FLOW = "flow"
 """Group of what a command or key has begun."""
+AWAY = (CommandId.NEW, CommandId.RESUME, CommandId.FORK)
+"""Commands that lead to another session."""
 DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
 
@@ -65,6 +69,8 @@ class ChatScreen(TellsFailures, Screen[None]):
         self._launch, self._wanted, self._bodies = launch, session, LateBodies()
         self._draft, self._at = draft, at
         self._session: ChatSession | None = None
+        self._away: Worker[Any] | None = None
+        """The flow that leads to another session, or has."""
         self.pane = ChatPane(launch.settings, self._bodies, launch.cwd, id="chat")
 
     class Ready(Message):
@@ -74,6 +80,11 @@ class ChatScreen(TellsFailures, Screen[None]):
     def is_ready(self) -> bool:
         """Whether the screen has its session."""
         return self._session is not None
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the person has asked for another session and may get it any moment."""
+        return self.app.is_changing or (self._away is not None and not self._away.is_finished)
 
     @property
     def session(self) -> "ChatSession":
@@ -116,9 +127,9 @@ class ChatScreen(TellsFailures, Screen[None]):
 
     def work(
         self, flow: Coroutine[Any, Any, Any] | Flow, *, group: str = FLOW, exclusive: bool = True
-    ) -> None:
+    ) -> "Worker[Any]":
         """Run a flow in a worker that ends with this screen; one of each exclusive group at a time."""
-        self.run_worker(flow, group=group, exclusive=exclusive, exit_on_error=False)
+        return self.run_worker(flow, group=group, exclusive=exclusive, exit_on_error=False)
 
     @on(PromptEditor.Submitted)
     def submit(self, event: PromptEditor.Submitted) -> None:
@@ -128,7 +139,7 @@ class ChatScreen(TellsFailures, Screen[None]):
         from tui_app.session.costs import is_over
 
         self.app.quit_asked = float("-inf")
-        if self.session.leaving:
+        if self.is_leaving:
             # Typed behind the command that leads to another session: it goes along as a draft.
             self.pane.prompt.editor.give_back(event.text)
             self.app.early.end()
@@ -153,14 +164,14 @@ class ChatScreen(TellsFailures, Screen[None]):
 
         self.app.quit_asked = float("-inf")
         if self.is_ready:
-            self.session.leaving = command in (CommandId.NEW, CommandId.RESUME, CommandId.FORK)
             flow: Flow = partial(run_command, self.app, self.session, command, argument)
             if opens(command, argument):
                 flow = self.app.early.during(flow)
             else:
                 # What was to open ends with its flow, which may not even have begun.
                 self.app.early.end()
-            self.work(flow)
+            asked = self.work(flow)
+            self._away = asked if command in AWAY else None
         else:
             self.app.early.end()
 
