@@ -80,9 +80,10 @@ class Doing:
                 self.policies.change(policy)
             case Switch():
                 await self.models.switch(work)
+            case Rewind(again=True):
+                await self._again(work)
             case Rewind() | RestoreFiles():
-                if (prompt := await self.going_back.do(work)) is not None:
-                    await self._turn(prompt)
+                await self.going_back.do(work)
             case Restate() | Restore():
                 if not await self.going_back.forward(work):
                     await self.changes.make(work)
@@ -92,6 +93,13 @@ class Doing:
     def end(self, prompt: Prompt, end: TurnEnd) -> None:
         """End a prompt's turn."""
         self.ends.note(prompt, self.history.append(end))
+
+    async def _again(self, work: Rewind) -> None:
+        """Send the last prompt once more; nothing goes back where it may not be sent."""
+        if await self.turns.may_spend(agreed=work.above_budget):
+            prompt = await self.going_back.again(work)
+            if prompt is not None:
+                await self._turn(prompt)
 
     async def _turn(self, prompt: Prompt) -> None:
         self.history.append(TurnStart(text=prompt.text))

@@ -1,6 +1,6 @@
 """Going back to before a prompt: the conversation, and the files as well where a person wants that."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_app.context.events import Notice
 from tui_app.conversation.again import last_prompt, prompt_at
@@ -18,21 +18,14 @@ class GoingBack:
     compactions: Compactions
     files: FileKeeper
 
-    async def do(self, work: Rewind | RestoreFiles) -> Prompt | None:
-        """Do what was asked for; what cannot be done is said.
-
-        Returns:
-            What is to be sent now: the prompt that is tried again.
-        """
+    async def do(self, work: Rewind | RestoreFiles) -> None:
+        """Do what was asked for; what cannot be done is said."""
         match work:
-            case Rewind(again=True):
-                return await self._again(work)
             case Rewind(to, files):
                 if self.compactions.rewind(to) and files != "keep":
                     await self.files.restore(to, overwrite=files == "overwrite")
             case RestoreFiles(seq):
                 await self.files.undo(seq)
-        return None
 
     async def forward(self, work: Restate | Restore) -> bool:
         """Take back the newest rewind or clear where that is what is asked for, with what it did to files.
@@ -51,8 +44,12 @@ class GoingBack:
             await self.files.undo(restored)
         return True
 
-    async def _again(self, work: Rewind) -> Prompt | None:
-        """Take back what came of the last prompt; one that nobody answered has left the context by itself."""
+    async def again(self, work: Rewind) -> Prompt | None:
+        """Take back what came of the last prompt; one that nobody answered has left the context by itself.
+
+        Returns:
+            What is to be sent now; None where there is no earlier prompt, which is said.
+        """
         history = self.compactions.history
         seq = last_prompt(history)
         prompt = prompt_at(history, seq)
@@ -62,4 +59,4 @@ class GoingBack:
             history.rewind(seq, again=True)
             if work.files != "keep":
                 await self.files.restore(seq, overwrite=work.files == "overwrite")
-        return prompt
+        return None if prompt is None else replace(prompt, above_budget=work.above_budget)

@@ -103,16 +103,25 @@ class Turns:
 
     async def _prepared(self, prompt: Prompt) -> list[Attached] | None:
         """What goes along with a prompt; None where it must not be sent, which is said."""
-        if self.budget is not None:
-            told = await self.budget.check(agreed=prompt.above_budget)
-            if isinstance(told, Error):
-                self.history.append(with_way_back(told, handed_back=True))
-                return None
-            if told is not None:
-                self.history.append(told)
+        if not await self.may_spend(agreed=prompt.above_budget, handed_back=True):
+            return None
         files = await self._files(prompt)
         await self.deliver()
         return files
+
+    async def may_spend(self, *, agreed: bool, handed_back: bool = False) -> bool:
+        """Whether the session's budget lets something be sent; what there is to say of it is said.
+
+        Args:
+            agreed: Whether a person has said that it may go above the budget.
+            handed_back: Whether a prompt that is refused goes back to the editor.
+        """
+        told = None if self.budget is None else await self.budget.check(agreed=agreed)
+        if isinstance(told, Error):
+            self.history.append(with_way_back(told, handed_back=True) if handed_back else told)
+        elif told is not None:
+            self.history.append(told)
+        return not isinstance(told, Error)
 
     async def _files(self, prompt: Prompt) -> list[Attached]:
         """What goes along with a prompt; why something does not is said."""

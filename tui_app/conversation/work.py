@@ -138,6 +138,8 @@ class Rewind:
     """Whether files that tools changed since are brought back, also over what others made of them."""
     again: bool = False
     """Whether the prompt, the newest whatever ``to`` says, is sent anew at once."""
+    above_budget: bool = False
+    """Whether the person has said that it may be sent anew although the session's budget is used up."""
 
     @property
     def label(self) -> str:

@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.signals import Signal
 from tests.ui.app.story import Story
-from tests.ui.kit import Deck, Desk, shown
+from tests.ui.kit import Deck, Desk, shown, write_files
+from tui_app.session.unsent import unsent
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.widgets.header import ChatHeader
 
@@ -85,3 +89,68 @@ async def test_above_the_budget_each_prompt_is_asked_about(served: Desk, fake_op
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
         await deck.press("y")
         await deck.says("Still here.")
+
+
+async def test_a_prompt_that_is_asked_about_outlives_the_window(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(Text("Fine.", usage=(100_000, 10_000)))
+    desk = priced(served).change(budget={"session_usd": 0.3})
+    async with shown(desk.app()) as deck:
+        await over(deck)
+    assert unsent(desk.paths.unsent_file, desk.cwd) == ["two"]
+
+
+async def test_a_command_of_ones_own_is_asked_about_too(served: Desk, fake_openai: FakeOpenAI) -> None:
+    folder = served.cwd / ".plimsoll" / "commands"
+    folder.mkdir(parents=True)
+    write_files(folder, {"tide.md": "When is the tide at $ARGUMENTS?"})
+    fake_openai.add(Text("Fine.", usage=(100_000, 10_000)), Text("At six.", usage=(1_000, 10)))
+    async with shown(priced(served).change(budget={"session_usd": 0.3}).app()) as deck:
+        await deck.ready()
+        await deck.until(lambda: deck.editor.custom, "the commands")
+        await deck.send("one")
+        await deck.says("$0.30")
+        await deck.idle()
+        await deck.send("/tide Hull ")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        assert len(fake_openai.journal) == 1
+        await deck.press("y")
+        await deck.says("At six.")
+
+
+@pytest.mark.parametrize(("key", "requests"), [("y", 2), ("n", 1)])
+async def test_trying_again_is_asked_about_before_anything_goes_back(
+    served: Desk, fake_openai: FakeOpenAI, key: str, requests: int
+) -> None:
+    fake_openai.add(Text("Fine.", usage=(100_000, 10_000)), Text("Better.", usage=(1_000, 10)))
+    async with shown(priced(served).change(budget={"session_usd": 0.3}).app()) as deck:
+        await deck.ready()
+        await deck.send("one")
+        await deck.says("$0.30")
+        await deck.idle()
+        await deck.send("/retry")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        await deck.press(key)
+        await deck.until(lambda: len(fake_openai.journal) == requests, "the requests")
+        await deck.says("Better." if key == "y" else "Fine.")
+        session = deck.app.chat.session.id
+    assert len(served.agent_view(session)) == 2
+
+
+async def test_what_waited_to_be_tried_again_goes_nowhere_above_the_budget(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    hold = Signal()
+    fake_openai.add(Text("Fine and dandy.", hold=hold, usage=(100_000, 10_000)))
+    async with shown(priced(served).change(budget={"session_usd": 0.3}).app()) as deck:
+        await deck.ready()
+        await deck.send("one")
+        await (await fake_openai.request(1)).paused.wait()
+        await deck.send("/retry")
+        await deck.until(lambda: deck.queue, "the retry in the queue")
+        hold.set()
+        await deck.says("was not sent")
+        await deck.idle()
+        session = deck.app.chat.session.id
+    assert len(served.agent_view(session)) == 2, "the answer is still there"

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 
 from tui_app.conversation.work import Prompt
 from tui_app.project_files import Refused
-from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import COMMANDS
 from tui_app.ui.custom_commands import CustomCommand, find_commands, prompt_of
+from tui_app.ui.flows.sending import send
 from tui_app.ui.launch import Launch
 from tui_app.ui.mentions import mentions
-from tui_app.ui.widgets.chat_pane import ChatPane
 
 if TYPE_CHECKING:
     from tui_app.ui.screens.chat import ChatScreen
@@ -24,17 +23,18 @@ async def offer_custom(screen: "ChatScreen", launch: Launch) -> None:
     screen.pane.prompt.editor.custom = found
 
 
-async def send_custom(session: ChatSession, pane: ChatPane, command: CustomCommand, argument: str) -> None:
+async def send_custom(screen: "ChatScreen", command: CustomCommand, argument: str) -> None:
     """Send the prompt that a command stands for; what was typed goes back where there is none."""
+    session, editor = screen.session, screen.pane.prompt.editor
     typed = f"/{command.name} {argument}".strip()
     try:
         text = await asyncio.to_thread(prompt_of, command, argument)
     except Refused as refused:
-        pane.prompt.editor.give_back(typed)
+        editor.give_back(typed)
         session.say(f"/{command.name} cannot be used: {refused}.")
         return
     if text.strip():
-        session.send(Prompt(text, mentions(text)), pane)
+        send(screen, Prompt(text, mentions(text)))
     else:
-        pane.prompt.editor.give_back(typed)
+        editor.give_back(typed)
         session.say(f"/{command.name} says nothing: {command.file} is empty.")

@@ -1,6 +1,7 @@
 """Going back to before an earlier prompt."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
@@ -8,12 +9,14 @@ from textual.app import App
 from tui_app.conversation.work import Rewind
 from tui_app.session.rewinding import RewindPoint, rewind_points, tokens_after_rewind
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.flows.sending import agreed, is_above
 from tui_app.ui.screens.rewind import PromptPicker, leaving_words
 from tui_app.ui.screens.rewind_files import RewindFiles, Way
 
 if TYPE_CHECKING:
     from tui_app.conversation.file_keeping import FileOutlook
     from tui_app.conversation.opening import OpenSession
+    from tui_app.ui.app import PlimsollApp
 
 NOTHING = "Nothing to rewind: the context holds no earlier prompt."
 
@@ -37,32 +40,36 @@ async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
 
     chosen = await app.push_screen_wait(PromptPicker(points, "Rewind to before", "rewind", explained))
     if chosen is not None:
-        await _submit(app, session, chosen)
+        await _submit(app, session, Rewind(chosen))
 
 
 async def rewind_to(app: App[Any], session: ChatSession, argument: str) -> None:
     """Go back to the prompt with a log number, written ``#12`` or ``12``."""
     number = argument.strip().removeprefix("#")
     if number.isascii() and number.isdigit():
-        await _submit(app, session, int(number))
+        await _submit(app, session, Rewind(int(number)))
     else:
         session.say("/rewind takes the number of a prompt, as in /rewind #12; alone it lists them.")
 
 
-async def retry(app: App[Any], session: ChatSession) -> None:
+async def retry(app: "PlimsollApp", session: ChatSession) -> None:
     """Send the last prompt once more; what is in the editor stays there."""
     points = rewind_points(session.presenter.agent_view)
-    await _submit(app, session, points[0].seq if points else 0, again=True)
+    above = is_above(session)
+    if above and not await agreed(app, session, "the last prompt again"):
+        return
+    again = Rewind(points[0].seq if points else 0, again=True, above_budget=above)
+    await _submit(app, session, again)
 
 
-async def _submit(app: App[Any], session: ChatSession, to: int, *, again: bool = False) -> None:
+async def _submit(app: App[Any], session: ChatSession, wanted: Rewind) -> None:
     """Ask whether files that tools changed since go back as well, and go back."""
-    files = await _changed_files(session, to)
+    files = await _changed_files(session, wanted.to)
     way: Way | None = "keep"
     if any(file.fate != "same" for file in files):
         way = await app.push_screen_wait(RewindFiles(files))
     if way is not None:
-        session.submit(Rewind(to, way, again))
+        session.submit(replace(wanted, files=way))
 
 
 async def _changed_files(session: ChatSession, to: int) -> "Sequence[FileOutlook]":

@@ -134,9 +134,9 @@ class ChatScreen(TellsFailures, Screen[None]):
     @on(PromptEditor.Submitted)
     def submit(self, event: PromptEditor.Submitted) -> None:
         """Send a prompt, or run a command."""
-        # Behind the first frame: it needs neither work for the engine nor what costs are made of.
+        # Behind the first frame: it needs neither work for the engine nor what sends it.
         from tui_app.conversation.work import Prompt
-        from tui_app.session.costs import is_over
+        from tui_app.ui.flows.sending import send
 
         self.app.quit_asked = float("-inf")
         if self.is_leaving:
@@ -148,15 +148,9 @@ class ChatScreen(TellsFailures, Screen[None]):
         elif is_command(event.text) and (found := named(self.pane.prompt.editor.custom, event.text)):
             from tui_app.ui.flows.custom import send_custom
 
-            self.work(send_custom(self.session, self.pane, *found), group="custom", exclusive=False)
-        elif is_over(self.session.launch.settings.budget, self.session.state.spent):
-            from tui_app.ui.flows.budget import send_above
-
-            # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
-            asked = send_above(self.app, self.session, Prompt(event.text, event.files), self.pane)
-            self.work(asked, group="budget", exclusive=False)
+            self.work(send_custom(self, *found), group="custom", exclusive=False)
         else:
-            self.session.send(Prompt(event.text, event.files), self.pane)
+            send(self, Prompt(event.text, event.files))
 
     def run(self, command: CommandId, argument: str = "") -> None:
         """Run a command; a click may come before there is anything to run it on."""
