@@ -49,28 +49,33 @@ class Compact:
 
 
 def asked_compaction(argument: str) -> Compact | str:
-    """Read what stands behind ``/compact``: options in any order, then the focus of the summary.
+    """Read what stands behind ``/compact``: options and the focus of the summary, in any order.
+
+    In front of the focus an unknown option is refused; inside of it, it is a word. Behind a bare ``--``
+    everything is.
 
     Returns:
         What is asked for, or in a sentence why it cannot be read.
     """
-    review, ends, rest = False, {FROM: 0, UP_TO: 0}, argument.strip()
-    while rest.startswith("--"):
-        word, _, rest = rest.partition(" ")
-        rest = rest.strip()
-        if word == REVIEW:
+    review, ends = False, {FROM: 0, UP_TO: 0}
+    words, focus = iter(argument.split()), list[str]()
+    for word in words:
+        if word == "--":
+            focus += words
+        elif word == REVIEW:
             review = True
         elif word in ends:
-            number, _, rest = rest.partition(" ")
-            digits = number.removeprefix("#")
+            digits = next(words, "").removeprefix("#")
             if not digits.isascii() or not digits.isdigit() or not int(digits):
                 return f"{word} takes the number of a message, such as {word} #12."
-            ends[word], rest = int(digits), rest.strip()
-        else:
+            ends[word] = int(digits)
+        elif word.startswith("--") and not focus:
             return f"/compact has no {word}; it takes {REVIEW}, {FROM} #N and {UP_TO} #N."
+        else:
+            focus.append(word)
     if ends[UP_TO] and ends[FROM] > ends[UP_TO]:
         return f"Nothing lies between #{ends[FROM]} and #{ends[UP_TO]}: the first comes behind the last."
-    return Compact(rest, review=review, span=Span(ends[FROM], ends[UP_TO]))
+    return Compact(" ".join(focus), review=review, span=Span(ends[FROM], ends[UP_TO]))
 
 
 @dataclass(frozen=True, slots=True)
