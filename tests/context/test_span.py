@@ -93,6 +93,15 @@ def test_a_part_that_is_too_small_to_matter_is_refused_before_a_model_is_asked()
     assert refusal.reason.startswith("Too little to gain: what would leave up to #2 is")
 
 
+def test_up_to_the_very_last_the_latest_prompt_stays() -> None:
+    plan = planned(Span(last=ITEMS[-1].key))
+    latest = latest_prompt_index(ITEMS)
+    assert isinstance(plan, Plan)
+    assert latest is not None
+    assert ITEMS[latest] in plan.split.head
+    assert ITEMS[-1] in plan.split.old
+
+
 def test_pins_stay() -> None:
     plan = planned(Span(last=15), frozenset({3}))
     assert isinstance(plan, Plan)
@@ -121,6 +130,6 @@ def test_any_span_keeps_pairs_pins_and_the_latest_prompt(
         assert safe[place] or together[0] == together[1], "no cut inside a pair"
     latest = latest_prompt_index(ITEMS)
     assert latest is not None
-    assert not split.recent or ITEMS[latest].key not in left
+    assert ITEMS[latest].key not in left
     if last:
         assert {key for key in left if key > last} <= {last + 1, last + 2, last + 3}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from tui_app.context.compaction.segments import Split, safe_cuts, split_at
 from tui_app.context.compaction.span import Span
-from tui_app.context.items import Item, is_summary
+from tui_app.context.items import Item, is_summary, latest_prompt_index
 from tui_app.context.stages.marks import is_acknowledgement, is_digest
 
 _LEAST = 2
@@ -15,8 +15,8 @@ def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset
     """Cut a view so that only the messages of a span leave, or say why that is not possible.
 
     An end that falls between a call and its results moves outwards: what a person points at is included.
-    Pins, system prompts and the latest prompt stay as in every compaction. What stands in front of the span
-    stays where it is, an earlier summary too.
+    Pins, system prompts and the latest prompt stay, also where the last message of all is named: a person
+    would not find it again. What stands in front of the span stays where it is, an earlier summary too.
 
     Args:
         items: The agent view, oldest first.
@@ -36,10 +36,15 @@ def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset
         end = next(place for place in range(wanted, len(safe)) if safe[place])
     elif start >= recent:
         return f"Nothing to compact {span.words}: these are the newest messages, which stay as they are."
-    split = split_at(items, max(start, end), pinned, first=start)
+    split = split_at(items, max(start, end), pinned | _latest_prompt(items), first=start)
     if sum(map(_is_said, split.old)) < _LEAST:
         return f"Nothing to compact {span.words}: fewer than two messages there may leave."
     return split
+
+
+def _latest_prompt(items: Sequence[Item]) -> frozenset[int]:
+    place = latest_prompt_index(items)
+    return frozenset() if place is None else frozenset({items[place].key})
 
 
 def _place(items: Sequence[Item], key: int, near: Callable[[Sequence[Item], int], int]) -> int:
