@@ -203,14 +203,12 @@ class Conversation:
             except Exception as error:  # a full disk, a defect: said once, and what waits is kept
                 logging.getLogger(__name__).exception("%s failed", type(work).__name__)
                 self.waiting.queue.pause()
-                self._give_up(work, error)
+                self._give_up(error)
 
-    def _give_up(self, work: Work, error: Exception) -> None:
-        """Show an error that may be the log's own, so it is not written there."""
-        told = describe_error(error, model=self.model)
-        if isinstance(work, Prompt):
-            told = with_way_back(told, handed_back=True)
-        self._bus.tell(self.session, told)
+    def _give_up(self, error: Exception) -> None:
+        """Show an error that may be the log's own, so it is not written there; end the turn it ended."""
+        told, prompt = describe_error(error, model=self.model), self._doing.under_way
+        self._bus.tell(self.session, told if prompt is None else with_way_back(told, handed_back=True))
         self.waiting.show()
-        if isinstance(work, Prompt):
-            self._doing.end(work, TurnEnd(outcome="failed", prompt=work.text))
+        if prompt is not None:
+            self._doing.end(prompt, TurnEnd(outcome="failed", prompt=prompt.text))

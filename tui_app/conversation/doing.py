@@ -63,6 +63,8 @@ class Doing:
     going_back: GoingBack
     waiting: Waiting
     ends: Ends = field(default_factory=Ends)
+    under_way: Prompt | None = None
+    """The prompt whose turn has begun and has no end yet, whatever led to it."""
 
     async def do(self, work: Work) -> None:
         """Do one piece of work.
@@ -93,6 +95,7 @@ class Doing:
     def end(self, prompt: Prompt, end: TurnEnd) -> None:
         """End a prompt's turn."""
         self.ends.note(prompt, self.history.append(end))
+        self.under_way = None
 
     async def _again(self, work: Rewind) -> None:
         """Send the last prompt once more; nothing goes back where it may not be sent."""
@@ -102,6 +105,7 @@ class Doing:
                 await self._turn(prompt)
 
     async def _turn(self, prompt: Prompt) -> None:
+        self.under_way = prompt
         self.history.append(TurnStart(text=prompt.text))
         with self.turns.stop.turn():
             end = await self._answered(prompt)
