@@ -5,13 +5,13 @@ import sqlite3
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from textual.worker import get_current_worker
+from textual.worker import Worker, get_current_worker
 
-from tui_app.context.compaction.span import Span
 from tui_app.context.events import MemoryPressure, Record, SessionRestored, SessionRewind, UserMessage
-from tui_app.conversation.work import Compact, Prompt, Restate, Restore, RestoreFiles, Work, asked_compaction
-from tui_app.session.entries import Entry
+from tui_app.context.storage_errors import storage_error
+from tui_app.conversation.work import Prompt, Work
 from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import heads_after
@@ -25,6 +25,7 @@ from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch, begun_elsewhere, started
 from tui_app.ui.link import Link
 from tui_app.ui.looking_on import TAKEN_OVER, WRITTEN_ELSEWHERE, LookingOn
+from tui_app.ui.persistence import persistently
 from tui_app.ui.presenter import Presenter
 from tui_app.ui.unsent import Unsent
 from tui_app.ui.widgets.chat_pane import ChatPane
@@ -53,6 +54,8 @@ class ChatSession:
         self.unsent = Unsent(launch.paths.unsent_file, launch.cwd)
         """What was said and is in no log yet."""
         self._refused = ""
+        self.away: Worker[Any] | None = None
+        """What leads to another session, where that was asked for last."""
         self.back_asked = float("-inf")
         """When Esc was pressed with nothing to stop, in monotonic seconds."""
         self.at = 0
@@ -64,6 +67,11 @@ class ChatSession:
     def state(self) -> ChatState:
         """What the screen shows."""
         return self.presenter.state
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the person has asked for another session and may get it any moment."""
+        return self.away is not None and not self.away.is_finished
 
     @property
     def glyphs(self) -> Glyphs:
@@ -105,8 +113,10 @@ class ChatSession:
         try:
             model, policy = await self._open()
         except (SessionNotFound, SettingsError, sqlite3.Error, OSError) as error:
-            self._refused = str(error)
+            self._refused = str(storage_error(error, self.launch.paths.database) or error)
             self.refuse(self._refused)
+            # A turn may have begun: nobody would see what it does and costs.
+            await self.link.close()
             return
         self.presenter.update(self._with(model, policy))
         if self._begun:
@@ -158,15 +168,19 @@ class ChatSession:
                 break
             finally:
                 started()
-        database = self.launch.database
-        await self.bodies.attach(database, self.id)
-        self.presenter.account(await asyncio.to_thread(StatsReader(database, self.id).read))
-        self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
+        await persistently(self._show_rest, self.say)
         if taken_over:
             preview = await asyncio.to_thread(preview_of, self.launch, self.id)
             self.presenter.remeasure(preview.info, preview.known)
             self.report(TAKEN_OVER)
         return model, policy
+
+    async def _show_rest(self) -> None:
+        """Show what the log holds beyond what was painted first, and what it has cost."""
+        database = self.launch.database
+        await self.bodies.attach(database, self.id)
+        self.presenter.account(await asyncio.to_thread(StatsReader(database, self.id).read))
+        self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
 
     async def _wait_for(self, who: str) -> None:
         """Show the session, as it grows, until something is asked for after the other window has let go."""
@@ -233,36 +247,6 @@ class ChatSession:
             pane.transcript.action_last()
         else:
             pane.prompt.editor.give_back(prompt.text)
-
-    def compact(self, argument: str = "") -> None:
-        """Compact now, or after the running turn.
-
-        Args:
-            argument: What stands behind ``/compact``: see :func:`asked_compaction`.
-        """
-        asked = asked_compaction(argument)
-        if isinstance(asked, str):
-            self.say(asked)
-        else:
-            self.submit(asked)
-
-    def compact_part(self, entry: Entry, *, up_to: bool) -> None:
-        """Compact what was said up to a row, or from it on."""
-        span = Span(last=entry.result_seq or entry.seq) if up_to else Span(first=entry.seq)
-        self.submit(Compact(span=span))
-
-    def undo(self, entry: Entry) -> None:
-        """Take back what a row stands for: a compaction, a rewrite, a rewind, or files that went back."""
-        if entry.kind == "files":
-            self.submit(RestoreFiles(entry.seq))
-        elif entry.kind in ("rewrite", "clear"):
-            self.submit(Restore(entry.seq))
-        else:
-            self.restate(undo=True, compaction=entry.seq)
-
-    def restate(self, *, undo: bool, compaction: int = 0) -> None:
-        """Undo or redo a compaction, by its log number; 0 takes the newest."""
-        self.submit(Restate(undo, compaction))
 
     async def take_back(self) -> str:
         """Take the newest waiting prompt back."""

@@ -1,13 +1,18 @@
 """Work that fails: a sentence on the screen, a traceback in the log file, and nothing written is lost."""
 
 import logging
+import sqlite3
 import threading
 
 import pytest
 
+from tests.servers.behaviours import Text
+from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import LIMIT_S, Desk, shown
+from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
+from tui_app.ui import persistence
 from tui_app.ui.flows import commands
 from tui_app.ui.screens import chat, stats
 
@@ -73,3 +78,35 @@ async def test_a_session_that_cannot_be_shown_ends_the_program(
     async with shown(app) as deck:
         await deck.until(lambda: not app._running or app._exit, "the end")
     assert app.return_code == 1
+
+
+@pytest.mark.parametrize("times", [1, 9])
+async def test_a_log_that_refuses_while_a_turn_runs_hides_no_answer(
+    served: Desk,
+    fake_openai: FakeOpenAI,
+    slow_start: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
+    times: int,
+) -> None:
+    monkeypatch.setattr(persistence, "PAUSES_S", (0.0, 0.0))
+    read, refusals = StatsReader.read, [sqlite3.OperationalError("database is locked")] * times
+
+    def fails(reader: StatsReader) -> SessionStats:
+        if refusals:
+            raise refusals.pop()
+        return read(reader)
+
+    monkeypatch.setattr(StatsReader, "read", fails)
+    fake_openai.add(Text("Here I am."))
+    async with shown(served.app(served.store(Story().turns(1)))) as deck:
+        await deck.until(lambda: deck.app.chat.is_ready, "the chat")
+        await deck.send("are you there?")
+        slow_start.set()
+        if times == 1:
+            await deck.says("Here I am.")
+        else:
+            await deck.says("database is locked")
+            await deck.until(lambda: not deck.app.chat.session.link._engine._thread.is_alive(), "its end")
+            await deck.send("another")
+            await deck.says("database is locked")
+            assert deck.editor.text == "another"

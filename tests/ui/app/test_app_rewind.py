@@ -8,7 +8,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
-from tui_app.conversation.work import Clear, Rewind
+from tui_app.conversation.work import Clear, Restate, Rewind
 from tui_app.ui.flows.leaving import GO_BACK
 from tui_app.ui.flows.rewinding import NOTHING
 from tui_app.ui.screens.rewind import PromptPicker
@@ -101,7 +101,7 @@ async def test_a_clear_is_taken_back_and_a_changed_draft_stays(served: Desk, ses
         deck.app.chat.session.submit(Clear())
         await deck.says("Cleared: the model starts afresh · /undo takes it back")
         deck.editor.text = "half a thought"
-        deck.app.chat.session.restate(undo=True)
+        deck.app.chat.session.submit(Restate(undo=True))
         await deck.says("Undone: the conversation is as it was before")
         assert served.agent_view(session) == view
         assert deck.editor.text == "half a thought"

@@ -5,6 +5,7 @@ import pytest
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import Desk, shown
+from tui_app.ui.flows.restating import undo
 from tui_app.ui.screens.rewind_files import RewindFiles
 
 
@@ -32,7 +33,7 @@ async def test_a_rewind_asks_about_files_and_can_be_taken_back(served: Desk, fak
         await deck.until(lambda: (served.cwd / "plan.txt").read_text() == "before\n", "the old file")
         await deck.says("1 file restored · u takes it back")
         entry = next(one for one in deck.app.chat.session.presenter.view.entries if one.kind == "files")
-        deck.app.chat.session.undo(entry)
+        undo(deck.app.chat.session, entry)
         await deck.until(lambda: (served.cwd / "plan.txt").read_text() == "sea\nsky\n", "the new file")
         await deck.says("taken back: 1 file restored")
 

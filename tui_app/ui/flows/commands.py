@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tui_app.conversation.work import Clear
+from tui_app.conversation.work import Clear, Restate
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.approvals import show_approvals
@@ -20,6 +20,7 @@ from tui_app.ui.flows.pinning import pin
 from tui_app.ui.flows.policies import change_policy, show_policies
 from tui_app.ui.flows.prompts import search_prompts
 from tui_app.ui.flows.queue import show_queue
+from tui_app.ui.flows.restating import compact
 from tui_app.ui.flows.rewinding import retry, rewind
 from tui_app.ui.flows.selection import copy_message
 from tui_app.ui.flows.sessions import Chosen, choose_session
@@ -45,9 +46,9 @@ async def run_command(app: "PlimsollApp", session: ChatSession, command: Command
             if argument:
                 session.presenter.give_back(f"/compact {argument}")
         case CommandId.COMPACT:
-            session.compact(argument)
+            compact(session, argument)
         case CommandId.UNDO | CommandId.REDO:
-            session.restate(undo=command is CommandId.UNDO)
+            session.submit(Restate(undo=command is CommandId.UNDO))
         case CommandId.CLEAR | CommandId.REWIND | CommandId.RETRY:
             await _go_back(app, session, command, argument)
         case CommandId.MODEL | CommandId.POLICY | CommandId.SETTINGS | CommandId.THEME | CommandId.APPROVALS:

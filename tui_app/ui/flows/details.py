@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_app.context.events import CompactionComplete, CompactionEdited, Error, Record
-from tui_app.conversation.work import BringBack, EditSummary, Pin, Restore
+from tui_app.conversation.work import BringBack, EditSummary, Pin, Restate, Restore
 from tui_app.session.entries import Entry
 from tui_app.session.location import Database
 from tui_app.session.places import open_store
@@ -113,7 +113,7 @@ async def _compaction(app: "PlimsollApp", session: ChatSession, entry: Entry, re
     )
     match await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs)):
         case "undo" | "redo" as choice:
-            session.restate(undo=choice == "undo", compaction=entry.seq)
+            session.submit(Restate(choice == "undo", entry.seq))
         case NewWords(text):
             session.submit(EditSummary(entry.seq, text))
         case FactWanted(fact):

@@ -69,8 +69,6 @@ class ChatScreen(TellsFailures, Screen[None]):
         self._launch, self._wanted, self._bodies = launch, session, LateBodies()
         self._draft, self._at = draft, at
         self._session: ChatSession | None = None
-        self._away: Worker[Any] | None = None
-        """The flow that leads to another session, or has."""
         self.pane = ChatPane(launch.settings, self._bodies, launch.cwd, id="chat")
 
     class Ready(Message):
@@ -80,11 +78,6 @@ class ChatScreen(TellsFailures, Screen[None]):
     def is_ready(self) -> bool:
         """Whether the screen has its session."""
         return self._session is not None
-
-    @property
-    def is_leaving(self) -> bool:
-        """Whether the person has asked for another session and may get it any moment."""
-        return self.app.is_changing or (self._away is not None and not self._away.is_finished)
 
     @property
     def session(self) -> "ChatSession":
@@ -139,7 +132,7 @@ class ChatScreen(TellsFailures, Screen[None]):
         from tui_app.ui.flows.sending import send
 
         self.app.quit_asked = float("-inf")
-        if self.is_leaving:
+        if self.session.is_leaving or self.app.is_changing:
             # Typed behind the command that leads to another session: it goes along as a draft.
             self.pane.prompt.editor.give_back(event.text)
             self.app.early.end()
@@ -165,7 +158,7 @@ class ChatScreen(TellsFailures, Screen[None]):
                 # What was to open ends with its flow, which may not even have begun.
                 self.app.early.end()
             asked = self.work(flow)
-            self._away = asked if command in AWAY else None
+            self.session.away = asked if command in AWAY else None
         else:
             self.app.early.end()
 
@@ -210,6 +203,7 @@ class ChatScreen(TellsFailures, Screen[None]):
     def act_on_rows(self, event: Message) -> None:
         """Do what is asked for of rows of the conversation: show them, take them back, move them."""
         from tui_app.ui.flows.details import open_entry
+        from tui_app.ui.flows.restating import compact_part, undo
         from tui_app.ui.flows.selection import act_on
 
         match event:
@@ -218,9 +212,9 @@ class ChatScreen(TellsFailures, Screen[None]):
             case Transcript.NothingToDo(reason=reason):
                 self.session.say(reason)
             case Transcript.UndoRequested(entry=entry):
-                self.session.undo(entry)
+                undo(self.session, entry)
             case Transcript.CompactRequested(entry=entry, up_to=up_to):
-                self.session.compact_part(entry, up_to=up_to)
+                compact_part(self.session, entry, up_to=up_to)
             case Transcript.Asked(wanted=wanted, entries=entries):
                 self.work(act_on(self.app, self.session, wanted, entries), group="selection")
 
