@@ -147,11 +147,9 @@ class ChatPane(TellsFailures, Vertical):
         else:
             self.set_timer(QUIET_S, self._offer_keys)
 
-    def on_resize(self) -> None:
-        """Say in one word what has no room."""
-        self._name_timeline()
-
+    @on(events.Resize)
     def _name_timeline(self) -> None:
+        """Say in one word what has no room."""
         folded = self.size.width < WIDE and self.timeline.count
         self.query_one(ChatHints).folded = f"timeline {self.timeline.count}" if folded else ""
 
@@ -186,6 +184,7 @@ class ChatPane(TellsFailures, Vertical):
         """Say what Esc does next: with a draft it takes no waiting prompt back."""
         self.query_one(ApprovalBox).typed()
         self._explain_escape()
+        self._offer_keys()
 
     @on(PromptEditor.Submitted)
     def uncover(self) -> None:
@@ -230,7 +229,7 @@ class ChatPane(TellsFailures, Vertical):
     @on(ApprovalBox.Stray)
     def take_letter(self, event: ApprovalBox.Stray) -> None:
         """Let somebody who was writing when a question came up go on writing."""
-        self._type(event.key, event.character)
+        self._write(events.Key(event.key, event.character))
 
     def action_answer(self) -> None:
         """Go to what a tool asks."""
@@ -245,7 +244,7 @@ class ChatPane(TellsFailures, Vertical):
             event.stop()
         elif event.is_printable and bound is None:
             event.stop()
-            self._type(event.key, event.character)
+            self._write(events.Key(event.key, event.character))
         # Not for the widgets within: what they post would end here, as if this had posted it.
         elif (
             bound is not None
@@ -254,11 +253,16 @@ class ChatPane(TellsFailures, Vertical):
         ):
             event.stop()
 
-    def _type(self, key: str, character: str | None) -> None:
-        """Type a letter that went elsewhere; those typed behind it mean the prompt too, from now on."""
+    def on_paste(self, event: events.Paste) -> None:
+        """Let a paste that no widget wants go to the prompt, as letters do."""
+        event.stop()
+        self._write(events.Paste(event.text))
+
+    def _write(self, event: events.Key | events.Paste) -> None:
+        """Write what went elsewhere; what is typed behind it means the prompt too, from now on."""
         # At once: a call of ``focus`` waits behind keys that are here already.
         self.screen.set_focus(self.prompt.editor)
-        self.prompt.editor.post_message(events.Key(key, character))
+        self.prompt.editor.post_message(event)
 
     def action_page_up(self) -> None:
         """Scroll the chat up."""
