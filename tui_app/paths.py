@@ -74,6 +74,11 @@ class Paths:
         return self.data / "unsent.jsonl"
 
     @property
+    def unsent_dir(self) -> Path:
+        """What each open window holds that no log has yet."""
+        return self.data / "unsent"
+
+    @property
     def learnt_file(self) -> Path:
         """What providers taught about their models: windows and token factors."""
         return self.state / "models.json"

@@ -30,7 +30,7 @@ def keep_unsent(file: Path, folder: Path, prompts: Sequence[str]) -> None:
     if not prompts:
         return
     make_private(file.parent)
-    lines = "".join(f"{_line(str(folder), text)}\n" for text in prompts)
+    lines = "".join(f"{line_of(folder, text)}\n" for text in prompts)
     target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         # Behind a line that a crash has left half written.
@@ -42,7 +42,7 @@ def keep_unsent(file: Path, folder: Path, prompts: Sequence[str]) -> None:
 
 def unsent(file: Path, folder: Path) -> list[str]:
     """What is kept for a folder, oldest first, each text once; nothing where it cannot be read. Blocks."""
-    texts = [text for where, text in _lines(file) if where == str(folder)]
+    texts = [text for where, text in lines_of(file) if where == str(folder)]
     newest_last = reversed(dict.fromkeys(reversed(texts)))
     return list(newest_last)[-MOST:]
 
@@ -53,22 +53,23 @@ def forget_unsent(file: Path, folder: Path, prompt: str) -> None:
     Raises:
         OSError: if the disk refuses.
     """
-    lines = _lines(file)
+    lines = lines_of(file)
     left: dict[str, list[str]] = {}
     for where, text in lines:
         if (where, text) != (str(folder), prompt):
             left.setdefault(where, []).append(text)
-    kept = [_line(where, text) for where, texts in left.items() for text in texts[-MOST:]]
+    kept = [line_of(where, text) for where, texts in left.items() for text in texts[-MOST:]]
     if len(kept) < len(lines):
         write_atomic(file, "".join(f"{line}\n" for line in kept))
 
 
-def _line(folder: str, text: str) -> str:
+def line_of(folder: Path | str, text: str) -> str:
+    """A prompt and where it was written, as one line of JSON."""
     # Escaped, so that half surrogate pairs are text like any other.
-    return json.dumps({"folder": folder, "text": text})
+    return json.dumps({"folder": str(folder), "text": text})
 
 
-def _lines(file: Path) -> list[tuple[str, str]]:
+def lines_of(file: Path) -> list[tuple[str, str]]:
     """Folders and texts, oldest first; lines that are none of ours are passed over."""
     try:
         written = file.read_text("utf-8", "replace").splitlines()

@@ -186,7 +186,7 @@ class PlimsollApp(TellsFailures, App[int]):
         first, *others = written((*self.early.take(), *(self._held or ())))
         drafts = (f"{self.chat.pane.prompt.editor.draft}{first}", *others)
         if not self.chat.is_ready:
-            left = Unsent(self.launch.paths.unsent_file, self.launch.cwd)
+            left = Unsent(self.launch.paths, self.launch.cwd)
             self.farewell = kept_text(left.keep(*drafts))
             return
         session = self.chat.session

@@ -51,7 +51,7 @@ class ChatSession:
         self.link = Link(launch.opening(wanted))
         self._begun = ""
         """That the session goes on in another folder than its own; empty where it does not."""
-        self.unsent = Unsent(launch.paths.unsent_file, launch.cwd)
+        self.unsent = Unsent(launch.paths, launch.cwd)
         """What was said and is in no log yet."""
         self._refused = ""
         self.away: Worker[Any] | None = None
@@ -109,6 +109,8 @@ class ChatSession:
         # Loading the agent side takes the interpreter away from the screen: what is known is painted before.
         await self.presenter.painted()
         self.presenter.jump_to(self.at)
+        self.presenter.on_typing(self.unsent.changed)
+        self.unsent.changed()  # a draft may have come along
         self.presenter.remember(await asyncio.to_thread(self.unsent.recall))
         try:
             model, policy = await self._open()

@@ -1,27 +1,38 @@
 """What a person has said that no log holds yet: it must outlive the window."""
 
+import asyncio
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from tui_app.context.events import Record, TurnEnd, UserMessage
+from tui_app.paths import Paths
 from tui_app.session.unsent import forget_unsent, keep_unsent, unsent
+from tui_app.session.unsent_journal import UnsentJournal, take_over
 from tui_app.ui.commands import is_command
 
 _LOG = logging.getLogger(__name__)
+
+
+GATHER_S = 0.5
+"""Seconds behind a change until it is written down: most prompts are in the log by then."""
 
 
 class Unsent:
     """Prompts on their way into one session's log, from the moment they leave the editor.
 
     Args:
-        file: Where prompts are kept that never arrive.
+        paths: Where prompts are kept that never arrive.
         folder: The workspace they are kept for.
     """
 
-    def __init__(self, file: Path, folder: Path) -> None:
-        self._file, self._folder = file, folder
+    def __init__(self, paths: Paths, folder: Path) -> None:
+        self._paths, self._file, self._folder = paths, paths.unsent_file, folder
         self._waiting: list[str] = []
         self._recalled: set[str] = set()
+        self.journal = UnsentJournal(paths.unsent_dir, folder)
+        """What outlives a kill."""
+        self._changed = asyncio.Event()
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -31,11 +42,33 @@ class Unsent:
     def sent(self, text: str) -> None:
         """A prompt has left the editor."""
         self._waiting.append(text)
+        self.changed()
 
     def given_back(self, text: str) -> None:
         """A prompt is in the editor again, a draft like any other."""
         if text in self._waiting:
             self._waiting.remove(text)
+            self.changed()
+
+    def changed(self) -> None:
+        """Something was sent, came back or was typed: it is to be written down."""
+        self._changed.set()
+
+    async def write_down(self, draft: Callable[[], str]) -> None:
+        """Keep what waits, and the draft, on disk, until cancelled: the process may be killed.
+
+        Args:
+            draft: What stands in the editor.
+        """
+        while True:
+            await self._changed.wait()
+            await asyncio.sleep(GATHER_S)
+            self._changed.clear()
+            texts = _worth_keeping(*self._waiting, draft())
+            try:
+                await asyncio.to_thread(self.journal.write, texts)
+            except OSError as error:  # the next change tries again
+                _LOG.warning("what is not sent could not be written down: %s", error)
 
     def follow(self, record: Record) -> str:
         """Take note of an event.
@@ -55,6 +88,10 @@ class Unsent:
 
     def recall(self) -> list[str]:
         """What earlier visits to this folder have left, oldest first; blocks on the disk."""
+        try:
+            take_over(self._paths.unsent_dir, self._file)
+        except OSError as error:
+            _LOG.warning("what killed windows left could not be taken over: %s", error)
         found = unsent(self._file, self._folder)
         self._recalled.update(found)
         return found
@@ -72,15 +109,22 @@ class Unsent:
         Returns:
             How many there are; 0 where the disk refused.
         """
-        texts = [text for text in (*self._waiting, *drafts) if text.strip() and not is_command(text)]
+        texts = _worth_keeping(*self._waiting, *drafts)
         self._waiting.clear()
         new = [text for text in texts if text not in self._recalled]
         try:
             keep_unsent(self._file, self._folder, new)
         except OSError as error:
             _LOG.warning("unsent prompts could not be kept: %s", error)
+            # What was written down before is there for the next visit.
+            self.journal.end(kept=True)
             return len(texts) - len(new)
+        self.journal.end()
         return len(texts)
+
+
+def _worth_keeping(*texts: str) -> tuple[str, ...]:
+    return tuple(text for text in texts if text.strip() and not is_command(text))
 
 
 def kept_text(count: int) -> str:

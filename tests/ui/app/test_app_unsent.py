@@ -11,10 +11,12 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.conversation.switching import ModelSwitch
-from tui_app.session.unsent import unsent
+from tui_app.session.unsent import lines_of, unsent
+from tui_app.ui import unsent as window
 from tui_app.ui.app import end_by_signal
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.prompts import PromptsScreen
+from tui_app.ui.unsent import Unsent
 
 NOT_SENT = "1 prompt was not sent; the up arrow brings it back in this folder."
 
@@ -181,3 +183,51 @@ async def test_a_signal_before_there_is_a_session_loses_nothing(
         end_by_signal(deck.app, 15)
         gate.set()
     assert kept(desk) == ["ferry", "tide"]
+
+
+async def test_a_kill_loses_neither_what_waits_nor_the_draft(
+    served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "GATHER_S", 0.0)
+    fake_openai.add(HangMidStream(), Text("Here."))
+    journal = served.paths.unsent_dir
+
+    def written() -> list[str]:
+        return [text for file in journal.glob("*.jsonl") for _, text in lines_of(file)]
+
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("talk")
+        await (await fake_openai.request(1)).paused.wait()
+        await deck.send("second")
+        await deck.press(*"draft")
+        await deck.until(lambda: written() == ["second", "draft"], "what waits, on disk")
+        # As a kill would: nothing is said any more, and the lock is gone.
+        monkeypatch.setattr(Unsent, "keep", lambda unsent, *_: unsent.journal.end(kept=True) or 0)
+    monkeypatch.undo()
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press("up")
+        assert deck.editor.text == "draft"
+        await deck.press("up")
+        assert deck.editor.text == "second"
+        await deck.press("enter")
+        await deck.says("Here.")
+        await deck.until(lambda: kept(served) == ["draft"], "one less")
+        await deck.until(lambda: written() == [], "nothing on its way")
+
+
+async def test_what_has_arrived_is_not_written_down(
+    served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "GATHER_S", 0.0)
+    fake_openai.add(Text("Here."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("talk")
+        await deck.says("Here.")
+        await deck.idle()
+        await deck.until(
+            lambda: not any(lines_of(file) for file in served.paths.unsent_dir.glob("*.jsonl")), "no prompt"
+        )
+    assert not list(served.paths.unsent_dir.glob("*")), "nothing is left"

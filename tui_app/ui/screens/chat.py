@@ -113,6 +113,7 @@ class ChatScreen(TellsFailures, Screen[None]):
         if self._draft:
             self.pane.prompt.editor.give_back(self._draft)
         self._session.at = self._at
+        self.work(self._session.unsent.write_down(lambda: self.pane.prompt.editor.draft), group="unsent")
         self.work(offer_custom(self, self._launch), group="custom")
         self.work(tell_of_keys(self._session), group="keys")
         self.post_message(self.Ready())
