@@ -8,7 +8,7 @@ from pathlib import Path
 from tui_app.session.unsent import unsent
 from tui_app.session.unsent_journal import UnsentJournal, take_over
 
-HERE = Path("/work/ferry")
+HERE = Path("/ferry")
 
 
 def left(tmp_path: Path) -> list[str]:
