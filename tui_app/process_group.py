@@ -4,11 +4,14 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+from tui_app import process_guard
 
 _GRACE_S = 0.5
 """Seconds to wait for the pipes of a group that was killed; whoever has left the group may hold them."""
@@ -54,20 +57,33 @@ class ProcessGroup(Generic[L]):
 
     transport: asyncio.SubprocessTransport
     listener: L
+    guard: "ProcessGroup[Listener] | None" = None
+    """Ends the group where we are killed; None for the guard's own."""
 
     async def end(self) -> bool:
         """End the whole group and let go of its pipes; whether this was cancelled meanwhile."""
         try:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.transport.get_pid(), signal.SIGKILL)
+            # The guard first: behind the group's end its number may be that of another.
+            if self.guard is not None:
+                self.guard.kill()
+            self.kill()
             return await _cancelled_during(asyncio.create_task(self._closed()))
         finally:
             self.transport.close()
+            if self.guard is not None:
+                self.guard.transport.close()
+
+    def kill(self) -> None:
+        """End the whole group, without waiting for it."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.transport.get_pid(), signal.SIGKILL)
 
     async def _closed(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(_GRACE_S):
                 await self.listener.closed.wait()
+                if self.guard is not None:
+                    await self.guard.listener.closed.wait()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,25 +112,44 @@ async def start_group(
     Raises:
         NotStarted: if it cannot be started.
     """
-    starting = asyncio.create_task(
-        asyncio.get_running_loop().subprocess_exec(
-            listener,
-            *words,
-            stdin=pipes.stdin,
-            stdout=pipes.stdout,
-            stderr=pipes.stderr,
-            cwd=cwd,
-            env=dict(env),
-            # A session of its own: one signal reaches all of its children, and no terminal is theirs.
-            start_new_session=True,
-        )
-    )
+    starting = asyncio.create_task(_guarded(listener, words, cwd, env, pipes))
     cancelled = await _cancelled_during(starting)
     try:
-        return ProcessGroup(*starting.result()), cancelled
+        return starting.result(), cancelled
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise NotStarted(words, why or type(error).__name__, cancelled=cancelled) from error
+
+
+async def _guarded(
+    listener: Callable[[], L], words: Sequence[str], cwd: Path, env: Mapping[str, str], pipes: Pipes
+) -> ProcessGroup[L]:
+    """Start a program, and beside it what ends its group where we are killed."""
+    started = await _started(listener, words, cwd, env, pipes)
+    watch = (sys.executable, "-I", "-S", str(Path(process_guard.__file__)), str(started.transport.get_pid()))
+    silent = Pipes(stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        guard = await _started(Listener, watch, Path("/"), os.environ, silent)
+    except OSError:  # too many processes: the command is not to fail for it
+        return started
+    return replace(started, guard=guard)
+
+
+async def _started(
+    listener: Callable[[], L], words: Sequence[str], cwd: Path, env: Mapping[str, str], pipes: Pipes
+) -> ProcessGroup[L]:
+    transport, listening = await asyncio.get_running_loop().subprocess_exec(
+        listener,
+        *words,
+        stdin=pipes.stdin,
+        stdout=pipes.stdout,
+        stderr=pipes.stderr,
+        cwd=cwd,
+        env=dict(env),
+        # A session of its own: one signal reaches all of its children, and no terminal is theirs.
+        start_new_session=True,
+    )
+    return ProcessGroup(transport, listening)
 
 
 async def _cancelled_during(task: "asyncio.Task[Any]") -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -119,3 +120,18 @@ def test_characters_that_come_in_two_portions_are_whole() -> None:
 
 def test_colours_and_overwritten_lines_are_gone() -> None:
     assert readable("\x1b[31mred\x1b[0m\r\n 10%\r 50%\r100%\ndone") == "red\n100%\ndone"
+
+
+def test_a_killed_program_leaves_no_command_running(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, sys\nfrom pathlib import Path\n"
+        "from tui_app.agent.tools.process import ProcessRunner\n"
+        f"words = [sys.executable, '-c', {GRANDCHILDREN!r}]\n"
+        f"runner = ProcessRunner(Path({str(tmp_path)!r}), {{}})\n"
+        "asyncio.run(runner.run(words, 600, lambda text: print(text, flush=True, end='')))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        pids = [int(program.stdout.readline()) for _ in range(2)]
+        program.kill()
+    assert all(map(gone, pids))

@@ -1,0 +1,26 @@
+"""Ends a process group once whoever started it is gone; itself a program, of the standard library only.
+
+``python -I -S process_guard.py GROUP``. Whoever starts the group holds the other end of our standard input
+and ends us before the group's number can be another one's. Where that process is killed, the input ends.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+
+
+def main(group: int) -> None:
+    """Wait for the end of our input, then end a group.
+
+    Args:
+        group: Its number.
+    """
+    while os.read(0, 1):
+        pass
+    with contextlib.suppress(OSError):
+        os.killpg(group, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
