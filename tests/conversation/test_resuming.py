@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
 from tests.conversation.driving import Desk, assert_valid, done, of, turn, view_bytes
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.agent.turn import ENDED
 from tui_app.context.events import AssistantMessage, Error, SessionEnd, ToolCall, ToolResult, UserMessage
 from tui_app.conversation.opening import open_session
 from tui_app.conversation.session_history import SessionHistory
@@ -144,6 +145,7 @@ async def test_calls_a_killed_process_left_open_are_closed(desk: Desk, server: F
             ("c1", "interrupted"),
             ("c2", "interrupted"),
         ]
+        assert {c.text for c in closed if isinstance(c, ToolResult)} == {ENDED}, "nobody has interrupted it"
         rows = fold_user_view(opened.store.heads(session)).entries
         assert not [row for row in rows if row.state == "running"]
         assert opened.store.last_of(session, SessionEnd.TYPE) is not None

@@ -1,6 +1,6 @@
 """Running one turn: from the log's view to the model and its tools, until it is done, cancelled or failed."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -30,6 +30,8 @@ from tui_app.context.requests.repair import INTERRUPTED
 
 NO_RESULT = "No result: an error stopped the turn before there was one."
 """What a call is answered with that was under way when something else ended the turn."""
+ENDED = "No result: the program ended before there was one. What the call has done by then is not known."
+"""What a call is answered with whose process was killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,10 @@ class TurnResult:
 
     cancelled: bool = False
     error: Exception | None = None
+
+
+class ProgramEnded(Exception):
+    """The program was gone, killed or crashed, in the middle of a turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +80,8 @@ class TurnRunner:
     steps: StepWatch = field(default_factory=StepWatch)
     """The one among the capabilities of the agent."""
     manner: Manner = field(default_factory=Manner)
+    cut_short: MutableMapping[str, str] = field(default_factory=dict)
+    """By the id of its call, what a command had printed that was stopped."""
     _token: CancellationToken | None = None
 
     @property
@@ -160,7 +168,7 @@ class TurnRunner:
             error: What ended the turn, where no person did.
         """
         for call in calls:
-            self.recorder.result(_closing(call, error))
+            self.recorder.result(_closing(call, error, self.cut_short.pop(call.tool_call_id, "").strip()))
 
 
 def _by_tool(messages: Sequence[ModelMessage]) -> bool:
@@ -168,9 +176,17 @@ def _by_tool(messages: Sequence[ModelMessage]) -> bool:
     return bool(messages) and isinstance(messages[-1], ModelRequest)
 
 
-def _closing(call: ToolCallPart, error: Exception | None) -> ToolReturnPart:
-    """The result of a call that has none: why not."""
-    content = INTERRUPTED if error is None else NO_RESULT
+def _closing(call: ToolCallPart, error: Exception | None, printed: str) -> ToolReturnPart:
+    """The result of a call that has none: why not, and what had come of it."""
+    match error:
+        case None:
+            content = INTERRUPTED
+        case ProgramEnded():
+            content = ENDED
+        case _:
+            content = NO_RESULT
+    if printed:
+        content = f"{content} Printed until then:\n{printed}"
     outcome: Literal["interrupted", "failed"] = "interrupted"
     broke = next((one for one in chain(error) if isinstance(one, ToolBroke)), None) if error else None
     if broke is not None and broke.call == call.tool_call_id:

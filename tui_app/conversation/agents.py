@@ -142,7 +142,9 @@ def build_runner(
         capabilities=[*capabilities, _failures(extras), _tool_gate(tooling, extras)],
         retries=2,
     )
-    return TurnRunner(agent, recorder, history.session, steps=steps, manner=manner)
+    runner = TurnRunner(agent, recorder, history.session, steps=steps, manner=manner)
+    runner.cut_short = tooling.cut_short
+    return runner
 
 
 def _failures(extras: Extras) -> ToolFailures:

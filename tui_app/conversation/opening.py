@@ -12,6 +12,7 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
 from tui_app.agent.shelf import ModelShelf
 from tui_app.agent.tools.workspace import Workspace
+from tui_app.agent.turn import ProgramEnded
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
@@ -79,7 +80,7 @@ class OpenSession:
         # Before anything is awaited: a prompt may be on its way.
         self.telemetry.follow(self.conversation)
         self.memory.start()
-        self.turns.close_open_calls()
+        self.turns.close_open_calls(ProgramEnded())
         self.turns.mark_unanswered()
         await self.conversation.prepare()
         self.extras.servers.start()

@@ -1,7 +1,7 @@
 """The tools of a conversation that change something, put together from what the settings allow."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ class Tooling:
     """The tools themselves; none in read-only mode."""
     asking: frozenset[str] = frozenset()
     """Names of the built-in tools that ask for themselves, those that look at files among them."""
+    cut_short: MutableMapping[str, str] = field(default_factory=dict)
+    """By the id of its call, what a command had printed that was stopped."""
 
     def decisions(self) -> list[Record]:
         """What was decided about calls in this session, the newest first."""
@@ -60,17 +62,18 @@ def make_tooling(opening: Opening, history: SessionHistory, folder: SessionFolde
     files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
     working: tuple[Callable[..., Any], ...] = ()
     noting: tuple[Callable[..., Any], ...] = ()
+    cut_short: dict[str, str] = {}
     if not settings.read_only:
         notes = NoteTools(Notes(folder.plan_file, folder.todo_file))
         writing = FileTools(workspace, approvals, files)
-        command = _command(opening, history, approvals)
+        command = _command(opening, history, approvals, cut_short)
         working = (writing.write_file, writing.edit_file, command.run_command)
         noting = (notes.todo, notes.plan)
         if settings.web_fetch != "off":
             web = WebTool(approvals, private=settings.web_fetch == "any")
             working = (*working, web.web_fetch)
     asking = frozenset(tool.__name__ for tool in working) | LOOKING
-    return Tooling(approvals, files, (*working, *noting), asking)
+    return Tooling(approvals, files, (*working, *noting), asking, cut_short)
 
 
 def own_folders(paths: Paths) -> tuple[Path, ...]:
@@ -78,13 +81,16 @@ def own_folders(paths: Paths) -> tuple[Path, ...]:
     return (paths.config, paths.data, paths.state, paths.cache)
 
 
-def _command(opening: Opening, history: SessionHistory, approvals: Approvals) -> CommandTool:
+def _command(
+    opening: Opening, history: SessionHistory, approvals: Approvals, cut_short: dict[str, str]
+) -> CommandTool:
     named = [endpoint.key_env for endpoint in opening.settings.endpoints.values()]
     return CommandTool(
         ProcessRunner(opening.cwd, without_keys(opening.env, named)),
         approvals,
         lambda call, text: _show(history, call, text),
         opening.settings.command_timeout_s,
+        cut_short,
     )
 
 

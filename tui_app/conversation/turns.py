@@ -134,7 +134,7 @@ class Turns:
         return [each for each in found if isinstance(each, Attached)]
 
     def close_open_calls(self, error: Exception | None = None) -> None:
-        """Answer the calls of the newest answer whose tools never finished; also after a killed process.
+        """Answer the calls of the newest answer whose tools never finished.
 
         Args:
             error: What ended the turn, where no person did.

@@ -27,6 +27,15 @@ class Ended:
     timed_out: bool = False
 
 
+class CommandStopped(asyncio.CancelledError):
+    """Whoever waited for a command was cancelled; it has ended."""
+
+    def __init__(self, printed: str) -> None:
+        super().__init__()
+        self.printed = printed
+        """What it had printed until then."""
+
+
 class _Listening(Listener):
     """Collects what a process says, and hands it on now and then."""
 
@@ -77,7 +86,7 @@ class ProcessRunner:
 
         Raises:
             NotStarted: if it cannot be started.
-            asyncio.CancelledError: if this was cancelled; the group is ended then.
+            CommandStopped: if this was cancelled; the group is ended then.
         """
         started = monotonic()
         group, cancelled = await self._started(words, heard)
@@ -88,13 +97,15 @@ class ProcessRunner:
                     await group.listener.exited.wait()
         except TimeoutError:
             timed_out = True
+        except asyncio.CancelledError:
+            cancelled = True
         finally:
             cancelled = await group.end() or cancelled
             group.listener.hand_on()
-        if cancelled:
-            raise asyncio.CancelledError
         output = group.listener.output
         output.feed(b"", last=True)
+        if cancelled:
+            raise CommandStopped(output.text())
         code = None if timed_out else group.transport.get_returncode()
         return Ended(output.text(), code, monotonic() - started, timed_out)
 

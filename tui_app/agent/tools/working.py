@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from tui_app.agent.tools.file_changes import (
 )
 from tui_app.agent.tools.locks import FileLocks
 from tui_app.agent.tools.looking import READ, Looking
-from tui_app.agent.tools.process import Ended, ProcessRunner
+from tui_app.agent.tools.process import CommandStopped, Ended, ProcessRunner
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 from tui_app.process_group import NotStarted
 
@@ -133,6 +133,8 @@ class CommandTool:
     """Is handed what a command prints, behind the id of its call."""
     timeout_s: float = 120.0
     """Seconds a command may take when the model names none."""
+    cut_short: MutableMapping[str, str] = field(default_factory=dict)
+    """Where is noted, by the id of its call, what a command had printed that was stopped."""
 
     async def run_command(
         self, ctx: RunContext[Any], command: str, timeout_s: float = 0.0
@@ -158,9 +160,12 @@ class CommandTool:
             )
             if declined := await self.gate(action):
                 return ToolDenied(declined)
-            return command_result(
-                await self.runner.run(words, limit, lambda text: self.shown(call, text)), limit
-            )
+            try:
+                ended = await self.runner.run(words, limit, lambda text: self.shown(call, text))
+            except CommandStopped as stopped:
+                self.cut_short[call] = stopped.printed
+                raise
+            return command_result(ended, limit)
 
 
 def _program(command: str) -> tuple[tuple[str, ...], str]:
