@@ -130,7 +130,7 @@ class Presenter:
         for question in (was, state.question) if was is not state.question else ():
             row = self.view.row_of_call(question.tool_call_id) if question else None
             if row is not None:
-                self._show(Change(row, new=False))
+                self._show([Change(row, new=False)])
         self._timeline.running = running_compaction(state)
         self._pane.show(state)
         self._outside.show(state, time.monotonic())
@@ -182,8 +182,7 @@ class Presenter:
             return
         self.last = head.seq
         self.agent_view.apply(head)
-        for change in self.view.apply(head):
-            self._show(change)
+        self._show(self.view.apply(head))
 
     def _as_shown(self, row: Entry) -> Entry:
         """A call that somebody is asked about does not run yet."""
@@ -191,15 +190,19 @@ class Presenter:
         waits = asked is not None and row == self.view.row_of_call(asked.tool_call_id)
         return replace(row, state="waiting") if waits else row
 
-    def _show(self, change: Change) -> None:
-        if not change.new:
-            row = self._as_shown(change.entry)
-            self._transcript.replace(row)
-            self._timeline.replace(row)
-            return
-        if _is_said(change.entry):
-            self._transcript.append(change.entry)
-        self._timeline.append(change.entry)
+    def _show(self, changes: Iterable[Change]) -> None:
+        """Show what one event did to rows; a rewind changes thousands at once."""
+        changed = []
+        for change in changes:
+            if not change.new:
+                changed.append(self._as_shown(change.entry))
+                continue
+            if _is_said(change.entry):
+                self._transcript.append(change.entry)
+            self._timeline.append(change.entry)
+        if changed:
+            self._transcript.replace(*changed)
+            self._timeline.replace(*changed)
 
 
 def _is_reviewed(event: CompactionStart | CompactionProgress | CompactionProposed) -> bool:

@@ -1,5 +1,7 @@
 """Going back to an earlier prompt: the list, what is said of it, the draft, and what was left behind."""
 
+import re
+
 import pytest
 from rich.style import Style
 
@@ -40,11 +42,14 @@ async def test_a_prompt_comes_back_as_a_draft_and_the_model_forgets_what_followe
         assert "Rewind to before · 3 prompts" in deck.text
         assert deck.text.index("question 2") < deck.text.index("question 1")
         await deck.press("down")
-        await deck.says("4 messages would leave the model's view: ~3.3k → ~1.7k")
+        # The name of the folder counts too: only the thousands are certain.
+        await deck.until(
+            lambda: re.search(r"4 messages would leave the model's view: ~3\.\dk → ~1\.\dk", deck.text)
+        )
         await deck.press("enter")
         await deck.until(lambda: deck.editor.text == "question 1", "the draft")
         assert served.agent_view(session) == view[:2]
-        assert "~1.7k" in deck.gauge
+        assert "~1." in deck.gauge
         assert left(deck) == [False, False, True, True, True, True, False]
         assert 'Rewound to before "question 1"' in deck.text
         assert "left behind · " in deck.text
@@ -72,7 +77,7 @@ async def test_a_rewind_is_taken_back_with_its_draft(served: Desk, session: str,
         else:
             deck.editor.clear()
             await deck.send("/undo")
-        await deck.says("Undone: the conversation is as it was before, ~3.3k")
+        await deck.says("Undone: the conversation is as it was before, ~3.")
         await deck.until(lambda: deck.editor.text == "", "the draft to leave")
         assert (served.agent_view(session), deck.gauge) == (view, before)
         assert left(deck) == [False] * 7
@@ -88,9 +93,9 @@ async def test_two_rewinds_taken_back_take_both_drafts_along(served: Desk, sessi
         await deck.until(lambda: deck.editor.text == "question 2", "a draft")
         chat.submit(Rewind(second))
         await deck.until(lambda: deck.editor.text == "question 1\nquestion 2", "both")
-        chat.restate(undo=True)
+        chat.submit(Restate(undo=True))
         await deck.until(lambda: deck.editor.text == "question 2", "the first one")
-        chat.restate(undo=True)
+        chat.submit(Restate(undo=True))
         await deck.until(lambda: not deck.editor.text, "nothing")
 
 

@@ -89,17 +89,19 @@ class Timeline(RowList):
         if on_running:
             self.cursor = self.count - 1
 
-    def replace(self, entry: Entry) -> None:
-        """Show a new state of the entry with the same log number; unknown ones are ignored."""
-        slot = self._slots.get(entry.seq)
-        if slot is None:
-            return
-        before, self._entries[slot] = self._entries[slot], entry
-        same_rows = rows_of(before) == rows_of(entry) and self.shown.shows(before) == self.shown.shows(entry)
-        if same_rows:
-            self.refresh()
-        else:
+    def replace(self, *entries: Entry) -> None:
+        """Show a new state of the entries with the same log numbers; unknown ones are ignored."""
+        same_rows = [self._replaced(entry) for entry in entries if entry.seq in self._slots]
+        if not all(same_rows):
             self._list_anew()
+        elif same_rows:
+            self.refresh()
+
+    def _replaced(self, entry: Entry) -> bool:
+        """Put an entry in the place of its former state; whether that takes the same rows."""
+        slot = self._slots[entry.seq]
+        before, self._entries[slot] = self._entries[slot], entry
+        return rows_of(before) == rows_of(entry) and self.shown.shows(before) == self.shown.shows(entry)
 
     def watch_plain(self) -> None:
         """Paint with the other signs."""

@@ -50,9 +50,10 @@ class LiveTranscript(TranscriptView):
         slot = self._pages.append(entry)
         self._added(slot, before)
 
-    def replace(self, entry: Entry) -> None:
-        """Show a new state of the entry with the same log number; unknown ones are ignored."""
-        if self._pages.replace(entry) is not None:
+    def replace(self, *entries: Entry) -> None:
+        """Show a new state of the entries with the same log numbers; unknown ones are ignored."""
+        slots = [self._pages.replace(entry) for entry in entries]
+        if any(slot is not None for slot in slots):
             self._place()
 
     def jump_to(self, seq: int) -> None:
