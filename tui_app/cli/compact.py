@@ -14,6 +14,7 @@ from tui_app.cli.command import (
 )
 from tui_app.cli.exits import CommandFailed, WrongUsage
 from tui_app.context.compaction.span import Span
+from tui_app.log_numbers import log_number
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,10 +47,10 @@ def _add_end(parser: argparse.ArgumentParser, flag: str, name: str, text: str) -
 
 def _handle(text: str) -> int:
     """The number of a message, with or without its sign."""
-    digits = text.removeprefix("#")
-    if not digits.isascii() or not digits.isdigit() or not int(digits):
-        raise argparse.ArgumentTypeError(f"{text!r}; allowed: the number of a message, such as 12 or #12")
-    return int(digits)
+    number = log_number(text)
+    if not number:
+        raise argparse.ArgumentTypeError(f"{text:.40}; allowed: the number of a message, such as 12 or #12")
+    return number
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from tui_app.cli.command import Command, Program, add_json, add_model, add_sessi
 from tui_app.cli.exits import OK, CommandFailed
 from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
 from tui_app.context.counting.usage import CATEGORIES, ContextUsage, percent_text
+from tui_app.log_numbers import log_number
 from tui_app.ui import format as numbers
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.gauge_text import window_text
@@ -40,10 +41,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _number(text: str) -> int:
     """Read a message's number, with or without ``#``."""
-    number = text.removeprefix("#")
-    if not (number.isascii() and number.isdigit() and int(number)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of a message, as 142 or #142 is")
-    return int(number)
+    number = log_number(text)
+    if not number:
+        raise argparse.ArgumentTypeError(f"{text:.40} is no number of a message, as 142 or #142 is")
+    return number
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from tui_app.cli.command import Command, Program, add_json, add_model
 from tui_app.cli.exits import OK, CommandFailed, WrongUsage
 from tui_app.cli.output import moment, print_json, say, say_table, tell
 from tui_app.conversation.boards import boards_in
+from tui_app.log_numbers import log_number
 from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import KINDS, PERSON, Draft, Entry
 from tui_app.memory.guard import NotRemembered
@@ -113,9 +114,9 @@ def _change(program: Program, board: ContextBoard, args: argparse.Namespace) -> 
 
 
 def _number(word: str) -> int:
-    if not (word.isascii() and word.isdigit()):
+    if (number := log_number(word)) is None:
         raise WrongUsage(f"{one_line(word, 40)} is no number of an entry. To see them: plimsoll memory")
-    return int(word)
+    return number
 
 
 def _kept(program: Program, boards: BoardStore, done: Added, *, as_json: bool) -> int:

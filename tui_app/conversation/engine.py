@@ -7,11 +7,13 @@ happen here, on an event loop in a second thread; the screen sends requests and 
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import CancelledError, Future
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from tui_app.context.events import Record
+from tui_app.context.events import Notice, Record
 from tui_app.conversation.request import Opening
 from tui_app.conversation.threads import DaemonThreads
 
@@ -142,13 +144,21 @@ class Engine:
         subscription = opened.conversation.watch()
         forwarding = asyncio.create_task(self._forward(aiter(subscription)))
         preparing = asyncio.create_task(opened.live())
-        preparing.add_done_callback(_log_defect)
+        preparing.add_done_callback(partial(self._tell_defect, opened.conversation.session))
         self._opened.set_result(opened)
         await self._stopping.wait()
         preparing.cancel()
         await asyncio.gather(preparing, return_exceptions=True)
         await opened.close()
         await forwarding
+
+    def _tell_defect(self, session: str, preparing: "asyncio.Task[None]") -> None:
+        """Nobody waits for the preparing: a prompt does again what it needs of it."""
+        if not preparing.cancelled() and (error := preparing.exception()) is not None:
+            _log.error("preparing the session failed", exc_info=error)
+            text = f"The session is open, but not all of it could be prepared: {type(error).__name__}."
+            told = Notice(text=f"{text} The log file tells more.")
+            self._deliver(Record(seq=0, time=time.time(), session=session, data=told))
 
     async def _forward(self, records: AsyncIterator[Record]) -> None:
         async for record in records:
@@ -168,9 +178,3 @@ def _seen(done: "Future[None]") -> None:
         error = done.exception()
         if error is not None and not isinstance(error, EngineStopped | CancelledError):
             _log.debug("a request was not served: %s", error)
-
-
-def _log_defect(preparing: "asyncio.Task[None]") -> None:
-    """Nobody waits for the preparing: a prompt does again what it needs of it."""
-    if not preparing.cancelled() and (error := preparing.exception()) is not None:
-        _log.error("preparing the session failed", exc_info=error)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tui_app.context.compaction.span import WHOLE, Span
+from tui_app.log_numbers import log_number
 
 REVIEW, FROM, UP_TO = "--review", "--from", "--up-to"
 """Behind ``/compact``: the summary is shown before it is applied; where what it replaces begins and ends."""
@@ -65,10 +66,10 @@ def asked_compaction(argument: str) -> Compact | str:
         elif word == REVIEW:
             review = True
         elif word in ends:
-            digits = next(words, "").removeprefix("#")
-            if not digits.isascii() or not digits.isdigit() or not int(digits):
+            number = log_number(next(words, ""))
+            if not number:
                 return f"{word} takes the number of a message, such as {word} #12."
-            ends[word] = int(digits)
+            ends[word] = number
         elif word.startswith("--") and not focus:
             return f"/compact has no {word}; it takes {REVIEW}, {FROM} #N and {UP_TO} #N."
         else:

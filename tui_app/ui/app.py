@@ -153,9 +153,10 @@ class PlimsollApp(TellsFailures, App[int]):
 
     async def _change_to(self, session: str, at: int) -> None:
         leaving, mode = self.chat, self.current_mode
-        if leaving.is_ready:
-            await asyncio.to_thread(leaving.session.unsent.keep)
-        self.chat = entering = ChatScreen(self.launch, session, draft=leaving.pane.prompt.editor.draft, at=at)
+        lost = (await asyncio.to_thread(leaving.session.unsent.keep)).lost if leaving.is_ready else ()
+        # What the disk does not take goes along where it can be seen.
+        draft = "\n".join(filter(None, (*lost, leaving.pane.prompt.editor.draft)))
+        self.chat = entering = ChatScreen(self.launch, session, draft=draft, at=at)
         self._sessions_opened += 1
         self.add_mode(f"session-{self._sessions_opened}", lambda: entering)
         try:

@@ -36,7 +36,8 @@ def tell_of_failure(app: App[Any], event: "Worker.StateChanged") -> None:
     _LOG.error("a flow failed", exc_info=error)
     app, kind = cast("PlimsollApp", app), type(error).__name__
     if not app.chat.is_ready or (worker.node is app.chat and worker.group == SESSION):
-        app.exit(1, 1, f"Plimsoll could not start: {kind}. The log file tells more.")
+        what = "had to stop" if app.chat.is_ready and app.chat.session.link.ready else "could not start"
+        app.exit(1, 1, f"Plimsoll {what}: {kind}. The log file tells more.")
         return
     app.chat.session.report(f"That did not work: {kind}. f2 tells more, the log file all.")
 

@@ -1,6 +1,7 @@
 """Full texts of a session's rows, from a log that may not exist yet when the first frame is painted."""
 
 import asyncio
+import logging
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tui_app.session.preview import StoreBodies
     from tui_app.ui.finding import Excerpt, Hit
 
+_LOG = logging.getLogger(__name__)
 LONG_CHARS = 200_000
 """Longer texts are read in a thread: reading one takes a millisecond and more."""
 _KEPT = 4
@@ -92,8 +94,11 @@ class LateBodies:
                     self._long[entry] = await asyncio.to_thread(log_texts.body_from, self._source, entry)
             else:
                 self._long[entry] = await asyncio.to_thread(log_texts.read_body, database, session, entry)
+        except Exception as error:  # nobody waits for this task: the row would promise the text for ever
+            _LOG.exception("a text could not be read")
+            self._long[entry] = Body(text=f"This text cannot be read: {type(error).__name__}.")
         finally:
-            del self._reading[entry]
+            self._reading.pop(entry, None)
         while self._too_many:
             self._long.popitem(last=False)
         self._tell(entry)

@@ -4,14 +4,27 @@ import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from tui_app.context.events import Record, TurnEnd, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.unsent import forget_unsent, keep_unsent, unsent
 from tui_app.session.unsent_journal import UnsentJournal, take_over
 from tui_app.ui.commands import is_command
+from tui_app.ui.safe_text import clean
 
 _LOG = logging.getLogger(__name__)
+
+
+class Kept(NamedTuple):
+    """What became of prompts that were never sent."""
+
+    number: int
+    """How many are there at the next visit."""
+    lost: tuple[str, ...] = ()
+    """Those that the disk refused; whoever asked still has them to show."""
+    why: str = ""
+    """Why it refused."""
 
 
 GATHER_S = 0.5
@@ -103,12 +116,8 @@ class Unsent:
         except OSError as error:  # it is offered once more: no harm
             _LOG.warning("a sent prompt could not be taken off the list: %s", error)
 
-    def keep(self, *drafts: str) -> int:
-        """Keep what has not arrived, and drafts, for the next visit; blocks on the disk.
-
-        Returns:
-            How many there are; 0 where the disk refused.
-        """
+    def keep(self, *drafts: str) -> Kept:
+        """Keep what has not arrived, and drafts, for the next visit; blocks on the disk."""
         texts = _worth_keeping(*self._waiting, *drafts)
         self._waiting.clear()
         new = [text for text in texts if text not in self._recalled]
@@ -118,18 +127,23 @@ class Unsent:
             _LOG.warning("unsent prompts could not be kept: %s", error)
             # What was written down before is there for the next visit.
             self.journal.end(kept=True)
-            return len(texts) - len(new)
+            return Kept(len(texts) - len(new), tuple(new), error.strerror or str(error))
         self.journal.end()
-        return len(texts)
+        return Kept(len(texts))
 
 
 def _worth_keeping(*texts: str) -> tuple[str, ...]:
     return tuple(text for text in texts if text.strip() and not is_command(text))
 
 
-def kept_text(count: int) -> str:
+def kept_text(kept: Kept) -> str:
     """What is printed of kept prompts once the screen is gone; empty for none."""
-    if not count:
-        return ""
-    which, brings = ("1 prompt was", "it") if count == 1 else (f"{count} prompts were", "them")
-    return f"{which} not sent; the up arrow brings {brings} back in this folder."
+    told = []
+    if kept.number:
+        one = kept.number == 1
+        which, brings = ("1 prompt was", "it") if one else (f"{kept.number} prompts were", "them")
+        told.append(f"{which} not sent; the up arrow brings {brings} back in this folder.")
+    if kept.lost:
+        told.append(f"Not sent, and not kept for the next time ({kept.why}):")
+        told += [clean(text) for text in kept.lost]
+    return "\n".join(told)

@@ -16,7 +16,7 @@ from tui_app.ui import unsent as window
 from tui_app.ui.app import end_by_signal
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.prompts import PromptsScreen
-from tui_app.ui.unsent import Unsent
+from tui_app.ui.unsent import Kept, Unsent
 
 NOT_SENT = "1 prompt was not sent; the up arrow brings it back in this folder."
 
@@ -203,7 +203,7 @@ async def test_a_kill_loses_neither_what_waits_nor_the_draft(
         await deck.press(*"draft")
         await deck.until(lambda: written() == ["second", "draft"], "what waits, on disk")
         # As a kill would: nothing is said any more, and the lock is gone.
-        monkeypatch.setattr(Unsent, "keep", lambda unsent, *_: unsent.journal.end(kept=True) or 0)
+        monkeypatch.setattr(Unsent, "keep", lambda left, *_: left.journal.end(kept=True) or Kept(0))
     monkeypatch.undo()
     async with shown(served.app()) as deck:
         await deck.ready()

@@ -39,6 +39,8 @@ async def show_approvals(app: "PlimsollApp", session: ChatSession) -> None:
             said = ""
             await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
         screen.show(await _view(session), said)
+        if not screen.is_current:  # closed meanwhile
+            session.say(said)
 
 
 async def _view(session: ChatSession) -> ApprovalsView:

@@ -77,7 +77,7 @@ async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
 
 def _file_text(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return f"{path} is not on this machine: files stay where they were written."
     except OSError as error:

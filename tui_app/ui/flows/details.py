@@ -26,11 +26,14 @@ from tui_app.ui.widgets.clip import readable_args
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
 
+UNREADABLE = "This entry cannot be read from the log. `plimsoll doctor` says more."
+
 
 async def open_entry(app: "PlimsollApp", session: ChatSession, entry: Entry) -> None:
     """Show the details of a row."""
     record = await session.bodies.record(entry.seq)
     if record is None:
+        session.say(UNREADABLE)
         return
     match record.data:
         case CompactionComplete(outcome="success"):
@@ -142,7 +145,7 @@ def read_diff(database: Database, session: str, compaction: int) -> list[Differe
 def read_checkpoint(done: CompactionComplete) -> str:
     """Text of a checkpoint file; where that cannot be read, why not, and the summary as the log has it."""
     try:
-        return Path(done.checkpoint_path).read_text(encoding="utf-8")
+        return Path(done.checkpoint_path).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         why = f"{done.checkpoint_path} is not on this machine: files stay where they were written."
     except OSError as error:

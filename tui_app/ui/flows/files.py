@@ -1,9 +1,11 @@
 """Taking text out of the program: files."""
 
 import asyncio
+import sqlite3
 from pathlib import Path
 
 from tui_app.atomic import write_atomic
+from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.exporting import Format
 from tui_app.conversation.exporting import export_session as export_document
 from tui_app.paths import from_home
@@ -41,7 +43,11 @@ async def export_session(session: ChatSession, target: str) -> None:
             return
         await asyncio.to_thread(_write, session, path)
     except OSError as error:
-        session.say(f"Not exported: {path} cannot be written ({error.strerror}).")
+        session.say(f"Not exported: {path} cannot be written ({error.strerror or error}).")
+        return
+    except sqlite3.Error as error:
+        told = storage_error(error, session.launch.paths.database) or error
+        session.say(f"Not exported: the session cannot be read. {told}")
         return
     session.say(f"Exported to {_short(path, session.launch.cwd)}. Secrets are masked.")
 

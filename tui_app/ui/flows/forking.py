@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tui_app.context.storage_errors import storage_error
+from tui_app.log_numbers import log_number
 from tui_app.session.forking import Fork, NotAPrompt, fork_session
 from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
@@ -60,9 +61,8 @@ async def _take_away(work: asyncio.Task[Fork], launch: Launch) -> None:
 async def _chosen(app: "PlimsollApp", session: ChatSession, argument: str) -> int | None:
     """Log number of the prompt that is named, or that the person chooses."""
     if argument:
-        number = argument.strip().removeprefix("#")
-        if number.isascii() and number.isdigit() and int(number):
-            return int(number)
+        if number := log_number(argument):
+            return number
         session.say("/fork takes the number of a prompt, as in /fork #12; alone it lists them.")
         return None
     points = fork_points(session.presenter.view.entries)

@@ -1,6 +1,7 @@
 """``/import``: choose a conversation of another program, read it, and go on with it."""
 
 import asyncio
+import logging
 import sqlite3
 import threading
 import time
@@ -21,11 +22,13 @@ from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.format import count
 from tui_app.ui.launch import Launch
 from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.import_list import ImportScreen, TranscriptRow
+from tui_app.ui.screens.import_list import BY_NAME, ImportScreen, TranscriptRow
 from tui_app.ui.screens.import_progress import ImportProgressDialog
 
 if TYPE_CHECKING:
     from tui_app.conversation.importing import ImportReport
+
+_LOG = logging.getLogger(__name__)
 
 
 async def import_transcript(app: App[Any], session: ChatSession, argument: str) -> str:
@@ -58,7 +61,11 @@ async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
     screen, closed = ImportScreen(), threading.Event()
 
     async def fill() -> None:
-        screen.show(await asyncio.to_thread(_find, launch, closed))
+        try:
+            screen.show(await asyncio.to_thread(_find, launch, closed))
+        except Exception as error:  # nobody waits for this task: the list would look for ever
+            _LOG.exception("the list of transcripts failed")
+            screen.fail(f"The list cannot be made: {_why(error) or type(error).__name__}. {BY_NAME}")
 
     search = asyncio.create_task(fill())
     try:

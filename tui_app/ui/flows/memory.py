@@ -13,6 +13,7 @@ from tui_app.conversation.boards import boards_in
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Entry
 from tui_app.memory.guard import LONGEST, NotRemembered
+from tui_app.session.info import SessionNotFound
 from tui_app.session.places import has_begun, open_store
 from tui_app.settings.memory import memory_settings
 from tui_app.ui.chat_session import ChatSession
@@ -47,7 +48,7 @@ async def show_memory(app: "PlimsollApp", session: ChatSession) -> None:
     while True:
         try:
             entries, whose = await asyncio.to_thread(_read, session.launch, session.id)
-        except (sqlite3.Error, OSError) as error:
+        except (SessionNotFound, sqlite3.Error, OSError) as error:
             told = storage_error(error, session.launch.paths.database) or error
             session.say(f"What is remembered cannot be read. {told}")
             return

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tui_app.conversation.work import Pin
+from tui_app.log_numbers import log_number
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.selection import entry_of
 from tui_app.ui.safe_text import one_line
@@ -21,16 +22,16 @@ async def pin(app: "PlimsollApp", session: ChatSession, argument: str, *, pinned
     if not argument:
         await _show_pins(app, session)
         return
-    name, number = "pin" if pinned else "unpin", argument.strip().removeprefix("#")
-    if number.lower() == "last":
+    name = "pin" if pinned else "unpin"
+    if argument.strip().lower() == "last":
         held = _newest(session, pinned=pinned)
         if held:
             _submit(session, held, pinned)
         else:
             session.say("There is no message yet." if pinned else NOTHING)
-    elif number.isascii() and number.isdigit():
-        entry = entry_of(session, int(number))
-        _submit(session, entry.message if entry is not None else int(number), pinned)
+    elif (number := log_number(argument)) is not None:
+        entry = entry_of(session, number)
+        _submit(session, entry.message if entry is not None else number, pinned)
     else:
         session.say(USAGE.format(name, name))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 
 from tui_app.conversation.work import Rewind
+from tui_app.log_numbers import log_number
 from tui_app.session.rewinding import RewindPoint, rewind_points, tokens_after_rewind
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.sending import agreed, is_above
@@ -45,9 +46,8 @@ async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
 
 async def rewind_to(app: App[Any], session: ChatSession, argument: str) -> None:
     """Go back to the prompt with a log number, written ``#12`` or ``12``."""
-    number = argument.strip().removeprefix("#")
-    if number.isascii() and number.isdigit():
-        await _submit(app, session, Rewind(int(number)))
+    if (number := log_number(argument)) is not None:
+        await _submit(app, session, Rewind(number))
     else:
         session.say("/rewind takes the number of a prompt, as in /rewind #12; alone it lists them.")
 

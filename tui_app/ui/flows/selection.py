@@ -7,6 +7,7 @@ from typing import Any, get_args
 from textual.app import App
 
 from tui_app.conversation.work import Pin, Relieve
+from tui_app.log_numbers import log_number
 from tui_app.session.entries import Entry
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.copying import Format, copied
@@ -73,14 +74,14 @@ async def copy_message(app: App[Any], session: ChatSession, argument: str) -> No
             words = words[1:]
     answers = [entry for entry in session.presenter.view.entries if entry.kind == "assistant" and entry.chars]
     wanted = words[0] if words else "1"
-    number = wanted.removeprefix("#")
-    if len(words) > 1 or not (number.isascii() and number.isdigit()):
+    number = log_number(wanted)
+    if len(words) > 1 or number is None:
         session.say(USAGE)
         return
     if wanted.startswith("#"):
-        entry = entry_of(session, int(number))
+        entry = entry_of(session, number)
     else:
-        entry = answers[-int(number)] if 0 < int(number) <= len(answers) else None
+        entry = answers[-number] if 0 < number <= len(answers) else None
     if entry is None:
         session.say(f"There is no message {wanted}." if words else NO_ANSWER)
     else:

@@ -10,7 +10,7 @@ from typing import Any
 from textual.app import App
 
 from tui_app.context.storage_errors import storage_error
-from tui_app.session.info import SessionInfo
+from tui_app.session.info import SessionInfo, SessionNotFound
 from tui_app.session.lock import SessionLocked
 from tui_app.session.naming import rename_session
 from tui_app.session.places import has_begun, open_store
@@ -121,8 +121,10 @@ def _delete(launch: Launch, session: str) -> str:
         delete_session(launch.database, launch.paths.sessions_dir, session)
     except SessionLocked as locked:
         return f"This session is open in {locked}. Close it there first."
+    except SessionNotFound:
+        return ""  # another window was faster
     except (OSError, sqlite3.Error) as error:
-        return f"The session could not be deleted: {error}"
+        return f"The session could not be deleted: {storage_error(error, launch.paths.database) or error}"
     return ""
 
 

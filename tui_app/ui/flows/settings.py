@@ -32,8 +32,7 @@ async def show_settings(app: "PlimsollApp", words: str) -> None:
     try:
         await _list(app, desk, f"Settings · {desk.place}", desk.entries, words)
     except SettingsError as error:
-        # Somebody changed the file by hand meanwhile.
-        await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
+        await _tell_of_file(app, error)
 
 
 async def choose_theme(app: "PlimsollApp", session: "ChatSession", name: str) -> None:
@@ -74,8 +73,19 @@ async def _list(
     screen = SettingsScreen(title, entries(), words)
     app.push_screen(screen)
     while wish := await screen.wanted():
-        said = await _grant(app, desk, wish)
-        screen.show(entries(), said)
+        try:
+            said, listed = await _grant(app, desk, wish), entries()
+        except SettingsError as error:
+            await _tell_of_file(app, error)
+            continue
+        screen.show(listed, said)
+        if not screen.is_current:  # closed meanwhile
+            app.chat.session.say(said)
+
+
+async def _tell_of_file(app: "PlimsollApp", error: SettingsError) -> None:
+    """Somebody changed the file by hand meanwhile."""
+    await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
 
 
 async def _grant(app: "PlimsollApp", desk: SettingsDesk, wish: Wish) -> str:

@@ -1,6 +1,5 @@
 """What tools may do: the rules in force, where each comes from, and what was decided in this session."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -21,6 +20,7 @@ from tui_app.ui.format import clock, count
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.filter_dialog import FilterDialog
+from tui_app.ui.screens.wishes import Wishes
 
 _RULING_CELLS, _SOURCE_CELLS = 7, 14
 
@@ -101,17 +101,18 @@ class ApprovalsScreen(FilterDialog[None]):
         self._view, self._tz = view, tz
         self._shown: list[_Row] = []
         self._said = ""
-        self._wishes: asyncio.Queue[RuleWish | None] = asyncio.Queue()
+        self._wishes = Wishes[RuleWish]()
 
     async def wanted(self) -> RuleWish | None:
         """Wait for what the person wants next; None when the screen was closed."""
-        return await self._wishes.get()
+        return await self._wishes.next()
 
     def show(self, view: ApprovalsView, said: str) -> None:
         """Show everything anew, and say what has happened."""
         self._view, self._said = view, one_line(visible(said), 300)
-        self.query_one(".dialog-title", Static).update(Content(self.title_text))
-        self.fill(self.query_one(Input).value)
+        if self.is_attached:  # it may have been closed meanwhile
+            self.query_one(".dialog-title", Static).update(Content(self.title_text))
+            self.fill(self.query_one(Input).value)
 
     @property
     def title_text(self) -> str:
@@ -147,7 +148,7 @@ class ApprovalsScreen(FilterDialog[None]):
 
     def action_add(self) -> None:
         """Ask for a new rule."""
-        self._wishes.put_nowait(RuleWish("add"))
+        self._wishes.ask(RuleWish("add"))
 
     def action_remove(self) -> None:
         """Ask for the marked rule to be removed."""
@@ -163,11 +164,11 @@ class ApprovalsScreen(FilterDialog[None]):
         if row is None or row.rule is None:
             self.note("Mark a rule first.")
         else:
-            self._wishes.put_nowait(RuleWish(what, row.rule))
+            self._wishes.ask(RuleWish(what, row.rule))
 
     def action_close(self) -> None:
         """Close; whoever waits is told."""
-        self._wishes.put_nowait(None)
+        self._wishes.close()
         super().action_close()
 
 

@@ -52,6 +52,9 @@ def transcript_line(row: TranscriptRow, width: int, tz: tzinfo | None = None) ->
     )
 
 
+BY_NAME = "/import FILE takes one from anywhere."
+
+
 class ImportScreen(FilterDialog[TranscriptRow]):
     """Dismisses with a transcript, or ``None``. It is shown before the search for them has ended."""
 
@@ -76,6 +79,7 @@ class ImportScreen(FilterDialog[TranscriptRow]):
         self._shown: list[TranscriptRow] = []
         self._wanted = ""
         self._tz = tz
+        self._failed = ""
 
     @property
     def title_text(self) -> str:
@@ -87,6 +91,11 @@ class ImportScreen(FilterDialog[TranscriptRow]):
         self._rows = tuple(rows)
         if self.is_mounted:
             self.fill(self._wanted)
+
+    def fail(self, why: str) -> None:
+        """Say that there is no list."""
+        self._failed = why
+        self.show(())
 
     def fill(self, wanted: str) -> None:
         """List the transcripts with these words in title, program, folder or file."""
@@ -104,7 +113,7 @@ class ImportScreen(FilterDialog[TranscriptRow]):
         elif self._rows:
             self.note("No transcript has that in its title, program, folder or name.")
         else:
-            self.note("No transcripts of other programs were found. /import FILE takes one from anywhere.")
+            self.note(self._failed or f"No transcripts of other programs were found. {BY_NAME}")
 
     def explain(self, index: int) -> None:
         """Where a transcript lies, and what enter does with one that was imported before."""

@@ -1,6 +1,5 @@
 """Settings, or the keys of actions, as a list: what is in force, where it comes from, what is allowed."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,6 +14,7 @@ from tui_app.settings.catalogue import Entry
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line, padded
 from tui_app.ui.screens.filter_dialog import FilterDialog
+from tui_app.ui.screens.wishes import Wishes
 
 _KEY_CELLS, _SOURCE_CELLS = 23, 20
 
@@ -89,16 +89,17 @@ class SettingsScreen(FilterDialog[None]):
         """Key of the marked setting."""
         self._said = ""
         """What came of the last wish; shown until another setting is marked."""
-        self._wishes: asyncio.Queue[Wish | None] = asyncio.Queue()
+        self._wishes = Wishes[Wish]()
 
     async def wanted(self) -> Wish | None:
         """Wait for what the person wants next; None when the screen was closed."""
-        return await self._wishes.get()
+        return await self._wishes.next()
 
     def show(self, entries: Sequence[Entry], said: str) -> None:
         """Show the settings anew, the same row marked, and say what has happened."""
         self._entries, self._said = tuple(entries), said
-        self.fill(self.query_one(Input).value)
+        if self.is_attached:  # it may have been closed meanwhile
+            self.fill(self.query_one(Input).value)
 
     @property
     def title_text(self) -> str:
@@ -132,17 +133,17 @@ class SettingsScreen(FilterDialog[None]):
 
     def use(self, index: int) -> None:
         """Ask for a setting to be changed."""
-        self._wishes.put_nowait(Wish(self._shown[index]))
+        self._wishes.ask(Wish(self._shown[index]))
 
     def action_reset(self) -> None:
         """Ask for the built-in value."""
         at = self.options.highlighted
         if at is not None and self._shown:
-            self._wishes.put_nowait(Wish(self._shown[at], reset=True))
+            self._wishes.ask(Wish(self._shown[at], reset=True))
 
     def action_close(self) -> None:
         """Close; whoever waits is told."""
-        self._wishes.put_nowait(None)
+        self._wishes.close()
         super().action_close()
 
 

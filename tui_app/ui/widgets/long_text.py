@@ -14,6 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
+from tui_app.ui.failing import TellsFailures
 from tui_app.ui.keys import fixed_key
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.safe_text import clean
@@ -45,7 +46,7 @@ def wrapped(text: str, width: int) -> Wrapped:
     return Wrapped(text, starts, stops)
 
 
-class LongText(Exact, ScrollView, can_focus=True, inherit_bindings=False):
+class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_bindings=False):
     """Shows a text; a megabyte in one line costs no frame."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -8,6 +8,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from tui_app.ui.failing import TellsFailures
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.safe_text import cut_cells, one_line, padded
 
@@ -23,7 +24,7 @@ class Offer(NamedTuple):
     """Shown behind the summary where there is room."""
 
 
-class OfferList(Widget):
+class OfferList(TellsFailures, Widget):
     """What fits what is typed, one row of it marked; or one sentence when nothing does."""
 
     DEFAULT_CSS = """

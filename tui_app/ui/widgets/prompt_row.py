@@ -11,6 +11,7 @@ from textual.reactive import reactive
 from textual.widgets import Static
 from textual.worker import Worker
 
+from tui_app.ui.failing import TellsFailures
 from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.format import tokens
 from tui_app.ui.glyphs import UNICODE, Glyphs
@@ -19,7 +20,7 @@ from tui_app.ui.widgets.offer_list import OfferList
 from tui_app.ui.widgets.prompt import PromptEditor
 
 
-class PromptRow(Vertical):
+class PromptRow(TellsFailures, Vertical):
     """The prompt with its sign and its size in tokens; above it the list of offers and what goes along."""
 
     DEFAULT_CSS = """
