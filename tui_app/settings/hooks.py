@@ -138,7 +138,7 @@ class _Hooks(NamedTuple):
             return self.rule.check(item)
         except Refused as refused:
             path = f"{number}.{refused.inner_key}" if refused.inner_key else str(number)
-            raise Refused(refused.shown, refused.allowed, path) from None
+            raise Refused(refused.shown, refused.allowed, path, missing=refused.missing) from None
 
     def read(self, text: str) -> list[object]:
         """See ``Rule``."""

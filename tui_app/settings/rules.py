@@ -19,8 +19,10 @@ _FALSE = ("0", "false", "no", "off")
 class Refused(ValueError):
     """A value breaks its rule."""
 
-    def __init__(self, shown: str, allowed: str, inner_key: str = "") -> None:
+    def __init__(self, shown: str, allowed: str, inner_key: str = "", *, missing: bool = False) -> None:
         super().__init__(shown, allowed, inner_key)
+        self.missing = missing
+        """Whether there is no value, and there has to be one."""
         self.shown = shown
         """The bad value as it may be shown to a person; never a secret."""
         self.allowed = allowed
@@ -119,10 +121,22 @@ class Number(NamedTuple):
     def read(self, text: str) -> int | float:
         """See ``Rule``."""
         try:
-            value = int(text) if self.whole else float(text)
+            value = _whole(text) if self.whole else float(text)
         except ValueError:
             raise Refused(show(text), self.allowed) from None
         return self.check(value)
+
+
+def _whole(text: str) -> int:
+    """A whole number, also in thousands or millions: ``24k``, ``1.5M``. Raises ``ValueError``."""
+    said = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?) ?([kKM])", text.strip())
+    if said is None:
+        return int(text)
+    whole, _, part = said[1].partition(".")
+    zeros = 3 if said[2] in "kK" else 6
+    if len(part) > zeros:
+        raise ValueError(text)
+    return int(whole + part.ljust(zeros, "0"))
 
 
 class Address(NamedTuple):
@@ -201,7 +215,7 @@ class Group(NamedTuple):
                 raise Refused(shown, f"only {', '.join(self.keys)}", str(name))
         for name in self.required:
             if name not in value:
-                raise Refused("missing", f"always {name}", name)
+                raise Refused("missing", _allowed(self.keys[name]), name, missing=True)
         return {name: _inside(name, self.keys[name], item) for name, item in value.items()}
 
     def _meant(self, name: str, item: object) -> str:
@@ -245,4 +259,13 @@ def _inside(name: str, rule: Rule, value: object) -> object:
         return rule.check(value)
     except Refused as refused:
         path = f"{name}.{refused.inner_key}" if refused.inner_key else name
-        raise Refused(refused.shown, refused.allowed, path) from None
+        raise Refused(refused.shown, refused.allowed, path, missing=refused.missing) from None
+
+
+def _allowed(rule: Rule) -> str:
+    """What a rule allows, in its own words."""
+    try:
+        rule.check(None)
+    except Refused as refused:
+        return refused.allowed
+    return "anything"

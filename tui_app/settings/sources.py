@@ -32,15 +32,19 @@ class SettingsError(Exception):
     Args:
         told: The message.
         key: The key, with that in its table; empty where there is none.
+        missing: Whether it is not there, and has to be.
     """
 
-    def __init__(self, told: str = "", key: str = "") -> None:
+    def __init__(self, told: str = "", key: str = "", *, missing: bool = False) -> None:
         super().__init__(told)
-        self.key = key
+        self.key, self.missing = key, missing
 
 
 class WrongFile(SettingsError):
     """Something in the settings file is what is wrong; without a key the file as a whole."""
+
+    others: Sequence["WrongFile"] = ()
+    """What is wrong in it besides, in other settings."""
 
     @property
     def next_step(self) -> str:
@@ -49,6 +53,9 @@ class WrongFile(SettingsError):
             return "Mend it with an editor, or move the file away: every setting then has its default."
         from shlex import quote
 
+        if self.missing:
+            table = quote(self.key.rpartition(".")[0])
+            return f"Add it there, or take the whole out: plimsoll config unset {table}"
         return f"Change it there, or take it out: plimsoll config unset {quote(self.key)}"
 
 
@@ -152,13 +159,18 @@ def from_file(path: Path, text: str) -> Source:
     except ValueError as error:
         raise WrongFile(f"{path}: not valid TOML: {error}.") from None
     values: dict[str, Any] = {}
+    wrong: list[WrongFile] = []
     # What has another name by now comes first: where both stand there, today's name counts.
     for key in sorted(raw, key=lambda key: key not in OLD_NAMES):
         try:
             name, value = _entry(str(path), key, raw[key])
         except SettingsError as error:
-            raise WrongFile(str(error), error.key or key) from None
-        values[name] = value
+            wrong.append(WrongFile(str(error), error.key or key, missing=error.missing))
+        else:
+            values[name] = value
+    if wrong:
+        wrong[0].others = wrong[1:]
+        raise wrong[0]
     return Source("file", str(path), values)
 
 
@@ -248,7 +260,9 @@ def unknown(source: str, key: str, known: list[str]) -> SettingsError:
 def refusal(source: str, key: str, refused: Refused) -> SettingsError:
     """The error for a value that its rule refuses."""
     where = f"{key}.{refused.inner_key}" if refused.inner_key else key
-    return SettingsError(f"{source}: {where} is {refused.shown}; allowed: {refused.allowed}.", where)
+    return SettingsError(
+        f"{source}: {where} is {refused.shown}; allowed: {refused.allowed}.", where, missing=refused.missing
+    )
 
 
 def _read(rule: Rule, place: str, name: str, text: str) -> Any:

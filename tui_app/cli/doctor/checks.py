@@ -16,7 +16,7 @@ from tui_app.cli.doctor.report import Check, fail, ok, warn
 from tui_app.cli.doctor.server import check_server
 from tui_app.cli.doctor.terminal import check_encoding, check_terminal, check_tmux
 from tui_app.session.location import Server
-from tui_app.settings import Endpoint, Settings, SettingsError, resolve_model
+from tui_app.settings import Endpoint, Settings, SettingsError, WrongFile, resolve_model
 from tui_app.settings.approvals import rules_of
 from tui_app.settings.rule_names import UNLESS_YOURS, misnamed
 from tui_app.ui.format import count
@@ -83,7 +83,11 @@ def check_settings(program: Program, servers: Sequence[LocalServer]) -> list[Che
     try:
         settings = program.settings()
     except SettingsError as error:
-        return [fail("settings", str(error), f"Correct it; the file is {program.paths.config_file}")]
+        found = [error, *(error.others if isinstance(error, WrongFile) else ())]
+        return [
+            fail("settings", str(each), f"Correct it; the file is {program.paths.config_file}")
+            for each in found
+        ]
     keys, exists = program.keys.readable(), program.paths.config_file.exists()
     where = str(program.paths.config_file) if exists else f"none in {program.paths.config_file}, all built in"
     return [
