@@ -84,10 +84,8 @@ def check_settings(program: Program, servers: Sequence[LocalServer]) -> list[Che
         settings = program.settings()
     except SettingsError as error:
         found = [error, *(error.others if isinstance(error, WrongFile) else ())]
-        return [
-            fail("settings", str(each), f"Correct it; the file is {program.paths.config_file}")
-            for each in found
-        ]
+        how = f"Correct it; the file is {program.paths.config_file}"
+        return [fail("settings", str(each), how) for each in found]
     keys, exists = program.keys.readable(), program.paths.config_file.exists()
     where = str(program.paths.config_file) if exists else f"none in {program.paths.config_file}, all built in"
     return [
