@@ -121,11 +121,11 @@ def build_runner(
     manner = Manner(
         thinking=settings.thinking, max_steps=settings.max_steps, silence_s=settings.answer_timeout_s
     )
-    files = FilesOnDisk(Workspace(opening.cwd))
     watched = recorder, extras.carried, steps
     provider = settings.provider_compaction
     if own is not None:
         recall = recall_toolset(SessionSearch(history.store, history.session))
+        files = FilesOnDisk(Workspace(opening.cwd))
         capabilities = governed.capabilities(*watched, files, provider=provider)
         added = _added(own, recall, capabilities, tooling.approvals)
         return TurnRunner(own.agent, recorder, history.session, added, steps, manner)
@@ -142,9 +142,8 @@ def build_runner(
         capabilities=[*capabilities, _failures(extras), _tool_gate(tooling, extras)],
         retries=2,
     )
-    runner = TurnRunner(agent, recorder, history.session, steps=steps, manner=manner)
-    runner.cut_short = tooling.cut_short
-    return runner
+    cut_short = tooling.cut_short
+    return TurnRunner(agent, recorder, history.session, Additions(), steps, manner, cut_short)
 
 
 def _failures(extras: Extras) -> ToolFailures:
