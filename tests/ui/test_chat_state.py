@@ -193,3 +193,27 @@ def test_the_timeline_names_what_compacts_now() -> None:
     assert row(begun("model_switch")) == "model switch"
     assert row(begun("manual"), part) == "manual · 50%"
     assert row(begun("background"), part, done) == ""
+
+
+def test_while_one_of_several_calls_runs_the_row_names_it() -> None:
+    state = after(
+        TurnStart(text="Go."),
+        ToolCall(tool_call_id="a", name="grep", args="{}"),
+        ToolCall(tool_call_id="b", name="run_command", args="{}"),
+        ToolResult(tool_call_id="b", name="run_command", text="Done."),
+    )
+    assert (state.status.kind, state.status.text) == ("tool", "grep")
+    state = advance(state, ToolResult(tool_call_id="a", name="grep", text="None."), 5.0)
+    assert state.status.kind == "connecting"
+
+
+def test_calls_that_a_stopped_turn_left_do_not_run_in_the_next() -> None:
+    state = after(
+        TurnStart(text="Go."),
+        ToolCall(tool_call_id="a", name="grep", args="{}"),
+        TurnEnd(outcome="cancelled"),
+        TurnStart(text="Again."),
+        ToolCall(tool_call_id="b", name="ls", args="{}"),
+        ToolResult(tool_call_id="b", name="ls", text="x"),
+    )
+    assert state.status.kind == "connecting"

@@ -34,6 +34,11 @@ class StatsReader:
         return self.known
 
     @property
+    def last(self) -> int:
+        """Log number of the newest event that was read; 0 before any was."""
+        return self._last
+
+    @property
     def known(self) -> SessionStats:
         """The figures as of the last reading."""
         return self._fold.stats()

@@ -39,7 +39,7 @@ from tui_app.context.events import (
 )
 from tui_app.session.costs import Costs
 from tui_app.session.head_titles import hook_title, pressure_text
-from tui_app.ui.chat_state import ChatState, noting, saying
+from tui_app.ui.chat_state import ChatState, Running, noting, saying
 from tui_app.ui.compaction_outcome import NOTICE_CELLS, REASON_CELLS, outcome_text
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
@@ -93,7 +93,7 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
         case TurnStart(text=text):
             status = Status(kind="connecting", started=now, model=state.model)
             state = replace(state, turn=True, turn_started=now, sending=text, status=status)
-            return replace(state, streamed=0, unlogged=0)
+            return replace(state, streamed=0, unlogged=0, calls=())
         case TurnRetry():
             return replace(state, unlogged=0, status=_unless_compacting(state, _pausing(payload, now)))
         case AssistantDelta(text=text, thinking=thinking):
@@ -102,18 +102,14 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             status = Status(kind="answering", started=state.turn_started, tokens=-(-streamed // 4))
             status = _unless_compacting(state, status)
             return replace(state, streamed=streamed, unlogged=unlogged, status=status)
-        case ToolCall(name=name) if state.question is None:
-            status = Status(kind="tool", text=one_line(name, 40), started=now)
-            return replace(state, status=_unless_compacting(state, status), output="")
-        case ToolResult() if state.turn and state.question is None:
-            return replace(state, status=_unless_compacting(state, _waiting(state)), output="")
         case AssistantMessage():
             return replace(state, unlogged=0)
         case TurnEnd(outcome=outcome):
             done = Status(kind="message" if (told := turn_text(state.turn_costs)) else "idle", text=told)
             ends = {"cancelled": STOPPED, "done": done}
             status = _unless_compacting(state, ends.get(outcome, _after(state, outcome)))
-            return replace(state, turn=False, sending="", unlogged=0, status=status, question=None, output="")
+            state = replace(state, calls=(), question=None, output="")
+            return replace(state, turn=False, sending="", unlogged=0, status=status)
         case _:
             return None
 
@@ -121,16 +117,32 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
 def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
     """What a tool asks and prints."""
     match payload:
+        case ToolCall(tool_call_id=id, name=name):
+            state = replace(state, calls=(*state.calls, Running(id, one_line(name, 40), now)))
+            return _between(state, _waiting(state)) if state.question is None else state
+        case ToolResult(tool_call_id=id) if state.turn:
+            left = tuple(call for call in state.calls if call.id != id)
+            state = replace(state, calls=left, output="")
+            return _between(state, _waiting(state)) if state.question is None else state
         case ApprovalRequested():
             return replace(state, question=payload, status=Status(kind="message", text=ASKING))
         case ApprovalDecided(id=id) if state.question is not None and state.question.id == id:
             runs = Status(kind="tool", text=one_line(payload.tool, 40), started=now)
-            status = runs if payload.decision == "allowed" else _waiting(state)
-            return replace(state, question=None, status=_unless_compacting(state, status))
+            state = replace(state, question=None)
+            if payload.decision == "allowed":
+                return replace(state, status=_unless_compacting(state, runs))
+            return _between(state, _waiting(state))
         case ToolOutput(text=text):
             return replace(state, output=(state.output + text)[-_OUTPUT_CHARS:])
         case _:
             return None
+
+
+def _between(state: ChatState, nothing: Status) -> ChatState:
+    """Name the newest call that still runs; where none does, say something else."""
+    newest = state.calls[-1] if state.calls else None
+    status = Status(kind="tool", text=newest.name, started=newest.since) if newest else nothing
+    return replace(state, status=_unless_compacting(state, status))
 
 
 def _after(state: ChatState, outcome: str) -> Status:

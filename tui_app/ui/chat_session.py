@@ -181,7 +181,8 @@ class ChatSession:
         """Show what the log holds beyond what was painted first, and what it has cost."""
         database = self.launch.database
         await self.bodies.attach(database, self.id)
-        self.presenter.account(await asyncio.to_thread(StatsReader(database, self.id).read))
+        figures = StatsReader(database, self.id)
+        self.presenter.account(await asyncio.to_thread(figures.read), figures.last)
         self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
 
     async def _wait_for(self, who: str) -> None:

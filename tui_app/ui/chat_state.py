@@ -1,6 +1,7 @@
 """The state of the chat screen as one frozen value."""
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events import ApprovalRequested
@@ -10,6 +11,15 @@ from tui_app.ui.widgets.status import Status
 LOADING = "Loading the model; what you sent is next."
 NOTICES = 200
 """So many of the newest notices are kept."""
+
+
+class Running(NamedTuple):
+    """A call of a tool that has no result yet."""
+
+    id: str
+    name: str
+    since: float
+    """Monotonic seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +58,8 @@ class ChatState:
     """Whether a compaction runs that the person waits for."""
     reviewing: bool = False
     """Whether a summary waits for a decision."""
+    calls: tuple[Running, ...] = ()
+    """Calls of tools without a result yet, the newest last."""
     question: ApprovalRequested | None = None
     """What a tool asks; None when none does."""
     output: str = ""

@@ -49,6 +49,8 @@ class Presenter:
         self.agent_view = AgentView()
         self.last = 0
         """Log number of the newest event shown."""
+        self._accounted = 0
+        """Log number of the newest event whose cost was read with the figures of the log."""
         self.setting: int | None = None
         """Window the person has set, in tokens."""
         self.policy = ""
@@ -96,8 +98,14 @@ class Presenter:
         policy = known.policy or self.policy
         self.update(replace(self.state, title=info.title, model=info.model, policy=policy, usage=usage))
 
-    def account(self, stats: SessionStats) -> None:
-        """Go on from what the session has cost by its log; call it before anything is presented."""
+    def account(self, stats: SessionStats, last: int) -> None:
+        """Go on from what the session has cost by its log; call it before anything is presented.
+
+        Args:
+            stats: Its figures.
+            last: Log number of the newest event that they hold.
+        """
+        self._accounted = last
         known = stats.cost_usd if stats.cost_usd or stats.models else None
         all_unknown = not stats.cost_usd and stats.unpriced
         self.update(
@@ -117,7 +125,11 @@ class Presenter:
         """Show what has happened; one state update for the whole batch."""
         state = self.state
         for record in records:
-            state = advance(state, record.data, time.monotonic())
+            before, state = state, advance(state, record.data, time.monotonic())
+            if 0 < record.seq <= self._accounted:
+                # What it cost is in the figures of the log already.
+                spent, models = before.spent, before.unpriced_models
+                state = replace(state, spent=spent, unpriced=before.unpriced, unpriced_models=models)
             if isinstance(record.data, Error) and not record.seq:
                 # What the log did not take has no row of its own.
                 state = saying(state, f"{record.data.message} {record.data.hint}".strip())

@@ -1,5 +1,6 @@
 """What a turn and a session cost, on the screen: known, unknown, resumed, above the budget."""
 
+import threading
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,8 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown, write_files
+from tui_app.session.stats import SessionStats
+from tui_app.session.stats_reader import StatsReader
 from tui_app.session.unsent import unsent
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.widgets.header import ChatHeader
@@ -154,3 +157,26 @@ async def test_what_waited_to_be_tried_again_goes_nowhere_above_the_budget(
         await deck.idle()
         session = deck.app.chat.session.id
     assert len(served.agent_view(session)) == 2, "the answer is still there"
+
+
+async def test_an_answer_that_came_while_the_figures_were_read_counts_once(
+    served: Desk, fake_openai: FakeOpenAI, slow_start: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_openai.add(Text("Fine.", usage=(100_000, 10_000)))
+    session = served.store(Story().turns(1))
+    written, read = threading.Event(), StatsReader.read
+
+    def late(reader: StatsReader) -> SessionStats:
+        assert written.wait(20)
+        return read(reader)
+
+    monkeypatch.setattr(StatsReader, "read", late)
+    async with shown(priced(served).app(session)) as deck:
+        await deck.until(lambda: deck.app.chat.is_ready, "the chat")
+        await deck.send("hello")
+        slow_start.set()
+        await deck.until(lambda: len(served.agent_view(session)) == 4, "the answer in the log")
+        written.set()
+        await deck.says("Fine.")
+        await deck.idle()
+        assert "$0.30" in deck.widget(ChatHeader)
