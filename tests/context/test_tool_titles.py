@@ -60,3 +60,10 @@ def test_any_arguments_give_one_printable_line(args: str) -> None:
 def test_a_long_argument_is_cut() -> None:
     title = call_title("mcp_tool", json.dumps({str(n): "w" * 500 for n in range(9)}))
     assert len(title) <= TITLE_CHARS
+
+
+def test_blanks_hide_nothing_of_a_command() -> None:
+    few = call_title("run_command", json.dumps({"command": "ls" + " " * 1_000 + "; rm -rf ~"}))
+    assert few == "run_command ls ; rm -rf ~"
+    many = call_title("run_command", json.dumps({"command": "ls" + "\n" * 1_000_000 + "; rm -rf ~"}))
+    assert many == "run_command ls …"

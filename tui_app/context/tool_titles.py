@@ -7,6 +7,8 @@ from typing import Any
 TITLE_CHARS = 100
 """Characters of a title; a longer one is cut in its middle argument, never in its outcome."""
 _ARG_CHARS = 60
+_LOOKED_AT = 8_000
+"""Characters of an argument that are looked at: it may be a whole file."""
 _LONG_PATH = 32
 """Characters from which an absolute path is shortened to its end."""
 _TELLING = ("command", "pattern", "query", "file_path", "filePath", "path", "url", "description", "prompt")
@@ -131,8 +133,11 @@ def _number(count: int, unit: str, more: bool = False, plural: str = "") -> str:
 
 def _plain(value: object) -> str:
     """One printable line of any argument; long and nested ones are cut before they are looked at closely."""
-    text = value if isinstance(value, str) else repr(value)[: _ARG_CHARS * 4]
-    words = " ".join(text[: _ARG_CHARS * 4].split())
+    text = value if isinstance(value, str) else repr(value)
+    # Blanks go before anything is cut: many of them must not push the rest of a command out of sight.
+    words = " ".join(text[:_LOOKED_AT].split())
+    if len(text) > _LOOKED_AT:
+        words += " …"
     return _cut("".join(char if char.isprintable() else "·" for char in words), _ARG_CHARS)
 
 

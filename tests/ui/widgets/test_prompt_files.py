@@ -214,3 +214,10 @@ def test_the_row_never_runs_over(width: int) -> None:
     line = attached_line(bundles, width, keys="ctrl+o expands")
     assert len(line) <= width
     assert "\x1b" not in line
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_what_goes_along_is_seen_behind_a_long_refusal_too(width: int) -> None:
+    bundles = [Bundle("x", why_not="it is a picture of 8 MB, and 5 MB is the most"), Bundle("a.md", 400)]
+    line = attached_line(bundles, width)
+    assert line.startswith("1 attached ~0.4k tok · not attached: @x")

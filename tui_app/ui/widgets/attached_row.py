@@ -61,6 +61,9 @@ def attached_line(bundles: Sequence[Bundle], width: int, *, keys: str = "", sepa
     # What the person may have to change comes first: the end of the row is what gets cut.
     parts = (rest and f"not attached: {rest}", along and f"attached: {along}")
     line = gap.join(filter(None, parts))
+    if along and rest and len(line) > width:
+        going = [each.tokens for each in bundles if not each.why_not]
+        line = f"{len(going)} attached ~{tokens(sum(going))} tok{gap}{parts[0]}"
     longer = f"{line}{gap}{keys}"
     return longer if keys and len(longer) <= width else cut_cells(line, max(1, width))
 
