@@ -268,3 +268,10 @@ async def test_a_key_that_stands_in_the_keyring_reaches_its_provider(prefix: str
     provider = vendor_provider(prefix, {name: "from-the-keyring"})
     async with provider:
         assert provider.client.api_key == "from-the-keyring"
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"), [("gpt-5", "openai:gpt-5"), ("claude-sonnet-4-5", "anthropic:claude-sonnet-4-5")]
+)
+def test_whoever_makes_a_model_is_proposed_before_a_gateway_to_it(typed: str, first: str) -> None:
+    assert closest(typed)[0] == first

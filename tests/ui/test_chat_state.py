@@ -26,7 +26,7 @@ from tui_app.context.events import (
 )
 from tui_app.ui.chat_events import ASKING, PROPOSED, advance
 from tui_app.ui.chat_state import NOTICES, ChatState, noticed
-from tui_app.ui.compaction_outcome import CANCELLED
+from tui_app.ui.compaction_outcome import CANCELLED, outcome_text
 from tui_app.ui.under_way import running_compaction
 
 FAILED = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="the model answered nothing")
@@ -217,3 +217,12 @@ def test_calls_that_a_stopped_turn_left_do_not_run_in_the_next() -> None:
         ToolResult(tool_call_id="b", name="ls", text="x"),
     )
     assert state.status.kind == "connecting"
+
+
+def test_a_reason_that_was_cut_has_no_full_stop_behind_it() -> None:
+    done = replace(FAILED, reason="the summary is longer than " * 9)
+    text, _ = outcome_text(done)
+    assert "…." not in text
+    assert text.endswith("… Nothing changed.")
+    text, _ = outcome_text(replace(done, reason="It is busy."))
+    assert text == "Compaction failed: It is busy. Nothing changed."

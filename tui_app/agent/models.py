@@ -15,6 +15,7 @@ from tui_app.agent.discovery import USUAL_PORTS, NoAnswer, NoListing, ask_listin
 from tui_app.agent.gguf import NoLlama, UnusableFile, gguf_model
 from tui_app.agent.offline.model import OfflineModel
 from tui_app.agent.providers import (
+    KEYS,
     anthropic_provider,
     compatible_provider,
     google_provider,
@@ -211,14 +212,22 @@ def _unknown(name: str, endpoints: Mapping[str, Endpoint]) -> str:
     return f"There is no model {name!r:.200}.{hint}"
 
 
+def _rank(name: str) -> int:
+    """Whoever makes a model comes before a gateway to it."""
+    prefix = name.partition(":")[0]
+    return list(KEYS).index(prefix) if prefix in KEYS else len(KEYS)
+
+
 def closest(name: str, endpoints: Mapping[str, Endpoint] = NO_ENDPOINTS) -> Sequence[str]:
     """Names of existing models that look most like ``name``, best first, at most three."""
-    vendors = (each for each in known_model_names() if ":" in each)
+    vendors = sorted((each for each in known_model_names() if ":" in each), key=_rank)
     names = [OFFLINE, *(f"{endpoint}:" for endpoint in endpoints), *vendors]
     provider = name.rstrip(":")
     begun = [each for each in names if provider and each.startswith(f"{provider}:")]
     if begun:
         return begun[:3]
+    if exact := [each for each in names if each.partition(":")[2] == name]:
+        return exact[:3]
     bare = {each.partition(":")[2]: each for each in reversed(names)}
     direct = get_close_matches(name, names, n=3, cutoff=0.7)
     return direct or [bare[each] for each in get_close_matches(name, list(bare), n=3, cutoff=0.7)]

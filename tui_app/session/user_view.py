@@ -74,7 +74,7 @@ _COMPACTION_STATES: dict[str, EntryState] = {
     "vetoed": "vetoed",
 }
 _RESULT_STATES: dict[str, EntryState] = {"success": "ok", "denied": "denied", "interrupted": "interrupted"}
-_APPROVAL_STATES: dict[str, EntryState] = {"denied": "vetoed", "cancelled": "cancelled"}
+_APPROVAL_STATES: dict[str, EntryState] = {"denied": "denied", "cancelled": "cancelled"}
 _HOOK_STATES: dict[str, EntryState] = {
     "failed": "failed",
     "timeout": "failed",

@@ -12,7 +12,7 @@ CANCELLED = "Compaction cancelled. Nothing changed."
 
 def outcome_text(done: CompactionComplete, cells: int = REASON_CELLS) -> tuple[str, tuple[str, ...]]:
     """What is said of an ended compaction, its reason in at most so many cells, and what can be done next."""
-    reason = one_line(done.reason, cells).rstrip(".")
+    reason = _sentence(one_line(done.reason, cells))
     match done.outcome:
         case "success":
             sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
@@ -22,9 +22,14 @@ def outcome_text(done: CompactionComplete, cells: int = REASON_CELLS) -> tuple[s
         case "cancelled":
             return CANCELLED, ()
         case "discarded":
-            return f"Compaction discarded: {reason}. Nothing changed.", ("f2 details",)
+            return f"Compaction discarded: {reason} Nothing changed.", ("f2 details",)
         case "vetoed":
-            return f"Compaction vetoed: {reason}. Nothing changed.", ("f2 details", "ctrl+g compacts")
+            return f"Compaction vetoed: {reason} Nothing changed.", ("f2 details", "ctrl+g compacts")
         case _:
-            text = f"Compaction failed: {reason}. Nothing changed."
+            text = f"Compaction failed: {reason} Nothing changed."
             return text, ("f2 details", "ctrl+g tries again")
+
+
+def _sentence(reason: str) -> str:
+    """A reason with one full stop, and none behind one that was cut."""
+    return reason if reason.endswith("…") else f"{reason.rstrip('.')}."

@@ -106,7 +106,10 @@ KEYS: tuple[KeyBinding, ...] = (
         id="chat.help", key="f1", action="slash('/help')", description="Keys and commands",
         tooltip="Everything this screen can do.", label="f1",
     ),
-    _chat("cancel", "escape", "cancel", "Stop or go back", "One step a press; it never quits.", "esc"),
+    _chat(
+        "cancel", "escape", "cancel", "Stop or go back",
+        "One step a press; twice when idle: earlier prompts.", "esc",
+    ),  # fmt: skip
     _pane("details", "ctrl+o", "Details of the focused row", "Open the full text of a row."),
     _chat("prompts", "ctrl+r", "slash('/prompts')", "Search earlier prompts", "All of this folder's."),
     _chat("editor", "f4", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor."),

@@ -10,7 +10,7 @@ from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.shares import Share
 from tui_app.session.ledger import LedgerRow
 from tui_app.session.stats import StageRow
-from tui_app.ui.format import tokens
+from tui_app.ui.format import count, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.screens.shares_text import in_brackets, made_of
 from tui_app.ui.widgets.gauge_text import (
@@ -137,7 +137,7 @@ def limits(view: ContextView, glyphs: Glyphs) -> str:
     usage, outlook = view.usage, view.outlook
     if usage is None:
         return "Nothing is measured yet."
-    parts = [f"{usage.messages} messages"]
+    parts = [count(usage.messages, "message")]
     if usage.window.reserve:
         parts.append(f"reserve {window_text(usage.window.reserve)}")
     where = threshold_text(view.background) or unmarked_text(view.background, view.blocking)
