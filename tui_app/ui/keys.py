@@ -109,7 +109,7 @@ KEYS: tuple[KeyBinding, ...] = (
     _chat(
         "cancel", "escape", "cancel", "Stop or go back",
         "One step a press; twice when idle: earlier prompts.", "esc",
-    ),  # fmt: skip
+    ),
     _pane("details", "ctrl+o", "Details of the focused row", "Open the full text of a row."),
     _chat("prompts", "ctrl+r", "slash('/prompts')", "Search earlier prompts", "All of this folder's."),
     _chat("editor", "f4", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor."),
