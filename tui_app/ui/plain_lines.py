@@ -20,7 +20,10 @@ else:
     # Styles come from the first base that is a widget, which has to be the other one.
     _Mixed = object
 
-_SIGNS = {"·": "-", "•": "-", "→": ">", "↓": "v", "✓": "+", "✗": "x", "▸": ">", "×": "x", "⊖": "@"}
+_SIGNS = {
+    "·": "-", "•": "-", "→": ">", "↓": "v", "✓": "+", "✗": "x", "▸": ">", "×": "x", "⊖": "@",
+    "\u00a0": " ",
+}  # fmt: skip
 """Signs of ours that words hold, each of one cell."""
 _DOTS = "…"
 

@@ -23,6 +23,7 @@ def painted(*parts: str) -> str:
     [
         ("71% of 128k · ~91.5k · ok", "71% of 128k - ~91.5k - ok"),
         ("91.5k → 6.2k", "91.5k > 6.2k"),
+        ("12\u00a0tok", "12 tok"),
         ("reading …    ", "reading ...  "),
         ("and the rest of i…", "and the rest of..."),
         ("and the rest… 12:04", "and the re... 12:04"),
