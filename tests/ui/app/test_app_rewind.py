@@ -78,6 +78,8 @@ async def test_a_rewind_is_taken_back_with_its_draft(served: Desk, session: str,
             deck.editor.clear()
             await deck.send("/undo")
         await deck.says("Undone: the conversation is as it was before, ~3.")
+        assert "taken back" in deck.words
+        assert "undone" in deck.words, "in the timeline too"
         await deck.until(lambda: deck.editor.text == "", "the draft to leave")
         assert (served.agent_view(session), deck.gauge) == (view, before)
         assert left(deck) == [False] * 7

@@ -17,7 +17,7 @@ from tui_app.session.ledger import ItemState, LedgerRow
 from tui_app.session.stats import StageRow
 from tui_app.session.visibility import MessageKind
 from tui_app.ui.glyphs import PLAIN, UNICODE
-from tui_app.ui.screens.context import ContextScreen
+from tui_app.ui.screens.context import NOTHING_MARKED, ContextScreen
 from tui_app.ui.screens.context_text import (
     ContextView,
     category_lines,
@@ -208,6 +208,15 @@ async def test_a_session_that_is_only_shown_says_so() -> None:
     async with Host(ContextScreen(source, source.view)).run_test(size=(80, 24)) as pilot:
         await pilot.press("a")
         assert "Another window writes it." in words(pilot)
+
+
+async def test_with_nothing_in_the_list_a_key_says_why_it_does_nothing() -> None:
+    source = Source()
+    async with Host(ContextScreen(source, VIEW)).run_test(size=(120, 40)) as pilot:
+        await pilot.press("slash", *"nowhere", "enter")
+        await pilot.press("u")
+        assert source.asked == []
+        assert NOTHING_MARKED in words(pilot)
 
 
 async def test_words_narrow_the_list_and_esc_ends_the_search_first() -> None:

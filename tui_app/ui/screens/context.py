@@ -39,6 +39,7 @@ ROOMY = 30
 SHORT = 20
 """Rows below which the items get the room of what was saved."""
 _WAITS = "Asked for: it is done when what runs has ended."
+NOTHING_MARKED = "No item is marked: none passes the filter or the search."
 
 
 class ContextSource(Protocol):
@@ -253,6 +254,7 @@ class ContextScreen(StopsCompaction):
         items = self.query_one(LedgerList)
         rows = items.chosen
         if not rows:
+            _say(self, "#context-outlook", NOTHING_MARKED)
             return
         refused = move.refused if self._outlook.seqs == tuple(row.seq for row in rows) else ""
         for each in map(work, () if refused else rows):

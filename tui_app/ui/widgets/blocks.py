@@ -196,6 +196,8 @@ def _row(entry: Entry, wording: Wording) -> Piece:
     title = one_line(entry.title, _TITLE_CELLS)
     if entry.kind == "clear" and not title:
         title = "Conversation cleared. The model starts afresh; nothing above is lost."
+    if entry.kind == "clear" and entry.state == "undone":
+        title += " · taken back"
     if entry.kind == "files" and "taken back" not in title:
         title += " · taken back" if entry.state == "undone" else " · u takes it back"
     if entry.kind == "rewrite":

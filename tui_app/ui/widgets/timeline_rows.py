@@ -93,7 +93,8 @@ def _first_row(entry: Entry, wording: Wording) -> Row:
         case "checkpoint":
             return Row(f"{glyphs.checkpoint} {title}", "", "timeline--detail")
         case "model" | "clear" | "truncation":
-            return Row(_change_text(entry, title, glyphs), time, "timeline--detail")
+            when = f"undone {time}" if entry.state == "undone" else time
+            return Row(_change_text(entry, title, glyphs), when, "timeline--detail")
         case "error":
             return Row(f"{glyphs.cross} {title}", time, "timeline--bad")
         case "assistant":
