@@ -193,3 +193,9 @@ def test_plain_answers_keep_the_signs_of_who_wrote_them() -> None:
     painter = Painter(PLAIN_PALETTE, PLAIN, 20, plain=True)
     lines = MarkdownPiece("wait… " * 6).lines(painter)
     assert " ".join(line.text for line in lines).split() == ["wait…"] * 6
+
+
+@pytest.mark.parametrize(("state", "said"), [("ok", "left behind"), ("failed", "left behind · ✗ failed")])
+def test_a_tool_that_was_left_behind_says_so_however_it_ended(state: str, said: str) -> None:
+    (line,) = texts(entry("tool", state=state, left=True), Body(text=""))
+    assert line.endswith(said)

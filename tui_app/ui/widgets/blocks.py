@@ -137,10 +137,11 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     bad = entry.state in ("failed", "denied", "cancelled", "interrupted")
     size = f"{tokens(entry.tokens)} tok" if entry.tokens else ""
     inside = count(entry.calls, "call") if entry.calls else ""
-    word = "left behind" if entry.left and not bad else STATE_WORDS[entry.state]
+    word = "" if entry.left and not bad else STATE_WORDS[entry.state]
     mark = f"{glyphs.cross} {word}" if bad else word
+    left = "left behind" if entry.left else ""
     right = f" {glyphs.separator} ".join(
-        part for part in (mark, pinned(entry, wording), inside, size) if part
+        part for part in (left, mark, pinned(entry, wording), inside, size) if part
     )
     title = one_line(entry.title, _TITLE_CELLS) or ("system prompt" if entry.kind == "system" else "tool")
     sign = glyphs.expanded if expanded else glyphs.collapsed
