@@ -177,7 +177,7 @@ def test_markdown_shows_the_conversation_and_its_compaction() -> None:
     assert "**Sure**" in text
     assert '```json\n{"q":1}\n```' in text
     assert "## #5 Result of `grep` (error)" in text
-    assert "91,500 → 6,200 tokens · 140 → 9 messages · 94% of the facts kept" in text
+    assert "91,500 → 6,200 tokens · 140 → 9 messages · 94% of the facts kept by weight" in text
     assert "> They asked." in text
     assert "## #7 Compaction failed" in text
     assert "## #8 Compaction #6 undone" in text

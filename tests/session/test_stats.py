@@ -23,6 +23,7 @@ from tui_app.context.events import (
     SessionClear,
     SessionRewind,
     SessionStart,
+    SubAgentStep,
     ToolArchived,
     ToolCall,
     ToolNormalised,
@@ -62,6 +63,13 @@ def cut(tokens: int) -> Truncation:
 def test_nothing_yet() -> None:
     assert folded() == SessionStats()
     assert folded().to_json()["cache_share"] is None
+
+
+def test_answers_of_another_program_were_asked_for_too() -> None:
+    said, sent = AssistantMessage(text="a", model="m"), UsageInfo(usage={})
+    assert folded(said, said).requests == 2
+    assert folded(said, sent, said, sent, sent, said).requests == 4, "one of ours was sent twice"
+    assert folded(sent, SubAgentStep(tool_call_id="c"), said).requests == 1
 
 
 def test_turns_requests_and_tools() -> None:

@@ -114,7 +114,7 @@ def _show(complete: CompactionComplete) -> None:
         f"Compacted {numbers.tokens(complete.tokens_before)} to {numbers.tokens(complete.tokens_after)} "
         f"tokens, {complete.messages_before:,} to {complete.messages_after:,} messages"
     )
-    kept = "" if complete.retention is None else f", {complete.retention:.0%} of the facts kept"
+    kept = "" if complete.retention is None else f", {complete.retention:.0%} of the facts kept by weight"
     cost = "" if complete.cost_usd is None else f", {numbers.cost(complete.cost_usd)}"
     writer, took = complete.model or complete.performed_by, numbers.duration(complete.duration_s)
     say(f"Summary by {writer} in {took}{cost}{kept}")

@@ -16,6 +16,7 @@ _TELLING = ("command", "pattern", "query", "file_path", "filePath", "path", "url
 _HIT = re.compile(r"^[^\n]+?:\d+: ", re.MULTILINE)
 _NUMBERED = re.compile(r"^\d+\t", re.MULTILINE)
 _EXIT = re.compile(r"Exit code (-?\d+)")
+_FAILED_COMMAND = re.compile(r"Exit code (?!0\b)-?\d+|Timed out after |Ended by signal ")
 _MESSAGE = re.compile(r"^#\d+ \w+:", re.MULTILINE)
 
 
@@ -29,6 +30,11 @@ def call_title(name: str, args_json: str) -> str:
 def result_note(name: str, result_text: str, outcome: str = "success") -> str:
     """Say what came of a call: ``3 hits``, ``120 lines``, ``failed``."""
     return _counted(name, result_text) if outcome == "success" else _FAILED.get(outcome, outcome)
+
+
+def command_failed(name: str, result_text: str) -> bool:
+    """Whether a command that was run did not end well, by the first line of its result."""
+    return name == "run_command" and _FAILED_COMMAND.match(result_text) is not None
 
 
 _FAILED = {"error": "failed", "denied": "denied", "interrupted": "interrupted"}

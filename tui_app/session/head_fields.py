@@ -36,7 +36,7 @@ from tui_app.context.events import (
     UserMessage,
     ViewRewrite,
 )
-from tui_app.context.tool_titles import call_title, result_note
+from tui_app.context.tool_titles import call_title, command_failed, result_note
 from tui_app.session.head_titles import (
     approval_title,
     compaction_title,
@@ -50,7 +50,7 @@ from tui_app.session.head_titles import (
     sub_agent_title,
     truncation_title,
 )
-from tui_app.session.heads import Head, first_line
+from tui_app.session.heads import COMMAND_FAILED, Head, first_line
 
 
 def head_of(seq: int, time: float, payload: Payload) -> Head:
@@ -87,13 +87,14 @@ def _conversation(base: Head, payload: Payload) -> Head | None:
         case ToolCall():
             return _with(base, title=call_title(payload.name, payload.args), ids=(payload.tool_call_id,))
         case ToolResult():
+            ended_badly = payload.outcome == "success" and command_failed(payload.name, payload.text)
             return _with(
                 base,
                 title=result_note(payload.name, payload.text, payload.outcome),
                 chars=len(payload.text),
                 tokens=payload.tokens,
                 ids=(payload.tool_call_id,),
-                state=payload.outcome,
+                state=COMMAND_FAILED if ended_badly else payload.outcome,
             )
         case MessagePinned():
             return _with(base, ref=payload.seq, state="pinned" if payload.pinned else "unpinned")

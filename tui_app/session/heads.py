@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass, field
 
 _TITLE_LIMIT = 160
+COMMAND_FAILED = "command failed"
+"""State of the result of a command that was run, and did not end well."""
 LATER = 2**62
 """A log number behind all others, for an event that is only tried."""
 

@@ -61,6 +61,7 @@ class SessionStats:
 
     turns: int = 0
     requests: int = 0
+    """For answers, those that another program sent before an import included."""
     answers: int = 0
     tool_calls: int = 0
     """Without those of sub-agents."""
@@ -124,6 +125,8 @@ class StatsFold:
     """Folds events, in the order of the log, into figures."""
 
     _counts: Counter[str] = field(default_factory=Counter)
+    _unanswered: int = 0
+    """Requests noted since the last answer."""
     _models: dict[str, ModelRow] = field(default_factory=dict)
     _unpriced_models: Counter[str] = field(default_factory=Counter)
     _sides: dict[str, SideRow] = field(default_factory=dict)
@@ -142,6 +145,7 @@ class StatsFold:
             data: Its fields, at least those of ``FIGURES`` that it has.
         """
         self._counts[kind] += 1
+        self._count_request(kind)
         match kind:
             case AssistantMessage.TYPE | SubAgentStep.TYPE:
                 self._answer(data)
@@ -161,6 +165,16 @@ class StatsFold:
                 self._side("memory", data)
             case _:
                 self._others(seq, kind, data)
+
+    def _count_request(self, kind: str) -> None:
+        """An answer that no request was noted for was asked for by another program."""
+        match kind:
+            case UsageInfo.TYPE:
+                self._unanswered += 1
+                self._counts["requests"] += 1
+            case AssistantMessage.TYPE:
+                self._counts["requests"] += not self._unanswered
+                self._unanswered = 0
 
     def _others(self, seq: int, kind: str, data: Mapping[str, Any]) -> None:
         match kind:
@@ -186,7 +200,7 @@ class StatsFold:
         counts, kept, retained = self._counts, self._kept, self._retained
         return SessionStats(
             turns=counts[UserMessage.TYPE] - counts["failed prompts"],
-            requests=counts[UsageInfo.TYPE],
+            requests=counts["requests"],
             answers=counts[AssistantMessage.TYPE],
             tool_calls=counts[ToolCall.TYPE],
             sub_agents=counts[SubAgentStart.TYPE],

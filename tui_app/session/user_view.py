@@ -35,7 +35,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.session.entries import Entry, EntryKind, EntryState
-from tui_app.session.heads import Head
+from tui_app.session.heads import COMMAND_FAILED, Head
 from tui_app.session.interruptions import INTERRUPTED, is_interruption
 
 _KINDS: dict[str, EntryKind] = {
@@ -172,8 +172,9 @@ class UserView:
         self._places[head.seq] = self._places[call]
         entry = self.entries[self._places[call]]
         state = _RESULT_STATES.get(head.state, "failed")
-        # What went wrong is the state's to say; the note would say it twice.
-        title = f"{entry.title} · {head.title}" if head.title and state == "ok" else entry.title
+        # What went wrong is the state's to say, and the note would say it twice; but not how a command ended.
+        noted = head.title and (state == "ok" or head.state == COMMAND_FAILED)
+        title = f"{entry.title} · {head.title}" if noted else entry.title
         done = replace(
             entry,
             title=title,

@@ -95,7 +95,8 @@ def _compactions(stats: SessionStats) -> Iterable[str]:
     head = ("trigger", "outcome", "times", *(["undone"] if undone else []), "removed", "time", "cost")
     yield from _table([head, *(_compaction(row, undone=undone) for row in stats.compactions)], left=2)
     if stats.retention is not None and stats.retention_min is not None:
-        yield f"facts kept {percent(stats.retention)} on average, {percent(stats.retention_min)} at least"
+        mean, least = percent(stats.retention), percent(stats.retention_min)
+        yield f"facts kept by weight: {mean} on average, {least} at least"
 
 
 def _compaction(row: CompactionRow, *, undone: bool) -> Sequence[str]:

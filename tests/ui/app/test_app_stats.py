@@ -23,7 +23,7 @@ async def test_figures_and_keys(served: Desk, size: tuple[int, int]) -> None:
         await deck.ready()
         await deck.send("/stats")
         await deck.until(lambda: isinstance(deck.app.screen, StatsScreen), "the figures")
-        assert "3 turns, 0 requests, 1 tool call" in deck.text
+        assert "3 turns, 4 requests, 1 tool call" in deck.text
         assert "harbour:scripted" in deck.text
         assert deck.app.screen.query_one("#dialog-hints").region.bottom <= size[1]
         assert deck.app.focused is deck.app.screen.query_one(VerticalScroll)
@@ -38,8 +38,8 @@ async def test_they_grow_during_a_turn(served: Desk, fake_openai: FakeOpenAI) ->
     async with shown(served.app(served.store(Story().turns(1)))) as deck:
         await deck.ready()
         await deck.send("/stats")
-        await deck.says("1 turn, 0 requests")
+        await deck.says("1 turn, 1 request")
         deck.app.chat.session.send(Prompt("go on"), deck.app.chat.pane)
         await (await fake_openai.request(1)).paused.wait()
-        await deck.says("2 turns, 1 request")
+        await deck.says("2 turns, 2 requests")
         assert deck.app.chat.session.state.turn

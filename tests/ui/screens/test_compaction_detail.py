@@ -291,7 +291,7 @@ def test_numbers_are_complete() -> None:
         "91,500",
         "6,200",
         "#1 to #180, #184",
-        "98 %",
+        "98 % by weight",
         "checkpoints/003-sunday-import.md",
         "$0.004",
     ):

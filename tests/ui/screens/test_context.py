@@ -156,6 +156,21 @@ async def test_enter_names_the_message_to_show(size: tuple[int, int]) -> None:
         assert app.results == [143]
 
 
+@pytest.mark.parametrize("usage", [USAGE, None])
+async def test_a_question_that_waits_in_the_chat_is_said(usage: ContextUsage | None) -> None:
+    told = "a tool waits for your answer: esc goes back to it"
+    source = Source(replace(VIEW, usage=usage))
+    app = Host(ContextScreen(source, source.view))
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert told not in words(pilot)
+        source.view, source.version = replace(source.view, asking=True), 1
+        while told not in words(pilot):
+            await pilot.pause()
+        source.view, source.version = replace(source.view, asking=False), 2
+        while told in words(pilot):
+            await pilot.pause()
+
+
 @pytest.mark.parametrize("key", ["escape", "f3"])
 async def test_nothing_known_is_said_and_closes(key: str) -> None:
     empty = ContextView()

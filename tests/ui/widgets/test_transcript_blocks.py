@@ -195,7 +195,7 @@ def test_plain_answers_keep_the_signs_of_who_wrote_them() -> None:
     assert " ".join(line.text for line in lines).split() == ["wait…"] * 6
 
 
-@pytest.mark.parametrize(("state", "said"), [("ok", "left behind"), ("failed", "left behind · ✗ failed")])
+@pytest.mark.parametrize(("state", "said"), [("ok", "left behind"), ("failed", "✗ failed · left behind")])
 def test_a_tool_that_was_left_behind_says_so_however_it_ended(state: str, said: str) -> None:
     (line,) = texts(entry("tool", state=state, left=True), Body(text=""))
     assert line.endswith(said)

@@ -166,7 +166,7 @@ def _compaction(data: CompactionComplete, text: str) -> tuple[str, str]:
         if before:
             rows.append(f"{before:,} → {after:,} {unit}" if after else f"{before:,} {unit} before")
     if data.retention is not None:
-        rows.append(f"{data.retention:.0%} of the facts kept")
+        rows.append(f"{data.retention:.0%} of the facts kept by weight")
     return "Conversation compacted", "\n\n".join(filter(None, (" · ".join(rows), quote(text))))
 
 

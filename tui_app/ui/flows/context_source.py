@@ -42,9 +42,10 @@ class SessionContext:
 
     @property
     def version(self) -> object:
-        """The newest event shown, the gauge, the policy, and whether a compaction is under way."""
+        """The newest event shown, the gauge, the policy, and what is asked or under way."""
         state = self._session.state
-        return self._session.presenter.last, state.usage, state.policy, state.turn, compacting_text(state)
+        under_way = state.turn, compacting_text(state), state.question is not None
+        return self._session.presenter.last, state.usage, state.policy, *under_way
 
     async def read(self) -> ContextView:
         """All that is shown, as it is now; the figures of the log are read in a thread."""
@@ -68,6 +69,7 @@ class SessionContext:
             turns_left=left,
             saved=stats.stages,
             compacting=compacting_text(state),
+            asking=state.question is not None,
             outlook=outlook,
             shares=shares,
         )

@@ -198,7 +198,10 @@ def number_lines(done: CompactionComplete) -> str:
         ("messages after", f"{done.messages_after:,}"),
         ("messages fewer", f"{done.messages_removed:,}"),
         ("log numbers", ranges),
-        ("facts kept", percent(done.retention) if done.retention is not None else "not measured"),
+        (
+            "facts kept",
+            f"{percent(done.retention)} by weight" if done.retention is not None else "not measured",
+        ),
         ("took", duration(done.duration_s)),
         ("request", f"{done.input_tokens:,} in, {done.output_tokens:,} out"),
         ("cost", cost(done.cost_usd) if done.cost_usd is not None else "not known"),

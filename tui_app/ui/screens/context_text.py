@@ -36,6 +36,8 @@ NAMES: dict[str, str] = {
 }
 """Categories as a person reads them."""
 UNMEASURED = "not measured"
+UNMEASURED_YET = "Nothing is measured yet."
+ASKING = "a tool waits for your answer: esc goes back to it"
 MARKED = 2
 """From so many items on it is said how many are marked."""
 _MANY = 99
@@ -59,6 +61,8 @@ class ContextView:
     """What each stage has saved."""
     compacting: str = ""
     """What is said of a compaction that is under way; empty where none is."""
+    asking: bool = False
+    """Whether a tool's question waits in the chat."""
     outlook: Outlook = field(default_factory=Outlook)
     """Floor and pins of the view; what may be done with a message is asked for one at a time."""
     shares: tuple[Share, ...] = ()
@@ -135,9 +139,10 @@ def headline(view: ContextView) -> str:
 def limits(view: ContextView, glyphs: Glyphs) -> str:
     """What bounds the context: room for the answer, where compaction starts and when, pins, the floor."""
     usage, outlook = view.usage, view.outlook
+    parts = [ASKING] if view.asking else []
     if usage is None:
-        return "Nothing is measured yet."
-    parts = [count(usage.messages, "message")]
+        return f" {glyphs.separator} ".join([*parts, UNMEASURED_YET])
+    parts.append(count(usage.messages, "message"))
     if usage.window.reserve:
         parts.append(f"reserve {window_text(usage.window.reserve)}")
     where = threshold_text(view.background) or unmarked_text(view.background, view.blocking)

@@ -7,7 +7,7 @@ from tui_app.session.entries import Body, Entry
 from tui_app.ui.format import count, tokens
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.clip import readable_args
-from tui_app.ui.widgets.entry_wording import INDENT, STATE_WORDS, Wording, clipped, pinned
+from tui_app.ui.widgets.entry_wording import INDENT, LEFT, STATE_WORDS, Wording, clipped, pinned
 from tui_app.ui.widgets.palette import Tone
 from tui_app.ui.widgets.pieces import FadedPiece, GapPiece, Piece, RowPiece, TextPiece, text_pieces
 from tui_app.ui.widgets.said_pieces import answer, prompt, stopped
@@ -137,12 +137,9 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     bad = entry.state in ("failed", "denied", "cancelled", "interrupted")
     size = f"{tokens(entry.tokens)} tok" if entry.tokens else ""
     inside = count(entry.calls, "call") if entry.calls else ""
-    word = "" if entry.left and not bad else STATE_WORDS[entry.state]
-    mark = f"{glyphs.cross} {word}" if bad else word
-    left = "left behind" if entry.left else ""
-    right = f" {glyphs.separator} ".join(
-        part for part in (left, mark, pinned(entry, wording), inside, size) if part
-    )
+    mark = f"{glyphs.cross} {STATE_WORDS[entry.state]}" if bad else STATE_WORDS[entry.state]
+    marks = (mark if bad or not entry.left else "", LEFT if entry.left else "")
+    right = f" {glyphs.separator} ".join(filter(None, (*marks, pinned(entry, wording), inside, size)))
     title = one_line(entry.title, _TITLE_CELLS) or ("system prompt" if entry.kind == "system" else "tool")
     sign = glyphs.expanded if expanded else glyphs.collapsed
     yield RowPiece(sign, title, Tone.TOOL, right, Tone.ERROR if bad else Tone.DIM, fold=True)
@@ -182,6 +179,8 @@ def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
     # The title is the beginning of the text: said in full, once.
     if lines and lines[0].startswith(title.removesuffix("…")):
         title, *lines = lines
+    if entry.left:
+        title += f" {wording.glyphs.separator} {LEFT}"
     yield TextPiece(title, Tone.ERROR, sign=wording.glyphs.cross)
     yield from (TextPiece(line, Tone.TEXT, indent=2) for line in lines[:1])
 
@@ -195,10 +194,10 @@ def _row(entry: Entry, wording: Wording) -> Piece:
         "rewrite": glyphs.load_line,
     }
     title = one_line(entry.title, _TITLE_CELLS)
-    if entry.kind == "clear" and not title:
-        title = "Conversation cleared. The model starts afresh; nothing above is lost."
     if entry.kind == "clear" and entry.state == "undone":
-        title += " · taken back"
+        title = f"{title or 'Conversation cleared'} · taken back"
+    elif entry.kind == "clear" and not title:
+        title = "Conversation cleared. The model starts afresh; nothing above is lost."
     if entry.kind == "files" and "taken back" not in title:
         title += " · taken back" if entry.state == "undone" else " · u takes it back"
     if entry.kind == "rewrite":

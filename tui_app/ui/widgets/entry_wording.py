@@ -17,6 +17,8 @@ TOOL_CHARS = 60_000
 """Characters of either, head and tail together."""
 INDENT = 4
 """Cells in front of what an opened entry shows."""
+LEFT = "left behind"
+"""What a row says that a rewind took out of the model's view."""
 STATE_WORDS: dict[EntryState, str] = {
     "running": "running", "waiting": "waits for you", "ok": "", "failed": "failed", "denied": "denied",
     "cancelled": "cancelled", "undone": "undone", "interrupted": "interrupted",

@@ -6,7 +6,7 @@ from tui_app.session.entries import Body, Entry
 from tui_app.ui.format import clock, count_lines
 from tui_app.ui.safe_text import clean
 from tui_app.ui.widgets.clip import clip
-from tui_app.ui.widgets.entry_wording import STATE_WORDS, Wording, clipped, pinned
+from tui_app.ui.widgets.entry_wording import LEFT, STATE_WORDS, Wording, clipped, pinned
 from tui_app.ui.widgets.markdown_split import split_markdown
 from tui_app.ui.widgets.palette import Tone
 from tui_app.ui.widgets.pieces import MarkdownPiece, Piece, RowPiece, text_pieces
@@ -17,7 +17,7 @@ BODY_CHARS = 300_000
 
 def prompt(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
     """List the pieces of what the person said."""
-    states = ("left behind" if entry.left else "", pinned(entry, wording), clock(entry.time, wording.tz))
+    states = (LEFT if entry.left else "", pinned(entry, wording), clock(entry.time, wording.tz))
     right = f" {wording.glyphs.separator} ".join(filter(None, states))
     yield RowPiece("", "You:" if wording.plain else "You", Tone.ROLE, right=right, ornament=True)
     head, note, tail = clip(body.text, BODY_CHARS, None, wash=clean)

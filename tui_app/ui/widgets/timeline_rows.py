@@ -8,6 +8,7 @@ from tui_app.session.entries import Entry, EntryState
 from tui_app.ui.format import clock, count, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import one_line, without_drawing
+from tui_app.ui.widgets.entry_wording import LEFT
 from tui_app.ui.widgets.row_list import Row
 
 _CELLS = 200
@@ -93,10 +94,11 @@ def _first_row(entry: Entry, wording: Wording) -> Row:
         case "checkpoint":
             return Row(f"{glyphs.checkpoint} {title}", "", "timeline--detail")
         case "model" | "clear" | "truncation":
-            when = f"undone {time}" if entry.state == "undone" else time
-            return Row(_change_text(entry, title, glyphs), when, "timeline--detail")
+            word = "undone" if entry.state == "undone" and not entry.left else ""
+            return Row(_change_text(entry, title, glyphs), f"{word} {time}".strip(), "timeline--detail")
         case "error":
-            return Row(f"{glyphs.cross} {title}", time, "timeline--bad")
+            word = LEFT if entry.left else ""
+            return Row(f"{glyphs.cross} {title}", f"{word} {time}".strip(), "timeline--bad")
         case "assistant":
             return _detail_row(entry, "answer", glyphs)
         case _:
@@ -114,7 +116,7 @@ def _change_text(entry: Entry, title: str, glyphs: Glyphs) -> str:
 
 
 def _prompt_row(entry: Entry, title: str, time: str, glyphs: Glyphs) -> Row:
-    word = "left behind" if entry.left else "not sent" if entry.state == "failed" else ""
+    word = LEFT if entry.left else "not sent" if entry.state == "failed" else ""
     return Row(f"{glyphs.bullet} {title}", f"{word} {time}".strip(), "timeline--user")
 
 
@@ -124,7 +126,9 @@ def _detail_row(entry: Entry, title: str, glyphs: Glyphs) -> Row:
     word = {"ok": "", "undone": "" if entry.left else "undone"}.get(entry.state, entry.state)
     size = tokens(entry.tokens) if entry.tokens else ""
     size = "  ".join(filter(None, (count(entry.calls, "call") if entry.calls else "", size)))
-    right = "  ".join(filter(None, (f"{glyphs.cross} {word}" if bad else word, size)))
+    if bad:
+        word = f"{glyphs.cross} {word}" + (f" {glyphs.separator} {LEFT}" if entry.left else "")
+    right = "  ".join(filter(None, (word, size)))
     return Row(
         f"{glyphs.pipe}  {title}", right, "timeline--detail", "timeline--bad" if bad else "row-list--right"
     )
