@@ -88,15 +88,18 @@ def _behind(program: str, words: Sequence[str], wanted: Sequence[str]) -> Found:
     """Whether what stands behind a program is what stands behind it in a rule."""
     options = [word for word in wanted if _is_option(word)]
     names = [word for word in wanted if not _is_option(word)]
-    split = [
-        piece
-        for word in words
-        for piece in (word.split("=", 1) if word.split("=", 1)[0] in options else [word])
-    ]
+    # Hardly any rule has options, and a line may name its program two thousand times.
+    split = [piece for word in words for piece in _parted(word, options)] if options else words
     found = _in_order(program, split, names)
     for option in options:
         found = _weaker(found, _has(option, split))
     return found
+
+
+def _parted(word: str, options: Sequence[str]) -> Sequence[str]:
+    """An option of a rule and the value written onto it; any other word as it is."""
+    name, equals, value = word.partition("=")
+    return (name, value) if equals and name in options else (word,)
 
 
 def _in_order(program: str, words: Sequence[str], names: Sequence[str]) -> Found:
