@@ -8,8 +8,8 @@ import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 
 from tests.conversation.driving import Desk, assert_valid, done, of, turn, view_bytes
+from tui_app.agent.turn import ENDED
 from tui_app.context.events import AssistantMessage, ToolCall, ToolResult, UserMessage
-from tui_app.context.requests.repair import INTERRUPTED
 from tui_app.conversation.exporting import export_session
 from tui_app.conversation.importing import import_session
 from tui_app.conversation.opening import OpenSession
@@ -121,7 +121,7 @@ async def test_session_left_in_mid_call_is_closed_once_and_then_stays(
     async with desk.session(session=session, model=OFFLINE) as opened:
         results = of([record for record, _ in opened.store.records(session)], ToolResult)
         closed = [(one.tool_call_id, one.text) for one in results if isinstance(one, ToolResult)]
-        assert closed == [("c1", INTERRUPTED), ("c2", INTERRUPTED)]
+        assert closed == [("c1", ENDED), ("c2", ENDED)]
         end = await turn(opened.conversation, "what is in README.md?")
         assert of(end, AssistantMessage)
         assert_valid(opened.conversation)

@@ -140,9 +140,10 @@ async def test_cancel_while_the_model_answers(desk: Desk, server: FakeOpenAI, ha
 async def test_cancel_while_a_tool_runs(
     desk: Desk, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stopped = threading.Event()
+    begun, stopped = threading.Event(), threading.Event()
 
     def endless(_ws: object, _path: str, _start: int, _lines: int, *, stop: Stop) -> str:
+        begun.set()
         stop.cancelled.wait(30)
         stopped.set()
         return "too late"
@@ -154,6 +155,7 @@ async def test_cancel_while_a_tool_runs(
         watching = conversation.watch()
         conversation.submit(Prompt("Read it"))
         await until(watching, lambda data: isinstance(data, ToolResult) and data.name == "ls")
+        assert await asyncio.to_thread(begun.wait, 30), "the other call has begun beside it"
         await cancelled_within(conversation)
         assert stopped.wait(10), "the tool's thread was told"
         results = [r.data for r, _ in opened.store.records(conversation.session)]
