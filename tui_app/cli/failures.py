@@ -1,17 +1,14 @@
 """Every failure of a command as one or two sentences and an exit code."""
 
 import os
-import sqlite3
 import time
 import traceback
 from collections.abc import Mapping
 
 from tui_app.cli.exits import FAILED, USAGE, CommandFailed, WrongUsage
 from tui_app.context.masking import mask_secrets
-from tui_app.context.storage_errors import storage_error
 from tui_app.paths import Paths
-from tui_app.session.info import SessionNotFound
-from tui_app.session.lock import SessionLocked
+from tui_app.session.failures import explained
 from tui_app.settings import SettingsError, WrongFile
 
 _LOG_LIMIT = 1_000_000
@@ -40,18 +37,8 @@ def _expected(error: Exception, env: Mapping[str, str]) -> str:
             return f"{error}\n{step}"
         case CommandFailed() | SettingsError():
             return str(error)
-        case SessionNotFound():
-            return str(error.args[0])
-        case SessionLocked():
-            return f"The session is open in {error}, and only one may write it. Close it there first."
-        case sqlite3.Error() | OSError() if told := storage_error(error, Paths.from_env(env).database):
-            return str(told)
-        case sqlite3.Error():
-            return f"The sessions file {Paths.from_env(env).database} cannot be used: {error}."
-        case OSError() if error.strerror:
-            return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
         case _:
-            return ""
+            return explained(error, Paths.from_env(env).database)
 
 
 def _unexpected(error: Exception, env: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ one takes :class:`TellsFailures`.
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
+from rich.text import Text
 from textual.app import App
 from textual.worker import Worker, WorkerState
 
@@ -34,12 +35,33 @@ def tell_of_failure(app: App[Any], event: "Worker.StateChanged") -> None:
     if event.state is not WorkerState.ERROR or error is None:
         return
     _LOG.error("a flow failed", exc_info=error)
-    app, kind = cast("PlimsollApp", app), type(error).__name__
-    if not app.chat.is_ready or (worker.node is app.chat and worker.group == SESSION):
-        what = "had to stop" if app.chat.is_ready and app.chat.session.link.ready else "could not start"
-        app.exit(1, 1, f"Plimsoll {what}: {kind}. The log file tells more.")
-        return
-    app.chat.session.report(f"That did not work: {kind}. f2 tells more, the log file all.")
+    app = cast("PlimsollApp", app)
+    opens = worker.node is app and not app.chat.is_ready
+    if opens or (worker.node is app.chat and worker.group == SESSION):
+        app.exit(1, 1, Text(f"{_ended(app)} {_why(app, error)}"))
+    elif app.chat.is_ready:
+        app.chat.session.report(f"That did not work: {_why(app, error)}")
+    else:
+        # There is no row for notices yet.
+        app.chat.pane.introduce(f"That did not work: {_why(app, error)}")
+
+
+def _why(app: "PlimsollApp", error: BaseException) -> str:
+    from tui_app.session.failures import explained
+    from tui_app.ui.safe_text import clean
+
+    paths = app.launch.paths
+    defect = f"{type(error).__name__}. That is a defect of Plimsoll; {paths.log_file} tells more."
+    return clean(explained(error, paths.database) or defect)
+
+
+def _ended(app: "PlimsollApp") -> str:
+    """What the end of the program comes from."""
+    if app.chat.is_ready:
+        return "Plimsoll has ended: this session can no longer be shown. What was said is kept."
+    if app.current_mode != app.DEFAULT_MODE:
+        return "Plimsoll has ended: the other session could not be opened."
+    return "Plimsoll could not start."
 
 
 class TellsFailures(_Mixed):

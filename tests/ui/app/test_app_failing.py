@@ -10,11 +10,15 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import LIMIT_S, Desk, shown
+from tui_app.session.info import SessionNotFound
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui import persistence
+from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.flows import commands
+from tui_app.ui.presenter import Presenter
 from tui_app.ui.screens import chat, stats
+from tui_app.ui.widgets import prompt_row
 
 
 class Mishap(Exception):
@@ -23,6 +27,10 @@ class Mishap(Exception):
 
 async def mishap(*_: object) -> None:
     raise Mishap("inner words")
+
+
+def mishap_at_once(*_: object) -> None:
+    raise Mishap
 
 
 async def test_a_command_that_fails_says_so(
@@ -70,10 +78,7 @@ async def test_what_cannot_be_loaded_ends_the_program_and_keeps_what_was_written
 async def test_a_session_that_cannot_be_shown_ends_the_program(
     served: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(_: StatsReader) -> None:
-        raise Mishap
-
-    monkeypatch.setattr(StatsReader, "read", fails)
+    monkeypatch.setattr(StatsReader, "read", mishap_at_once)
     app = served.app(served.store(Story().turns(1)))
     async with shown(app) as deck:
         await deck.until(lambda: not app._running or app._exit, "the end")
@@ -110,3 +115,66 @@ async def test_a_log_that_refuses_while_a_turn_runs_hides_no_answer(
             await deck.send("another")
             await deck.says("database is locked")
             assert deck.editor.text == "another"
+
+
+async def test_files_behind_an_at_that_cannot_be_listed_are_said(
+    served: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FileFinder, "find", mishap)
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press("@", "R")
+        await deck.says("That did not work: Mishap.")
+        assert deck.editor.text == "@R"
+
+
+async def test_a_failure_before_there_is_a_session_is_said_and_ends_nothing(
+    served: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    monkeypatch.setattr(chat, "_load", lambda: gate.wait(LIMIT_S))
+    monkeypatch.setattr(prompt_row, "weigh", mishap_at_once)
+    app = served.app()
+    async with shown(app) as deck:
+        await deck.type("look at @README.md please")
+        await deck.says("That did not work: Mishap.")
+        assert not app.chat.is_ready
+        gate.set()
+        await deck.ready()
+        assert deck.editor.text == "look at @README.md please"
+
+
+async def test_a_session_that_fails_later_did_start(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = served.app(served.store(Story().turns(1)))
+    told: list[object] = []
+    leave = app.exit
+
+    def noting(result: int, code: int, message: object) -> None:
+        told.append(message)
+        leave(result, code)
+
+    monkeypatch.setattr(app, "exit", noting)
+    async with shown(app) as deck:
+        await deck.ready()
+        monkeypatch.setattr(Presenter, "present", mishap_at_once)
+        await deck.send("Is anybody there?")
+        await deck.until(lambda: not app._running or app._exit, "the end")
+    assert app.return_code == 1
+    assert [str(each).partition(" What")[0] for each in told] == [
+        "Plimsoll has ended: this session can no longer be shown."
+    ]
+    assert "--resume" in app.farewell
+
+
+async def test_a_reason_that_anyone_may_meet_is_told_in_words(
+    served: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_: object) -> None:
+        raise SessionNotFound("There is no session with the id 'abc'.")
+
+    monkeypatch.setattr(commands, "show_status", refused)
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("/status")
+        await deck.says("That did not work: There is no session with the id 'abc'.")
+        assert "SessionNotFound" not in deck.text

@@ -4,16 +4,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from textual.worker import Worker
-
 from tui_app.ui.commands import SlashCommand, UnknownCommand, complete, is_command, parse
 from tui_app.ui.custom_commands import CustomCommand, named
 from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.mentions import Mention, mention_at, written
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.offer_list import Offer, OfferList
-
-_GROUP = "offers"
 
 
 class AtCursor(NamedTuple):
@@ -89,10 +85,7 @@ class Completer:
         if mention is not None:
             if mention != self._mention or not self.is_listing:
                 self._mention = mention
-                # What makes a coroutine: the next letter may cancel a worker before it has begun.
-                _looking: Worker[None] = self._shown.run_worker(
-                    partial(self._look, mention), group=_GROUP, exclusive=True, exit_on_error=False
-                )
+                self._shown.look(partial(self._look, mention))
             return
         self._forget_files()
         self._commands = self._fitting(typed.text.strip()) if typed.is_command else []
@@ -180,7 +173,7 @@ class Completer:
     def _forget_files(self) -> None:
         if self._mention is not None:
             self._mention = None
-            self._shown.workers.cancel_group(self._shown, _GROUP)
+            self._shown.look_no_more()
             self._finder.stop()
 
 

@@ -1,18 +1,20 @@
 """The list above the prompt: commands or files that fit what is typed. It shows; the prompt decides."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
+from textual.worker import Worker
 
 from tui_app.ui.failing import TellsFailures
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.safe_text import cut_cells, one_line, padded
 
 MAX_ROWS = 8
+_GROUP = "offers"
 
 
 class Offer(NamedTuple):
@@ -58,6 +60,15 @@ class OfferList(TellsFailures, Widget):
     def close(self) -> None:
         """Take the list off the screen."""
         self.offers, self.message = (), ""
+
+    def look(self, search: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Begin the work that finds the next offers, in place of what looked for others."""
+        # What makes a coroutine: the next letter may cancel a worker before it has begun.
+        _looking: Worker[None] = self.run_worker(search, group=_GROUP, exclusive=True, exit_on_error=False)
+
+    def look_no_more(self) -> None:
+        """Give up what is being looked for."""
+        self.workers.cancel_group(self, _GROUP)
 
     def move(self, step: int) -> None:
         """Mark the next or previous offer, round the ends."""
