@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ui.kit import LIMIT_S
 from tui_app.context.events import SessionStart, UserMessage
 from tui_app.session import places
 from tui_app.session.entries import Entry
@@ -34,8 +35,14 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Entry]:
     return session, entry
 
 
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [(sqlite3.OperationalError("the connection is lost"), "the connection is lost"),
+     (RuntimeError("nobody knows"), "RuntimeError")],
+    ids=["store", "defect"],
+)  # fmt: skip
 async def test_what_could_not_be_read_is_said_and_read_again(
-    log: tuple[str, Entry], monkeypatch: pytest.MonkeyPatch
+    log: tuple[str, Entry], monkeypatch: pytest.MonkeyPatch, error: Exception, why: str
 ) -> None:
     session, entry = log
     bodies, told, read = LateBodies(), asyncio.Event(), StoreBodies.body
@@ -43,17 +50,17 @@ async def test_what_could_not_be_read_is_said_and_read_again(
     await bodies.attach(Server("postgresql://nobody@127.0.0.1/none"), session)
 
     def fail(_source: StoreBodies, _entry: Entry) -> None:
-        raise sqlite3.OperationalError("the connection is lost")
+        raise error
 
     monkeypatch.setattr(StoreBodies, "body", fail)
     assert bodies.preview(entry).text.startswith("(reading")
-    await told.wait()
-    assert bodies.preview(entry).text == "This text cannot be read: the connection is lost."
+    await asyncio.wait_for(told.wait(), LIMIT_S)
+    assert bodies.preview(entry).text.startswith(f"This text cannot be read: {why}.")
     monkeypatch.setattr(StoreBodies, "body", read)
     bodies.shed()
     told.clear()
     bodies.preview(entry)
-    await told.wait()
+    await asyncio.wait_for(told.wait(), LIMIT_S)
     assert bodies.preview(entry).text == "how late is it?"
     bodies.close()
 

@@ -3,8 +3,19 @@
 import json
 from collections.abc import Sequence
 
-from tui_app.context.events import Record, payload_from_json, payload_to_json
+from tui_app.context.events import Payload, Record, payload_from_json, payload_to_json
+from tui_app.context.storage_errors import StorageError
 from tui_app.session.head_fields import head_of
+
+
+class DamagedEvent(StorageError):
+    """An event of the log that can be found and not understood."""
+
+    def __init__(self, session: str, seq: object) -> None:
+        super().__init__(
+            f"Event {seq} of session {session} is damaged, or was written by a newer Plimsoll.",
+            "Nothing was deleted, and what stands around it can be read.",
+        )
 
 
 def plain(text: str) -> str:
@@ -20,7 +31,23 @@ def row_of(record: Record, message: str | None) -> tuple[object, ...]:
 
 
 def record_of(session: str, row: Sequence[object]) -> Record:
-    """An event from its number, type, time and payload."""
+    """An event from its number, type, time and payload.
+
+    Raises:
+        DamagedEvent: if the payload is none, or none of this type.
+    """
     seq, kind, time, data = row
-    payload = payload_from_json(str(kind), json.loads(str(data)))
+    payload = payload_of(session, seq, kind, data)
     return Record(seq=int(str(seq)), time=float(str(time)), session=session, data=payload)
+
+
+def payload_of(session: str, seq: object, kind: object, data: object) -> Payload:
+    """What an event says.
+
+    Raises:
+        DamagedEvent: if that is no payload, or none of this type.
+    """
+    try:
+        return payload_from_json(str(kind), json.loads(str(data)))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise DamagedEvent(session, seq) from error

@@ -1,6 +1,5 @@
 """All sessions in one SQLite file: append-only events, never updated, never deleted by a compaction."""
 
-import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -13,7 +12,6 @@ from tui_app.context.events import (
     SessionStart,
     UsageInfo,
     UserMessage,
-    payload_from_json,
 )
 from tui_app.session import side_queries
 from tui_app.session.agent_view import fold_agent_view
@@ -22,7 +20,7 @@ from tui_app.session.heads import Head, first_line
 from tui_app.session.info import SessionDeleted, SessionInfo, SessionNotFound
 from tui_app.session.lock import WriterLock, holder
 from tui_app.session.ports import Event
-from tui_app.session.rows import plain, record_of, row_of
+from tui_app.session.rows import payload_of, plain, record_of, row_of
 from tui_app.session.sizes import count_messages, tokens_after, view_tokens
 from tui_app.session.visibility import AFTERWARDS
 
@@ -234,7 +232,7 @@ class Store:
             " WHERE said MATCH ? ORDER BY bm25(said, 0.0, 1.0) LIMIT ?"
         )
         rows = self._db.execute(query, (f'session : "{session}" AND text : ({wanted})', limit))
-        return [(seq, payload_from_json(kind, json.loads(data))) for seq, kind, data in rows]
+        return [(seq, payload_of(session, seq, kind, data)) for seq, kind, data in rows]
 
     def last_of(self, session: str, kind: str) -> Record | None:
         """The newest event of a type."""

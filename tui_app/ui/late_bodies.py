@@ -96,7 +96,7 @@ class LateBodies:
                 self._long[entry] = await asyncio.to_thread(log_texts.read_body, database, session, entry)
         except Exception as error:  # nobody waits for this task: the row would promise the text for ever
             _LOG.exception("a text could not be read")
-            self._long[entry] = Body(text=f"This text cannot be read: {type(error).__name__}.")
+            self._long[entry] = log_texts.unreadable(error)
         finally:
             self._reading.pop(entry, None)
         while self._too_many:

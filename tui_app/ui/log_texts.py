@@ -3,13 +3,16 @@
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 
 from tui_app.context.events import Record
 from tui_app.session.entries import Body, Entry
+from tui_app.session.failures import explained
 from tui_app.session.location import Database
 from tui_app.session.places import open_store
 from tui_app.session.ports import SessionStore
 from tui_app.session.preview import StoreBodies
+from tui_app.session.rows import DamagedEvent
 
 
 def read_bodies(database: Database, session: str, entries: Sequence[Entry]) -> list[Body]:
@@ -23,7 +26,7 @@ def read_body(database: Database, session: str, entry: Entry) -> Body:
         with closing(open_store(database, read_only=True)) as store:
             return body_from(StoreBodies(store, session), entry)
     except sqlite3.Error as error:
-        return _unreadable(error)
+        return unreadable(error)
 
 
 def body_from(source: StoreBodies, entry: Entry) -> Body:
@@ -31,11 +34,26 @@ def body_from(source: StoreBodies, entry: Entry) -> Body:
     try:
         return source.body(entry)
     except sqlite3.Error as error:
-        return _unreadable(error)
+        return unreadable(error)
 
 
-def _unreadable(error: sqlite3.Error) -> Body:
-    return Body(text=f"This text cannot be read: {error}.")
+def unreadable(error: Exception) -> Body:
+    """What stands in place of a text: why it cannot be read."""
+    if isinstance(error, sqlite3.Error):
+        return Body(text=f"This text cannot be read: {str(error).removesuffix('.')}.")
+    return Body(
+        text=f"This text cannot be read: {type(error).__name__}. The log file of Plimsoll tells more."
+    )
+
+
+def why_no_record(database: Database, session: str, seq: int) -> str:
+    """Why there is no event with a log number; asked once it could not be read."""
+    try:
+        with closing(open_store(database, read_only=True)) as store:
+            store.record(session, seq)
+    except (sqlite3.Error, OSError) as error:
+        return f"{explained(error, database if isinstance(database, Path) else None)}"
+    return "It is no longer in the log. Another window may have deleted the session."
 
 
 def read_records(database: Database, session: str, seqs: Sequence[int]) -> Mapping[int, Record]:
@@ -49,8 +67,14 @@ def read_records(database: Database, session: str, seqs: Sequence[int]) -> Mappi
 
 def records_from(store: SessionStore, session: str, seqs: Sequence[int]) -> Mapping[int, Record]:
     """Read events over a connection there is already."""
-    try:
-        found = {seq: store.record(session, seq) for seq in seqs}
-    except sqlite3.Error:
-        return {}
-    return {seq: record for seq, record in found.items() if record is not None}
+    found: dict[int, Record] = {}
+    for seq in seqs:
+        try:
+            record = store.record(session, seq)
+        except DamagedEvent:
+            continue
+        except sqlite3.Error:
+            return {}
+        if record is not None:
+            found[seq] = record
+    return found

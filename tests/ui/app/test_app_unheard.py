@@ -16,7 +16,6 @@ from tui_app import ui
 from tui_app.ui import log_texts, unsent
 from tui_app.ui.failing import TellsFailures
 from tui_app.ui.flows import files, importing, sessions
-from tui_app.ui.flows.details import UNREADABLE
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.screens.approvals import ApprovalsScreen
 from tui_app.ui.screens.confirm import ConfirmDialog
@@ -92,7 +91,7 @@ async def test_a_row_that_cannot_be_read_says_so(
         monkeypatch.setattr(LateBodies, "record", none)
         deck.transcript.focus()
         await deck.press("up", "ctrl+o")
-        await deck.says(UNREADABLE)
+        await deck.says("This row cannot be read. It is no longer in the log.")
 
 
 async def test_two_quick_enters_open_one_dialog(served: Desk) -> None:

@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tui_app.context.events import Payload, Record, UserMessage, payload_from_json
+from tui_app.context.events import Payload, Record, UserMessage
 from tui_app.session.heads import Head
 from tui_app.session.info import SessionInfo, SessionNotFound
 from tui_app.session.postgres.wire import Connection
 from tui_app.session.postgres.words import query as words_query
-from tui_app.session.rows import record_of
+from tui_app.session.rows import payload_of, record_of
 from tui_app.session.stats import COUNTED, FIGURES
 
 _INFO = "id, title, cwd, model, created, updated, last, messages, tokens"
@@ -100,7 +100,7 @@ def found(db: Connection, wanted: str, limit: int) -> list[tuple[str, int, str, 
     )
     return [
         (str(session), int(str(seq)), str(kind), float(str(time)), str(title), str(cwd),
-         payload_from_json(str(kind), json.loads(str(data))))
+         payload_of(str(session), seq, kind, data))
         for session, seq, kind, time, title, cwd, data in db.execute(query, (wanted, limit))
     ]  # fmt: skip
 
@@ -115,7 +115,7 @@ def matching(db: Connection, session: str, words: Iterable[str], limit: int) -> 
         " WHERE session = %s AND words @@ wanted ORDER BY ts_rank(words, wanted, 1) DESC, seq DESC LIMIT %s"
     )
     rows = db.execute(query, (wanted, session, limit)).fetchall()
-    return [(int(str(seq)), payload_from_json(str(kind), json.loads(str(data)))) for seq, kind, data in rows]
+    return [(int(str(seq)), payload_of(session, seq, kind, data)) for seq, kind, data in rows]
 
 
 def figures(db: Connection, session: str, after: int) -> list[tuple[int, str, Mapping[str, Any]]]:

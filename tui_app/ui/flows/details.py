@@ -16,6 +16,7 @@ from tui_app.session.places import open_store
 from tui_app.session.view_diff import Difference, compaction_diff
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
+from tui_app.ui.log_texts import why_no_record
 from tui_app.ui.message_facts import MessageFacts
 from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView, FactWanted, NewWords
 from tui_app.ui.screens.details import DetailsScreen
@@ -26,14 +27,13 @@ from tui_app.ui.widgets.clip import readable_args
 if TYPE_CHECKING:
     from tui_app.ui.app import PlimsollApp
 
-UNREADABLE = "This entry cannot be read from the log. `plimsoll doctor` says more."
-
 
 async def open_entry(app: "PlimsollApp", session: ChatSession, entry: Entry) -> None:
     """Show the details of a row."""
     record = await session.bodies.record(entry.seq)
     if record is None:
-        session.say(UNREADABLE)
+        why = await asyncio.to_thread(why_no_record, session.launch.database, session.id, entry.seq)
+        session.say(f"This row cannot be read. {why}")
         return
     match record.data:
         case CompactionComplete(outcome="success"):
