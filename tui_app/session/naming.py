@@ -20,8 +20,10 @@ def rename_session(store: SessionStore, session: str, title: str) -> str:
         The title that it has now; empty where nothing was said yet.
 
     Raises:
+        SessionNotFound: if it was deleted meanwhile.
         sqlite3.Error: if it cannot be written.
     """
+    store.info(session)
     named = " ".join(plain_text(title).split())[:LONGEST_TITLE] or _first_prompt(store, session)
     store.set_title(session, named)
     return named

@@ -7,12 +7,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.board_scopes import session_scope
 from tui_app.conversation.boards import boards_in
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Entry
 from tui_app.memory.guard import LONGEST, NotRemembered
+from tui_app.session.failures import explained
 from tui_app.session.info import SessionNotFound
 from tui_app.session.places import has_begun, open_store
 from tui_app.settings.memory import memory_settings
@@ -49,7 +49,7 @@ async def show_memory(app: "PlimsollApp", session: ChatSession) -> None:
         try:
             entries, whose = await asyncio.to_thread(_read, session.launch, session.id)
         except (SessionNotFound, sqlite3.Error, OSError) as error:
-            told = storage_error(error, session.launch.paths.database) or error
+            told = explained(error, session.launch.paths.database)
             session.say(f"What is remembered cannot be read. {told}")
             return
         off = not memory_settings(session.launch.settings.memory).enabled
@@ -131,8 +131,9 @@ async def _do(session: ChatSession, change: _Change) -> _Result:
 
     try:
         return await session.link.ask(ask)
-    except (sqlite3.Error, OSError) as error:
-        return _Result(told=f"The board could not be changed: {error}")
+    except (SessionNotFound, sqlite3.Error, OSError) as error:
+        told = f"The board could not be changed. {explained(error, session.launch.paths.database)}"
+        return _Result(told=told, refused=told)
 
 
 def _forgotten(opened: "OpenSession", number: int) -> _Result:
@@ -162,8 +163,6 @@ async def _go_to_source(app: "PlimsollApp", session: ChatSession, entry: Entry) 
 
 
 def _exists(launch: Launch, wanted: str) -> bool:
-    from tui_app.session.info import SessionNotFound
-
     store = open_store(launch.database, read_only=True)
     try:
         return bool(store.info(wanted))

@@ -9,7 +9,7 @@ from typing import Any
 
 from textual.app import App
 
-from tui_app.context.storage_errors import storage_error
+from tui_app.session.failures import explained
 from tui_app.session.info import SessionInfo, SessionNotFound
 from tui_app.session.lock import SessionLocked
 from tui_app.session.naming import rename_session
@@ -50,7 +50,7 @@ async def choose_session(app: App[Any], launch: Launch, current: str) -> Chosen 
         try:
             infos = await asyncio.to_thread(_list, launch)
         except sqlite3.Error as error:
-            told = storage_error(error, launch.paths.database) or error
+            told = explained(error, launch.paths.database)
             await app.push_screen_wait(DetailsScreen("No sessions", f"The sessions cannot be read. {told}"))
             return None
         rows = [_row(info) for info in infos if info.messages and info.id != current]
@@ -80,7 +80,7 @@ def _searching(launch: Launch) -> Search:
         try:
             yield from searching(launch.database, words, stopped, typing=True)
         except sqlite3.Error as error:
-            told = storage_error(error, launch.paths.database) or error
+            told = explained(error, launch.paths.database)
             raise SearchFailed(f"The sessions cannot be searched. {told}") from error
 
     return search
@@ -100,8 +100,8 @@ def _name(launch: Launch, session: str, title: str) -> str:
     try:
         with closing(open_store(launch.database)) as store:
             rename_session(store, session, title)
-    except (OSError, sqlite3.Error) as error:
-        return f"The session could not be renamed: {storage_error(error, launch.paths.database) or error}"
+    except (SessionNotFound, OSError, sqlite3.Error) as error:
+        return f"The session could not be renamed. {explained(error, launch.paths.database)}"
     return ""
 
 
@@ -124,7 +124,7 @@ def _delete(launch: Launch, session: str) -> str:
     except SessionNotFound:
         return ""  # another window was faster
     except (OSError, sqlite3.Error) as error:
-        return f"The session could not be deleted: {storage_error(error, launch.paths.database) or error}"
+        return f"The session could not be deleted. {explained(error, launch.paths.database)}"
     return ""
 
 
