@@ -131,11 +131,19 @@ def test_signal_while_the_agent_side_loads(machine: Machine, ending: tuple[signa
 def test_fault_nobody_foresaw(machine: Machine, size: tuple[int, int]) -> None:
     terminal = machine.start(command=CRASHING, size=size)
     terminal.wait_for("No key found", READY if size[0] >= 120 else "ok")
+    terminal.write("half a thought")
+    terminal.wait_for("half a thought")
     terminal.write(CTRL_T)
     assert terminal.wait_exit() == 1
     assert_restored(terminal)
     assert_nothing_left(machine)
-    assert "a fault nobody foresaw" in terminal.output.decode()
+    said = terminal.output.decode()
+    assert "Plimsoll has ended: it met a fault of its own" in said
+    assert "1 prompt was not sent" in said
+    assert "Traceback" not in said
+    assert "a fault nobody foresaw" not in said
+    [log] = machine.home.rglob("plimsoll.log")
+    assert "RuntimeError: a fault nobody foresaw" in log.read_text(encoding="utf-8")
 
 
 def test_fault_during_an_answer(machine: Machine, fake_openai: FakeOpenAI) -> None:

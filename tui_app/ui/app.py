@@ -70,8 +70,8 @@ class PlimsollApp(TellsFailures, App[int]):
         self.chat = ChatScreen(launch, launch.session)
         """The chat screen, whatever stands above it."""
         self.quit_asked = float("-inf")
-        self.farewell = ""
-        """Printed once the terminal is restored."""
+        self.farewell = self.ended_by = ""
+        """Printed once the terminal is restored: how to go on, and what ended the program unwanted."""
         self._held: list[events.Key | events.Paste] | None = None if launch.pick_session else []
         """What is typed while there is no session to act on it; None while there is one."""
         self._sessions_opened = 1

@@ -7,7 +7,6 @@ one takes :class:`TellsFailures`.
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
-from rich.text import Text
 from textual.app import App
 from textual.worker import Worker, WorkerState
 
@@ -38,7 +37,8 @@ def tell_of_failure(app: App[Any], event: "Worker.StateChanged") -> None:
     app = cast("PlimsollApp", app)
     opens = worker.node is app and not app.chat.is_ready
     if opens or (worker.node is app.chat and worker.group == SESSION):
-        app.exit(1, 1, Text(f"{_ended(app)} {_why(app, error)}"))
+        app.ended_by = f"{_ended(app)} {_why(app, error)}"
+        app.exit(1, 1)
     elif app.chat.is_ready:
         app.chat.session.report(f"That did not work: {_why(app, error)}")
     else:

@@ -98,6 +98,7 @@ def run_app(launch: Launch) -> int:
     # Hardly anything that start-up makes is garbage: looking for it costs a sixth of the time to the prompt.
     gc.disable()
     from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.fault_console import FaultConsole
 
     sys.setswitchinterval(_SWITCH_S)
     if not launch.settings.color:
@@ -109,8 +110,9 @@ def run_app(launch: Launch) -> int:
         use_plain_bars()
     app = PlimsollApp(launch)
     app.driver_class = _safe_driver(app.driver_class)
+    app.error_console = faults = FaultConsole()
     app.run(mouse=launch.settings.mouse)
-    _say_goodbye(app.farewell)
+    _say_goodbye(app.farewell, app.ended_by or faults.told(launch.paths.log_file))
     # Everything is closed; searching all that was loaded for cycles would only keep the shell waiting.
     gc.freeze()
     return app.return_code or 0
@@ -134,9 +136,11 @@ def started() -> None:
         gc.enable()
 
 
-def _say_goodbye(text: str) -> None:
-    """Print one line on the restored terminal, or nothing when its window was closed."""
+def _say_goodbye(text: str, trouble: str) -> None:
+    """Print on the restored terminal what ended the program and how to go on; nothing without its window."""
     try:
+        if trouble:
+            print(trouble, file=sys.stderr)
         if text:
             print(text)
         sys.stdout.flush()

@@ -146,23 +146,13 @@ async def test_a_failure_before_there_is_a_session_is_said_and_ends_nothing(
 
 async def test_a_session_that_fails_later_did_start(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     app = served.app(served.store(Story().turns(1)))
-    told: list[object] = []
-    leave = app.exit
-
-    def noting(result: int, code: int, message: object) -> None:
-        told.append(message)
-        leave(result, code)
-
-    monkeypatch.setattr(app, "exit", noting)
     async with shown(app) as deck:
         await deck.ready()
         monkeypatch.setattr(Presenter, "present", mishap_at_once)
         await deck.send("Is anybody there?")
         await deck.until(lambda: not app._running or app._exit, "the end")
     assert app.return_code == 1
-    assert [str(each).partition(" What")[0] for each in told] == [
-        "Plimsoll has ended: this session can no longer be shown."
-    ]
+    assert app.ended_by.startswith("Plimsoll has ended: this session can no longer be shown.")
     assert "--resume" in app.farewell
 
 
