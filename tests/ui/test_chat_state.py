@@ -18,6 +18,7 @@ from tui_app.context.events import (
     Notice,
     Payload,
     ToolCall,
+    ToolOutput,
     ToolResult,
     Trigger,
     TurnEnd,
@@ -205,6 +206,20 @@ def test_while_one_of_several_calls_runs_the_row_names_it() -> None:
     assert (state.status.kind, state.status.text) == ("tool", "grep")
     state = advance(state, ToolResult(tool_call_id="a", name="grep", text="None."), 5.0)
     assert state.status.kind == "connecting"
+
+
+def test_what_a_running_command_prints_stays_when_another_call_ends() -> None:
+    state = after(
+        TurnStart(text="Go."),
+        ToolCall(tool_call_id="a", name="run_command", args="{}"),
+        ToolCall(tool_call_id="b", name="run_command", args="{}"),
+        ToolOutput(tool_call_id="a", text="one\n"),
+        ToolOutput(tool_call_id="b", text="other\n"),
+    )
+    assert state.output == "other\n"
+    state = advance(state, ToolResult(tool_call_id="b", name="run_command", text="other"), 1.0)
+    assert advance(state, ToolOutput(tool_call_id="a", text="two\n"), 2.0).output == "one\ntwo\n"
+    assert after(ToolResult(tool_call_id="a", name="run_command", text="one"), state=state).output == ""
 
 
 def test_calls_that_a_stopped_turn_left_do_not_run_in_the_next() -> None:

@@ -108,7 +108,7 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             done = Status(kind="message" if (told := turn_text(state.turn_costs)) else "idle", text=told)
             ends = {"cancelled": STOPPED, "done": done}
             status = _unless_compacting(state, ends.get(outcome, _after(state, outcome)))
-            state = replace(state, calls=(), question=None, output="")
+            state = replace(state, calls=(), question=None)
             return replace(state, turn=False, sending="", unlogged=0, status=status)
         case _:
             return None
@@ -122,7 +122,7 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return _between(state, _waiting(state)) if state.question is None else state
         case ToolResult(tool_call_id=id) if state.turn:
             left = tuple(call for call in state.calls if call.id != id)
-            state = replace(state, calls=left, output="")
+            state = replace(state, calls=left)
             return _between(state, _waiting(state)) if state.question is None else state
         case ApprovalRequested():
             return replace(state, question=payload, status=Status(kind="message", text=ASKING))
@@ -132,10 +132,14 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             if payload.decision == "allowed":
                 return replace(state, status=_unless_compacting(state, runs))
             return _between(state, _waiting(state))
-        case ToolOutput(text=text):
-            return replace(state, output=(state.output + text)[-_OUTPUT_CHARS:])
+        case ToolOutput(tool_call_id=id, text=text):
+            return replace(state, calls=tuple(_printed(call, id, text) for call in state.calls))
         case _:
             return None
+
+
+def _printed(call: Running, id: str, text: str) -> Running:
+    return call._replace(output=(call.output + text)[-_OUTPUT_CHARS:]) if call.id == id else call
 
 
 def _between(state: ChatState, nothing: Status) -> ChatState:

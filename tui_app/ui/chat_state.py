@@ -20,6 +20,8 @@ class Running(NamedTuple):
     name: str
     since: float
     """Monotonic seconds."""
+    output: str = ""
+    """The end of what it has printed so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +64,11 @@ class ChatState:
     """Calls of tools without a result yet, the newest last."""
     question: ApprovalRequested | None = None
     """What a tool asks; None when none does."""
-    output: str = ""
-    """The end of what the running command has printed."""
+
+    @property
+    def output(self) -> str:
+        """The end of what the newest running command that prints has printed."""
+        return next((call.output for call in reversed(self.calls) if call.output), "")
 
     @property
     def busy(self) -> bool:
