@@ -24,8 +24,8 @@ SCRIPT: Script = {
     "[on]": ["We put the tide table right."],
     "": ["A small answer."],
 }
-N_CTX = 32_768
-SIZES = Sizes(file=120, prompt=260)
+N_CTX = 20_480
+SIZES = Sizes(file=60, prompt=150)
 
 pytestmark = pytest.mark.llamacpp
 

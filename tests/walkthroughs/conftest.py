@@ -1,4 +1,4 @@
-"""Who walks where: each walk with the offline model and with llama.cpp, emulated or in tmux."""
+"""Who walks where: each walk with the offline model, emulated and in tmux, and with llama.cpp in tmux."""
 
 import os
 from dataclasses import dataclass
@@ -90,16 +90,18 @@ class Harbour:
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-@pytest.fixture(params=["emulated", pytest.param("tmux", marks=pytest.mark.tmux)])
-def terminal(request: pytest.FixtureRequest) -> str:
-    """Where one walks."""
-    return str(request.param)
+WALKS = [
+    pytest.param(("offline", "emulated"), id="offline-emulated"),
+    pytest.param(("offline", "tmux"), id="offline-tmux", marks=pytest.mark.tmux),
+    pytest.param(("llamacpp", "tmux"), id="llamacpp-tmux", marks=[pytest.mark.tmux, pytest.mark.llamacpp]),
+]
 
 
-@pytest.fixture(params=["offline", pytest.param("llamacpp", marks=pytest.mark.llamacpp)])
-def harbour(request: pytest.FixtureRequest, machine: Machine, terminal: str) -> Harbour:
-    """Who answers: the model that needs nothing, or a real server."""
-    if request.param == "llamacpp":
+@pytest.fixture(params=WALKS)
+def harbour(request: pytest.FixtureRequest, machine: Machine) -> Harbour:
+    """Who answers, the model that needs nothing or a real server, and where one walks."""
+    answering, terminal = request.param
+    if answering == "llamacpp":
         servers: LlamaServers = request.getfixturevalue("llamacpp_server")
         endpoints = {"local": servers(SCRIPT, 16_384), "dinghy": servers(SMALL_SCRIPT, 6_144)}
         return Harbour(machine, "local:scripted", "dinghy:scripted", endpoints, 51, terminal)
