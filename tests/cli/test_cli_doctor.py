@@ -13,6 +13,7 @@ from tui_app.agent.discovery import LocalServer
 from tui_app.cli.doctor import checks as doctor_checks
 from tui_app.cli.doctor import terminal as doctor_terminal
 from tui_app.cli.doctor.terminal import check_encoding, check_terminal, check_tmux
+from tui_app.context.events import CompactionComplete
 
 KEY = "sk-" + "b2" * 20
 
@@ -245,6 +246,19 @@ def test_repair_of_a_damaged_file(plimsoll: Plimsoll, imported: str, plimsoll_ho
     assert plimsoll("doctor", "--repair").out == "Nothing to mend.\n"
     assert plimsoll("sessions", "show", imported).code == 0
     assert plimsoll("context", imported, "--model", "offline:extractive").code == 0
+
+
+def test_repair_passes_over_a_session_with_a_damaged_event(
+    plimsoll: Plimsoll, imported: str, plimsoll_home: Path
+) -> None:
+    folder = spoken(plimsoll, imported, plimsoll_home)
+    with sqlite3.connect(folder / "sessions.db") as db:
+        db.execute("UPDATE events SET data = '{\"te' WHERE type = ?", (CompactionComplete.TYPE,))
+    db.close()
+    (told,) = plimsoll("doctor", "--repair", "--json").json["repaired"]
+    assert told.startswith("not mended, and passed over: Event ")
+    assert f"of session {imported} is damaged" in told
+    assert plimsoll("sessions", "show", imported).code == 0
 
 
 def test_repair_writes_missing_files_anew(plimsoll: Plimsoll, imported: str, plimsoll_home: Path) -> None:

@@ -14,7 +14,7 @@ class DamagedEvent(StorageError):
     def __init__(self, session: str, seq: object) -> None:
         super().__init__(
             f"Event {seq} of session {session} is damaged, or was written by a newer Plimsoll.",
-            "Nothing was deleted, and what stands around it can be read.",
+            f"Nothing was deleted: plimsoll sessions show {session} lists what can be read.",
         )
 
 

@@ -20,6 +20,7 @@ from tui_app.session.health import examine
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.ports import SessionStore
 from tui_app.session.repair import InUse, mend
+from tui_app.session.rows import DamagedEvent
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import Settings, SettingsError
 
@@ -60,22 +61,31 @@ def _files(program: Program) -> list[str]:
     with program.sessions(writing=True) as store:
         for session in _with_files(store, program):
             folder = SessionFolder(program.paths.sessions_dir / session)
-            # Whoever opens it meanwhile does the same.
-            with suppress(SessionLocked), WriterLock(folder.lock_file):
-                history = SessionHistory(
-                    store=store,
-                    session=session,
-                    archive=Archive(folder),
-                    counter=TokenCounter(TextCounter(None)),
-                    publish=_nobody,
-                    model="",
-                )
-                history.load()
-                files = SessionFiles(history, limit)
-                if stray := files.sweep():
-                    done.append(f"{session}: {len(stray)} unfinished files of a crash are deleted")
-                if names := [*files.restore(), *files.restore_histories()]:
-                    done.append(f"{session}: written anew: {', '.join(names)}")
+            try:
+                # Whoever opens it meanwhile does the same.
+                with suppress(SessionLocked), WriterLock(folder.lock_file):
+                    done += _files_of(store, session, folder, limit)
+            except DamagedEvent as error:
+                done.append(f"not mended, and passed over: {error}")
+    return done
+
+
+def _files_of(store: SessionStore, session: str, folder: SessionFolder, limit: int) -> list[str]:
+    """What was done to the files of one session."""
+    history = SessionHistory(
+        store=store,
+        session=session,
+        archive=Archive(folder),
+        counter=TokenCounter(TextCounter(None)),
+        publish=_nobody,
+        model="",
+    )
+    history.load()
+    files, done = SessionFiles(history, limit), []
+    if stray := files.sweep():
+        done.append(f"{session}: {len(stray)} unfinished files of a crash are deleted")
+    if names := [*files.restore(), *files.restore_histories()]:
+        done.append(f"{session}: written anew: {', '.join(names)}")
     return done
 
 
