@@ -14,6 +14,8 @@ _SQLITE_UNUSABLE = frozenset(
     {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 )
 _SQLITE_UNREADABLE = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
+_NO_JSON = "malformed JSON"
+"""What SQLite says of an event that it cannot take apart; there is no code for it."""
 
 _ROOM = 1 << 20
 """Bytes; a disk with less is full for our purposes: the log's shared memory alone takes 32 KiB."""
@@ -81,6 +83,9 @@ def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None
         return _unusable(file, str(error))
     if code in _SQLITE_UNREADABLE or isinstance(error, ForeignDatabase):
         return _unreadable(str(database or file), error)
+    if str(error) == _NO_JSON:
+        told = f"An event in {file} is damaged, and its session with it."
+        return StorageError(told, "Nothing was deleted, and every other session can be used.")
     return None
 
 

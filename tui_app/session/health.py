@@ -116,7 +116,7 @@ def _index_trouble(db: sqlite3.Connection) -> str:
         rows = db.execute(
             "SELECT rowid,"
             " substr(COALESCE(json_extract(data, '$.text'), json_extract(data, '$.summary')), 1, 200)"
-            f" FROM events WHERE type IN {_SPEAKING} ORDER BY rowid{end} LIMIT ?",
+            f" FROM events WHERE type IN {_SPEAKING} AND json_valid(data) ORDER BY rowid{end} LIMIT ?",
             (_SAMPLE,),
         ).fetchall()
         for rowid, text in rows:

@@ -176,6 +176,8 @@ def rebuild_index(db: sqlite3.Connection) -> int:
     db.execute("INSERT INTO said (said) VALUES ('delete-all')")
     query = (
         "INSERT INTO said (rowid, session, text)"
-        f" SELECT rowid, session, {_SAID.format(row='')} FROM events WHERE type IN {_SPEAKING}"
+        # A damaged event has no words, and stops nothing.
+        f" SELECT rowid, session, CASE WHEN json_valid(data) THEN {_SAID.format(row='')} ELSE '' END"
+        f" FROM events WHERE type IN {_SPEAKING}"
     )
     return db.execute(query).rowcount

@@ -16,11 +16,11 @@ from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.session.agent_view import STAGES
+from tui_app.session.failures import explained
 from tui_app.session.health import examine
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.ports import SessionStore
 from tui_app.session.repair import InUse, mend
-from tui_app.session.rows import DamagedEvent
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import Settings, SettingsError
 
@@ -65,8 +65,9 @@ def _files(program: Program) -> list[str]:
                 # Whoever opens it meanwhile does the same.
                 with suppress(SessionLocked), WriterLock(folder.lock_file):
                     done += _files_of(store, session, folder, limit)
-            except DamagedEvent as error:
-                done.append(f"not mended, and passed over: {error}")
+            except sqlite3.Error as error:
+                told = explained(error, program.sessions_file)
+                done.append(f"{session}: not mended, and passed over. {told}")
     return done
 
 
