@@ -199,7 +199,7 @@ def test_usage_stands_at_the_top_by_its_names(kind: str) -> None:
     assert promised <= set(usage["required"])
     assert usage["properties"]["utilization"]["type"] == "number"
     assert usage["properties"]["total"]["description"] == "Tokens of the next request."
-    assert envelope(GaugeChanged(usage=USAGE))["data"] == USAGE.to_json()
+    assert envelope(GaugeChanged(usage=USAGE))["data"] == {**USAGE.to_json(), "scale": 1.0}
 
 
 def test_compactions_carry_what_is_promised() -> None:

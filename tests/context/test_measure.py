@@ -49,6 +49,13 @@ def test_a_report_below_the_count_scales_the_parts() -> None:
     assert (usage.parts.user, usage.parts.assistant, usage.unmeasured) == (150, 50, 0)
 
 
+def test_the_scale_of_single_messages_is_that_of_the_parts() -> None:
+    view = (user(1, 300), answer(2, 100, 200))
+    assert tally(*view).usage(WINDOW, Breakdown(), model="m").scale == 0.5
+    assert tally(*view).usage(WINDOW, Breakdown(), model="n", factor=1.5).scale == 1.5
+    assert tally(user(1, 10), answer(2, 10, 90)).usage(WINDOW, Breakdown(), model="m").scale == 1.0
+
+
 def test_the_report_of_another_model_does_not_count() -> None:
     assert tally(user(1, 100), answer(2, 50, 900)).usage(WINDOW, Breakdown(), model="n").total == 150
 

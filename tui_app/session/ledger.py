@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tui_app.context.counting.usage import CATEGORIES, Breakdown, sum_breakdowns
 from tui_app.context.events import (
     AssistantMessage,
     ToolArchived,
@@ -39,8 +38,6 @@ _FORMS: dict[str, ItemState] = {
     ToolPointers.TYPE: "pointer",
 }
 _STAND_INS: frozenset[MessageKind] = frozenset({"summary", "acknowledgement", "tool_summary"})
-_CARRIED = ("system", "tools", "memory")
-"""Categories that hold more than messages."""
 _TURNS = 5
 """Turns whose mean is taken for a forecast."""
 _FEWEST = 2
@@ -91,21 +88,6 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
         )
         age += prompt
     return rows[::-1]
-
-
-def scale(view: AgentView, parts: Breakdown) -> float:
-    """Tokens as the model really counts them, for each that was counted; 1.0 where nothing was said.
-
-    Args:
-        view: The agent view, whose messages know their count.
-        parts: Tokens of each category of the next request, as the model counts them.
-    """
-    said, counted = map(_said, (parts, sum_breakdowns(each.tokens for each in view.weighed())))
-    return said / counted if said and counted else 1.0
-
-
-def _said(parts: Breakdown) -> int:
-    return sum(getattr(parts, name) for name in CATEGORIES if name not in _CARRIED)
 
 
 def scaled(rows: Sequence[LedgerRow], factor: float) -> list[LedgerRow]:

@@ -71,6 +71,11 @@ class ChatState:
         return next((call.output for call in reversed(self.calls) if call.output), "")
 
     @property
+    def scale(self) -> float:
+        """Tokens as the model counts them for each counted one: every size on the screen is shown on it."""
+        return self.usage.scale if self.usage is not None else 1.0
+
+    @property
     def busy(self) -> bool:
         """Whether Esc has something to stop."""
         return self.turn or self.compacting or self.reviewing or self.background is not None

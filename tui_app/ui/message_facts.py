@@ -63,6 +63,8 @@ class MessageFacts:
     events: tuple[Record, ...] = ()
     """The event that gave it its form, and the one that took it away, where there are such."""
     tz: tzinfo | None = None
+    scale: float = 1.0
+    """Tokens as the model counts them for each counted one."""
 
     @property
     def stage(self) -> int:
@@ -83,7 +85,7 @@ class MessageFacts:
         when = self._time(entry.time)
         parts = [
             when,
-            f"{tokens(entry.tokens)} tokens" if entry.tokens else "",
+            f"{tokens(round(entry.tokens * self.scale))} tokens" if entry.tokens else "",
             count(entry.chars, "character"),
         ]
         if entry.result_seq:

@@ -144,6 +144,7 @@ class Presenter:
             if row is not None:
                 self._show([Change(row, new=False)])
         self._timeline.running = running_compaction(state)
+        self._transcript.scale = self._timeline.scale = state.scale
         self._pane.show(state)
         self._outside.show(state, time.monotonic())
 

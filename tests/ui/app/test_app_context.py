@@ -17,6 +17,7 @@ from tui_app.session.agent_view import fold_agent_view
 from tui_app.ui.format import tokens
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.widgets.ledger_list import LedgerList
+from tui_app.ui.widgets.transcript import Transcript
 
 TEXT = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(400))
 
@@ -169,3 +170,27 @@ async def test_items_are_on_the_scale_of_the_figures_above_them(
         # The rest of either is the newest turn's.
         assert items["#3"] == tokens(round(1_600 * figures["answers"] / 1_601))
         assert items["#2"] == tokens(round(1_400 * figures["you"] / 1_401))
+
+
+async def test_a_message_has_one_size_wherever_it_is_shown(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(Text("Ebb.", usage=(9_000, 60)))
+    session = served.store(story())
+    async with shown(served.app(session), WIDE) as deck:
+        await deck.ready()
+        before = size_in(deck.rows, r"read_file tide.txt.* ([\d.]+k) tok")
+        await deck.send("And?")
+        await deck.answered()
+        inside = size_in(deck.rows, r"read_file tide.txt.* ([\d.]+k) tok")
+        beside = size_in(deck.rows, r"read_file tide.txt *([\d.]+k)$")
+        await opened(deck)
+        await deck.says("#5")
+        listed = size_in(deck.rows, r"([\d.]+k) .*read_file tide.txt.* #5")
+        assert before != inside == beside == listed
+        await deck.press("escape")
+        deck.app.chat.query_one(Transcript).focus()
+        await deck.press("home", "down", "down", "ctrl+o")
+        await deck.says(f"{listed} tokens")
+
+
+def size_in(rows: list[str], pattern: str) -> str:
+    return next(found[1] for row in rows if (found := re.search(pattern, row.rstrip())))

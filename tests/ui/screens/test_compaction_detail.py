@@ -305,6 +305,8 @@ def test_what_left_has_the_size_that_the_model_had() -> None:
     rows = message_lines(lines, "-", UTC).splitlines()[2:]
     assert [row.split("tool")[1].strip() for row in rows] == ["24  read 1  (0.1k in full)", "0.1k  read 2"]
     assert message_lines(lines, " ", UTC) == "Nothing."
+    doubled = message_lines(lines, "-", UTC, 2.0).splitlines()[2:]
+    assert [row.split("tool")[1].strip() for row in doubled] == ["48  read 1  (0.2k in full)", "0.2k  read 2"]
 
 
 async def test_why_one_failed_can_be_read_to_the_end() -> None:

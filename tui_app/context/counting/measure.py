@@ -134,24 +134,22 @@ class Tally:
         newest = self.newest
         before = newest.counted + fixed.total
         trusted = _is_trusted(newest, model, before, round(before * factor), window.limit)
-        if not trusted or self._reported <= 0:
+        parts, exact = self.parts + fixed, False
+        if trusted and self._reported > 0:
+            total = self._reported + round(self._after * factor)
+            parts, factor = _within(total, parts.scaled(factor), factor)
+            exact, beyond = self._after == 0 or counter_exact, max(0, total - parts.total)
+        else:
             factor, beyond = self._as_reported(newest, before, factor) if trusted else (factor, 0)
-            return ContextUsage(
-                parts=(self.parts + fixed).scaled(factor),
-                window=window,
-                messages=self.messages,
-                unmeasured=beyond,
-                is_initial=self.messages == 0,
-            )
-        parts = (self.parts + fixed).scaled(factor)
-        total = self._reported + round(self._after * factor)
-        if parts.total > total:
-            parts = parts.scaled(total / parts.total)
-        known = ContextUsage(parts=parts, window=window, messages=self.messages)
-        return replace(
-            known,
-            exact=self._after == 0 or counter_exact,
-            unmeasured=max(0, total - parts.total),
+            parts = parts.scaled(factor)
+        return ContextUsage(
+            parts=parts,
+            window=window,
+            messages=self.messages,
+            exact=exact,
+            unmeasured=beyond,
+            is_initial=self.messages == 0,
+            scale=factor,
         )
 
     def _as_reported(self, report: Report, plain: int, factor: float) -> tuple[float, int]:
@@ -170,6 +168,14 @@ class Tally:
         # What no count explains goes with the messages it came with; more of it is not made up.
         share = min(1.0, self.parts.total / max(1, report.counted))
         return factor, round((report.reported - counted) * share)
+
+
+def _within(total: int, parts: Breakdown, factor: float) -> tuple[Breakdown, float]:
+    """Parts that are no more than a total together, and the factor they have then."""
+    if parts.total <= total:
+        return parts, factor
+    share = total / parts.total
+    return parts.scaled(share), factor * share
 
 
 def _is_trusted(report: Report, model: str, plain: int, counted: int, limit: int) -> bool:

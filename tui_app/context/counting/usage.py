@@ -107,6 +107,8 @@ class ContextUsage:
     exact: bool = False
     unmeasured: int = 0
     is_initial: bool = False
+    scale: float = 1.0
+    """Tokens as the model counts them for each counted one: sizes of single messages are shown on it."""
 
     @property
     def total(self) -> int:
@@ -138,8 +140,8 @@ class ContextUsage:
         """Read what ``to_json`` has written; what follows from the rest is worked out again.
 
         Args:
-            data: The JSON; ``believed_limit`` beside it is the window's limit where a refusal made it smaller
-                than ``limit``.
+            data: The JSON; ``scale`` may stand beside it, and ``believed_limit``, the window's limit where a
+                refusal made it smaller than ``limit``.
 
         Raises:
             KeyError: if the window or the number of messages is missing.
@@ -158,4 +160,5 @@ class ContextUsage:
             exact=data.get("exact", False),
             unmeasured=data.get("unmeasured", 0),
             is_initial=data.get("is_initial", False),
+            scale=data.get("scale", 1.0),
         )

@@ -30,7 +30,8 @@ class UsageInfo(Payload):
 class GaugeChanged(Payload):
     """The estimate of the next request after any change of the view, model or tokenizer.
 
-    ``believed_limit`` stands beside it while a refusal makes the limit smaller than announced.
+    ``scale`` stands beside the figures, and ``believed_limit`` while a refusal makes the limit smaller than
+    announced.
     """
 
     TYPE: ClassVar[str] = "session.gauge"

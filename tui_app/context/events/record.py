@@ -151,7 +151,7 @@ def payload_to_json(payload: Payload) -> dict[str, Any]:
     if isinstance(payload, GaugeChanged):
         window = payload.usage.window
         believed = {"believed_limit": window.limit} if window.announced else {}
-        return payload.usage.to_json() | believed
+        return payload.usage.to_json() | {"scale": payload.usage.scale} | believed
     return asdict(payload)
 
 

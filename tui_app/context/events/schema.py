@@ -174,7 +174,8 @@ def _gauge() -> Schema:
         "type": "integer",
         "description": "Limit that counts for now, in tokens: a refusal made it smaller than ``limit``.",
     }
-    return usage | {"properties": usage["properties"] | {"believed_limit": limit}}
+    scale: Schema = {"type": "number", **_described(docstrings(ContextUsage).members.get("scale", ""))}
+    return usage | {"properties": usage["properties"] | {"scale": scale, "believed_limit": limit}}
 
 
 def _ref(name: str) -> Schema:

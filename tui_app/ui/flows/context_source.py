@@ -11,7 +11,7 @@ from tui_app.conversation.outlook import Outlook
 from tui_app.conversation.shares import on_scale
 from tui_app.conversation.work import Work
 from tui_app.session.entries import Body, Entry
-from tui_app.session.ledger import growths, ledger, scale, scaled, turns_left
+from tui_app.session.ledger import growths, ledger, scaled, turns_left
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui.chat_session import ChatSession
@@ -56,7 +56,7 @@ class SessionContext:
         background, blocking = marks(session.launch.settings, state.usage, state.policy)
         rows, shares, left = ledger(view, titles), (await overview(session)).shares, None
         if state.usage is not None:
-            factor = scale(view, state.usage.parts)
+            factor = state.usage.scale
             rows, shares = scaled(rows, factor), on_scale(shares, state.usage.parts)
             grown = [round(turn * factor) for turn in growths(view, running=bool(state.turn))]
             left = turns_left(grown, state.usage.total, int(state.usage.window.stated * background))

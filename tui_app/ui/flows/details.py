@@ -54,7 +54,8 @@ async def _message(app: "PlimsollApp", session: ChatSession, entry: Entry) -> No
     database = session.launch.database
     wanted = (seen.head.form[0], seen.hidden_by) if seen is not None else ()
     events = await asyncio.to_thread(read_events, database, session.id, wanted)
-    facts = MessageFacts(entry=entry, seen=seen, events=tuple(record for record, _ in events))
+    told = tuple(record for record, _ in events)
+    facts = MessageFacts(entry=entry, seen=seen, events=told, scale=session.state.scale)
 
     async def text() -> str:
         body = (await session.bodies.read([entry]))[0]
@@ -113,6 +114,7 @@ async def _compaction(app: "PlimsollApp", session: ChatSession, entry: Entry, re
         original=written.summary if done is not written else "",
         diff=lambda: read_diff(session.launch.database, session.id, entry.seq),
         checkpoint_text=lambda: read_checkpoint(done),
+        scale=session.state.scale,
     )
     match await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs)):
         case "undo" | "redo" as choice:

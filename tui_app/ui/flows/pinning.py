@@ -61,7 +61,7 @@ async def _show_pins(app: "PlimsollApp", session: ChatSession) -> None:
     for seq in sorted(session.presenter.agent_view.pins):
         entry, head = titles.get(seq), held.get(seq)
         title = entry.title if entry is not None else (head.title if head is not None else "")
-        tokens = sum(head.tokens.values()) if head is not None else 0
+        tokens = round(sum(head.tokens.values()) * session.state.scale) if head is not None else 0
         rows.append(PinRow(seq, title or "(calls tools)", tokens, in_view=head is not None))
     if not rows:
         session.say(NOTHING)

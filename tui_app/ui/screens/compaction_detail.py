@@ -81,6 +81,8 @@ class CompactionView:
     """Reads what the compaction did to the model's view; called in a thread."""
     checkpoint_text: Callable[[], str] | None = None
     """Reads the checkpoint file; ``None`` when there is none."""
+    scale: float = 1.0
+    """Tokens as the model counts them for each counted one."""
 
 
 def _of(lines: Sequence[Difference], sign: str) -> int:
@@ -191,11 +193,11 @@ class CompactionDetail(Dialog[Decision]):
 
     async def _compare(self) -> None:
         """Compare the views in a thread: that reads the session's whole log."""
-        lines = await asyncio.to_thread(self._view.diff)
+        lines, scale = await asyncio.to_thread(self._view.diff), self._view.scale
         for sign, name in _SIDES:
             self.query_one(CompactionTabs).count(f"tab-{name}", _of(lines, sign))
-            self._list(f"#{name}", message_lines(lines, sign, self._tz))
-        self._list("#diff", diff_lines(lines, self._view.done.summary, self._tz) or "Nothing.")
+            self._list(f"#{name}", message_lines(lines, sign, self._tz, scale))
+        self._list("#diff", diff_lines(lines, self._view.done.summary, self._tz, scale) or "Nothing.")
 
     def _list(self, selector: str, text: str) -> None:
         area = self.query_one(selector, TextArea)

@@ -114,24 +114,28 @@ def fact_lines(facts: Iterable[Fact], glyphs: Glyphs, history: str = "", back: s
     ]
 
 
-def message_lines(lines: Iterable[Difference], sign: Literal["-", " "], tz: tzinfo | None = None) -> str:
+def message_lines(
+    lines: Iterable[Difference], sign: Literal["-", " "], tz: tzinfo | None = None, scale: float = 1.0
+) -> str:
     """The messages that left or stayed, one a line, with the size that the model had of each.
 
     Args:
         lines: What left, came and stayed.
         sign: ``-`` for what left, a space for what stayed.
         tz: Time zone of the clock; ``None`` for that of the machine.
+        scale: Tokens as the model counts them for each counted one.
     """
-    rows = [_message_row(line, tz) for line in lines if line.sign == sign]
+    rows = [_message_row(line, tz, scale) for line in lines if line.sign == sign]
     if not rows:
         return "Nothing."
     where = "left the model's view; the log keeps all." if sign == "-" else "stayed as before."
     return "\n".join([f"{count(len(rows), 'message')} {where}", "", *rows])
 
 
-def _message_row(line: Difference, tz: tzinfo | None) -> str:
-    head, size = line.head, sum(line.head.tokens.values())
-    full = f"  ({tokens(line.full)} in full)" if line.full > size else ""
+def _message_row(line: Difference, tz: tzinfo | None, scale: float) -> str:
+    head = line.head
+    size, whole = (round(each * scale) for each in (sum(head.tokens.values()), line.full))
+    full = f"  ({tokens(whole)} in full)" if whole > size else ""
     number = f"{'#' + str(head.seq):>7}  {clock(head.time, tz):<5}  {_kind(head):<10}"
     return f"{number} {tokens(size) if size else '':>7}  {one_line(line.title, 300)}{full}".rstrip()
 
@@ -140,17 +144,20 @@ def _kind(head: Head) -> str:
     return "summary" if head.type == CompactionComplete.TYPE else head.type.partition(".")[0]
 
 
-def diff_lines(lines: Iterable[Difference], summary: str, tz: tzinfo | None = None) -> str:
+def diff_lines(
+    lines: Iterable[Difference], summary: str, tz: tzinfo | None = None, scale: float = 1.0
+) -> str:
     """The view before and after, one message a line: ``-`` left, ``+`` came; long runs of others are counted.
 
     Args:
         lines: What left, came and stayed.
         summary: Text of the summary, shown where it came in.
         tz: Time zone of the clock; ``None`` for that of the machine.
+        scale: Tokens as the model counts them for each counted one.
     """
     rows: list[str] = []
     for sign, group in groupby(lines, key=lambda line: line.sign):
-        run = [_diff_row(line, summary, tz) for line in group]
+        run = [_diff_row(line, summary, tz, scale) for line in group]
         if sign == " " and len(run) > 2 * _CONTEXT + 1:
             left_out = f"  … {len(run) - 2 * _CONTEXT:,} messages stayed as they were"
             run = [*run[:_CONTEXT], left_out, *run[-_CONTEXT:]]
@@ -158,8 +165,8 @@ def diff_lines(lines: Iterable[Difference], summary: str, tz: tzinfo | None = No
     return "\n".join(rows)
 
 
-def _diff_row(line: Difference, summary: str, tz: tzinfo | None) -> str:
-    row = f"{line.sign} {_message_row(line, tz)}"
+def _diff_row(line: Difference, summary: str, tz: tzinfo | None, scale: float) -> str:
+    row = f"{line.sign} {_message_row(line, tz, scale)}"
     if line.sign == "+" and line.head.type == CompactionComplete.TYPE:
         return "\n".join([row, *(f"+   {part}" for part in summary.splitlines())])
     return row

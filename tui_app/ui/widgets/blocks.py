@@ -135,7 +135,7 @@ def _excerpt(excerpt: "Excerpt", wording: Wording) -> Iterator[Piece]:
 def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
     glyphs = wording.glyphs
     bad = entry.state in ("failed", "denied", "cancelled", "interrupted")
-    size = f"{tokens(entry.tokens)} tok" if entry.tokens else ""
+    size = f"{tokens(round(entry.tokens * wording.scale))} tok" if entry.tokens else ""
     inside = count(entry.calls, "call") if entry.calls else ""
     mark = f"{glyphs.cross} {STATE_WORDS[entry.state]}" if bad else STATE_WORDS[entry.state]
     marks = (mark if bad or not entry.left else "", LEFT if entry.left else "")

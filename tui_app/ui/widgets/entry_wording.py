@@ -33,6 +33,8 @@ class Wording(NamedTuple):
     plain: bool = False
     """Role words before every message, for people who hear the screen or see no colour."""
     tz: tzinfo | None = None
+    scale: float = 1.0
+    """Tokens as the model counts them for each counted one."""
 
 
 def pinned(entry: Entry, wording: Wording) -> str:

@@ -130,6 +130,11 @@ class Layout:
         self.painter = painter
         self._lines.clear()
 
+    def reword(self, wording: Wording) -> None:
+        """Use other words of the same height."""
+        self.wording = wording
+        self._blocks.clear()
+
     def original(self, slot: int) -> str:
         """Return the text of a whole entry as it was written, not as it is painted."""
         entry = self.entries[slot]

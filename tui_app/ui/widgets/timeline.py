@@ -42,6 +42,8 @@ class Timeline(RowList):
 
     plain: reactive[bool] = reactive(False)
     """ASCII signs only."""
+    scale: reactive[float] = reactive(1.0)
+    """Tokens as the model counts them for each counted one."""
     shown: reactive[TimelineFilter] = reactive(TimelineFilter.ALL, init=False)
     """Which rows are listed."""
     running: reactive[Entry | None] = reactive(None, init=False)
@@ -194,4 +196,4 @@ class Timeline(RowList):
 
     @property
     def _wording(self) -> Wording:
-        return Wording(PLAIN if self.plain else self._glyphs, self.plain, self._tz)
+        return Wording(PLAIN if self.plain else self._glyphs, self.plain, self._tz, self.scale)

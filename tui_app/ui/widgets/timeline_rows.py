@@ -59,6 +59,8 @@ class Wording(NamedTuple):
     plain: bool = False
     """ASCII only."""
     tz: tzinfo | None = None
+    scale: float = 1.0
+    """Tokens as the model counts them for each counted one."""
 
 
 def rows_of(entry: Entry) -> int:
@@ -100,9 +102,9 @@ def _first_row(entry: Entry, wording: Wording) -> Row:
             word = LEFT if entry.left else ""
             return Row(f"{glyphs.cross} {title}", f"{word} {time}".strip(), "timeline--bad")
         case "assistant":
-            return _detail_row(entry, "answer", glyphs)
+            return _detail_row(entry, "answer", wording)
         case _:
-            return _detail_row(entry, title.split(" · ")[0] or entry.kind, glyphs)
+            return _detail_row(entry, title.split(" · ")[0] or entry.kind, wording)
 
 
 def _change_text(entry: Entry, title: str, glyphs: Glyphs) -> str:
@@ -120,11 +122,12 @@ def _prompt_row(entry: Entry, title: str, time: str, glyphs: Glyphs) -> Row:
     return Row(f"{glyphs.bullet} {title}", f"{word} {time}".strip(), "timeline--user")
 
 
-def _detail_row(entry: Entry, title: str, glyphs: Glyphs) -> Row:
+def _detail_row(entry: Entry, title: str, wording: Wording) -> Row:
     """A tool, an answer or a rewrite: its size, and how it ended unless it went well."""
+    glyphs = wording.glyphs
     bad = entry.state in _BAD
     word = {"ok": "", "undone": "" if entry.left else "undone"}.get(entry.state, entry.state)
-    size = tokens(entry.tokens) if entry.tokens else ""
+    size = tokens(round(entry.tokens * wording.scale)) if entry.tokens else ""
     size = "  ".join(filter(None, (count(entry.calls, "call") if entry.calls else "", size)))
     if bad:
         word = f"{glyphs.cross} {word}" + (f" {glyphs.separator} {LEFT}" if entry.left else "")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from time import monotonic
 
+from textual.reactive import reactive
 from textual.timer import Timer
 
 from tui_app.session.entries import Entry
@@ -23,6 +24,8 @@ class LiveTranscript(TranscriptView):
     finished entry, appended afterwards, takes the place of the live one without moving a line.
     """
 
+    scale: reactive[float] = reactive(1.0, init=False)
+    """Tokens as the model counts them for each counted one."""
     _live_timer: Timer | None = None
     _live_due = 0.0
 
@@ -63,6 +66,12 @@ class LiveTranscript(TranscriptView):
             self._cursor = slot
             self._viewport.show(Spot(slot, 0, 0))
             self._place()
+
+    def watch_scale(self, scale: float) -> None:
+        """Show sizes on another scale; nothing moves."""
+        self._wording = self._wording._replace(scale=scale)
+        self._pages.reword(self._wording)
+        self._place()
 
     # The live answer
 

@@ -120,7 +120,7 @@ class TranscriptView(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     def watch_plain(self, plain: bool) -> None:
         """Change signs and words."""
         glyphs = PLAIN if plain else self._glyphs
-        self._wording = Wording(glyphs=glyphs, plain=plain, tz=self._wording.tz)
+        self._wording = self._wording._replace(glyphs=glyphs, plain=plain)
         if self.is_mounted and self.size:
             self._repaint()
             self._place()
