@@ -83,4 +83,4 @@ def test_real_missing_keys(model, monkeypatch) -> None:
 def test_endpoints_without_a_known_key() -> None:
     assert key_variable("mybox:llama") is None
     said = describe_error(rejected(401, None), model="mybox:llama")
-    assert "the key that endpoints.mybox.key_env names" in said.hint
+    assert "the key that endpoints.mybox.key_env names (or name one there)" in said.hint

@@ -120,7 +120,8 @@ def wrong_key(error: BaseException, model: str) -> Error:
 
 def _endpoint_key(model: str) -> str:
     endpoint, named, _ = model.partition(":")
-    return f"the key that endpoints.{endpoint}.key_env names" if named else "the key of this endpoint"
+    own = f"the key that endpoints.{endpoint}.key_env names (or name one there)"
+    return own if named else "the key of this endpoint"
 
 
 def missing_key(variable: str, model: str) -> Error:

@@ -101,7 +101,8 @@ COMMANDS: tuple[SlashCommand, ...] = (
         summary="Show or change what governs the context",
     ),
     SlashCommand(
-        id=CommandId.RESUME, name="resume", aliases=("sessions", "threads"), summary="Open another session"
+        id=CommandId.RESUME, name="resume", aliases=("sessions", "threads"), argument="[words|ID]",
+        summary="Open another session",
     ),
     SlashCommand(id=CommandId.NEW, name="new", summary="Start a new session"),
     SlashCommand(id=CommandId.STATUS, name="status", summary="Model, policy, context and session in words"),
@@ -173,6 +174,13 @@ class ParsedCommand(NamedTuple):
     def id(self) -> CommandId:
         """What to match on."""
         return self.command.id
+
+    @property
+    def refusal(self) -> str:
+        """Why it is not run as it stands: words behind a name that takes none may be a prompt."""
+        name = self.command.name
+        surplus = self.argument and not self.command.argument
+        return f"/{name} takes no words behind it. Send /{name} alone." if surplus else ""
 
 
 class UnknownCommand(NamedTuple):

@@ -44,6 +44,15 @@ async def test_a_beginning_is_completed_to_the_command_of_that_name_before_an_al
         assert deck.editor.text == "/session checkpoints"
 
 
+async def test_a_prompt_that_begins_like_a_command_undoes_nothing(served: Desk) -> None:
+    async with shown(served.app(served.store(Story().user("Why?").answer("So.")))) as deck:
+        await deck.ready()
+        await deck.send("/undo the edit in tide.py")
+        await deck.says("/undo takes no words behind it. Send /undo alone.")
+        assert deck.editor.text == "/undo the edit in tide.py"
+        assert not deck.app.chat.session.state.status.text
+
+
 async def test_an_unknown_name_is_named_with_the_closest(served: Desk, fake_openai: FakeOpenAI) -> None:
     async with shown(served.app()) as deck:
         await deck.ready()

@@ -124,6 +124,19 @@ async def test_the_list_opens_another_session(served: Desk, fake_openai: FakeOpe
         assert not deck.app.chat.session.read_only
 
 
+@pytest.mark.parametrize("by_id", [True, False])
+async def test_words_behind_the_command_filter_the_list(served: Desk, *, by_id: bool) -> None:
+    tide = served.store(Story().user("When is low tide?").answer("At nine."))
+    served.store(Story().user("How late is the ferry?").answer("At eleven."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send(f"/resume {tide if by_id else 'low tide'}")
+        await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the list")
+        await deck.until(lambda: "How late" not in deck.text, "one session only")
+        await deck.press("enter")
+        await deck.until(lambda: deck.app.chat.session.id == tide, "the session")
+
+
 async def test_deleting_asks_and_keeps_by_default(served: Desk) -> None:
     tide = served.store(Story().user("When is low tide?").answer("At nine."))
     async with shown(served.app()) as deck:

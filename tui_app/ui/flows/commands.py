@@ -171,7 +171,7 @@ async def _chosen_session(
     """The session to go to, and where in it; None to stay."""
     match command:
         case CommandId.RESUME:
-            chosen = await choose_session(app, session.launch, session.id)
+            chosen = await choose_session(app, session.launch, session.id, argument)
             if chosen is None or chosen.session != session.id:
                 return chosen
             session.presenter.jump_to(chosen.seq)

@@ -34,18 +34,18 @@ class Chosen:
     """Log number of the message to show; 0 for the end."""
 
 
-async def choose_session(app: App[Any], launch: Launch, current: str) -> Chosen | None:
+async def choose_session(app: App[Any], launch: Launch, current: str, written: str = "") -> Chosen | None:
     """Show the sessions until the person opens one or leaves the list.
 
     Args:
         app: Shows the screens.
         launch: Where the sessions are.
         current: Id of the open session, which is not listed; a search finds it too.
+        written: What the list is filtered by at first.
 
     Returns:
         What to open; None when the list was closed.
     """
-    written = ""
     while True:
         try:
             infos = await asyncio.to_thread(_list, launch)

@@ -125,7 +125,12 @@ class Completer:
             parsed = parse(draft)
             if named(self.custom, draft) is not None:
                 return Send(draft)
-            return self._inexact(parsed, typed) if isinstance(parsed, UnknownCommand) else Send(draft)
+            if isinstance(parsed, UnknownCommand):
+                return self._inexact(parsed, typed)
+            if not parsed.refusal:
+                return Send(draft)
+            self._refuse(parsed.refusal, typed)
+            return None
         if self._mention is not None and not self._is_exact:
             return self.choice(typed) or Send(draft)
         return Send(draft)
@@ -142,15 +147,18 @@ class Completer:
     def _inexact(self, unknown: UnknownCommand, typed: AtCursor) -> Fill | Send | None:
         found = self._fitting(typed.text.strip())
         if not found:
-            self._said_about = typed.text
-            self._forget_files()
-            self._shown.say(unknown.message)
+            self._refuse(unknown.message, typed)
             return None
         marked = self._commands[self._shown.marked] if self.is_listing and self._mention is None else None
         if marked is None or self._chosen_for != typed.text:
             return _command_fill(found[0])
         # Arrow keys are a visible choice of one command, unlike the row that happened to be first.
         return _command_fill(marked) if marked.argument else Send(f"/{marked.name}")
+
+    def _refuse(self, why: str, typed: AtCursor) -> None:
+        self._said_about = typed.text
+        self._forget_files()
+        self._shown.say(why)
 
     def _fitting(self, prefix: str) -> list[SlashCommand | CustomCommand]:
         """What begins as it is typed: built-in commands, then the others."""
