@@ -66,6 +66,22 @@ async def test_forecast_changes_nothing(opened: OpenSession) -> None:
         await conversation.models.forecast("nobody:nothing")
 
 
+async def test_forecast_counts_as_the_target_does(opened: OpenSession, desk: Desk) -> None:
+    """What fits as the present model counts may be too much for one that makes more tokens of the same."""
+    conversation, models = opened.conversation, opened.conversation.models
+    with FakeOpenAI() as server:
+        window = conversation.usage.total * 3 // 2
+        desk.server("heavy", server.base_url, window=window)
+        assert (await models.forecast("heavy:scripted")).fits
+        models.shelf.limits.observe(await models.shelf.get("heavy:scripted"), 5_000, 10_000)
+        forecast = await models.forecast("heavy:scripted")
+        assert not forecast.fits
+        assert forecast.tokens_now == conversation.usage.total
+        await done(conversation, Switch("heavy:scripted", "anyway"))
+        assert abs(conversation.usage.total - forecast.tokens) <= 10
+        assert forecast.tokens > forecast.tokens_now * 1.5
+
+
 async def test_forecast_promises_a_compaction_only_where_one_can_help(
     opened: OpenSession, fake_openai: FakeOpenAI
 ) -> None:

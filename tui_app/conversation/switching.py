@@ -2,54 +2,24 @@
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, field
 
-from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import Model
 
 from tui_app.agent.shelf import ModelShelf, why_unavailable
-from tui_app.context.compaction.planner import Plan, irreducible_floor, plan_compaction
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.usage import ContextUsage, ContextWindow
+from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.events import ModelChange, Notice
-from tui_app.context.fitting.truncator import truncate
-from tui_app.context.items import Item, is_prompt
-from tui_app.context.policy import Policy
 from tui_app.context.windows.window import resolve_window
 from tui_app.conversation.carried import Carried
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.switch_forecast import Fit, SwitchForecast, as_counted_by, fit_of, fits, forecast
 from tui_app.conversation.work import Switch
-
-Fit = Literal["fits", "compact", "too small"]
-"""Whether a conversation has room in a window: as it is, after a compaction, or not even so."""
 
 
 class LoadingCancelled(Exception):
     """The wait for a model was given up."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SwitchForecast:
-    """What a change to another model would do to the present conversation. Sizes in tokens."""
-
-    target: str
-    window: ContextWindow
-    tokens: int
-    """Size of the conversation now."""
-    fits: bool
-    can_compact: bool
-    """Whether a compaction could make it fit: more than what must stay has room beside the answer."""
-    after_compaction: int
-    """Rough size after a compaction; where none can help, what would stay at least."""
-    summary_model: str
-    can_truncate: bool
-    """Whether cutting each request could make it fit."""
-    drops: int
-    """Tokens left out of each request when it is cut."""
-    keeps_turns: int
-    """Prompts still in a request that is cut."""
 
 
 @dataclass(slots=True)
@@ -120,21 +90,13 @@ class ModelSwitch:
         Raises:
             Exception: if the model is unknown or its key is missing.
         """
-        window = self.shelf.limits.window(await self.shelf.get(model))
-        return forecast(self.history, window, self.compactions.compactor.policy, target=model)
+        limits, target = self.shelf.limits, await self.shelf.get(model)
+        usage = as_counted_by(self.history.usage(), limits.window(target), limits.factor(target))
+        return forecast(self.history, usage, self.compactions.compactor.policy, target=model)
 
     def fit_of(self, limits: Iterable[int]) -> dict[int, Fit]:
         """Whether the present conversation fits windows of so many tokens, each asked once."""
-        usage, policy = self.history.usage(), self.compactions.compactor.policy
-        found: dict[int, Fit] = {}
-        for limit in set(limits):
-            window = resolve_window(model=limit)
-            if fits(usage, window):
-                found[limit] = "fits"
-            else:
-                left = _after_compaction(self.history, replace(usage, window=window), policy)
-                found[limit] = "compact" if left <= window.effective else "too small"
-        return found
+        return fit_of(self.history, self.compactions.compactor.policy, limits)
 
     async def switch(self, work: Switch) -> None:
         """Change the model; a compaction that fails or is cancelled leaves the old one."""
@@ -211,49 +173,3 @@ class ModelSwitch:
         if loading.cancelled():
             raise LoadingCancelled
         return loading.result()
-
-
-def forecast(
-    history: SessionHistory, window: ContextWindow, policy: Policy, *, target: str
-) -> SwitchForecast:
-    """Compare the conversation with another window; nothing is changed."""
-    usage = history.usage()
-    carried = usage.parts.system + usage.parts.tools + usage.parts.memory
-    # What goes depends on what is said next: the answers so far count less than a new prompt.
-    items = [*history.items(), Item(0, ModelRequest(parts=[UserPromptPart("?")]))]
-    safe = min(window.effective, int(window.limit * (1 - policy.safety_margin)))
-    cut = truncate(items, safe - carried, lambda message: history.weigh(Item(0, message)).total)
-    after = _after_compaction(history, replace(usage, window=window), policy)
-    return SwitchForecast(
-        target=target,
-        window=window,
-        tokens=usage.total,
-        fits=fits(usage, window),
-        can_compact=after <= window.effective,
-        after_compaction=after,
-        summary_model=history.model,
-        can_truncate=cut.fits,
-        drops=max(0, usage.total - cut.tokens - carried),
-        keeps_turns=sum(is_prompt(item.message) for item in cut.items) - 1,
-    )
-
-
-def _after_compaction(history: SessionHistory, usage: ContextUsage, policy: Policy) -> int:
-    """Tokens a compaction for the window of ``usage`` would leave, a summary of full length included."""
-
-    def weigh(item: Item) -> int:
-        return history.weigh(item).total
-
-    pinned = history.pinned()
-    plan = plan_compaction(history.items(), usage, weigh, policy, trigger="model_switch", pinned=pinned)
-    if isinstance(plan, Plan):
-        added = plan.summary_budget + plan.prompts_budget + plan.facts_budget
-        return min(usage.total, plan.floor + added)
-    floor = irreducible_floor(history.items(), usage, weigh, policy, pinned)
-    # Below that size nothing is refused for want of room, but because nothing is left that could go.
-    return floor if floor >= usage.window.effective else usage.total
-
-
-def fits(usage: ContextUsage, window: ContextWindow) -> bool:
-    """Whether the whole conversation fits another window."""
-    return usage.total <= window.effective

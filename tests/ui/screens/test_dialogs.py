@@ -17,7 +17,7 @@ from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.screens.switch_dialog import WAYS, SwitchDialog, switch_lines
+from tui_app.ui.screens.switch_dialog import WAYS, SwitchDialog, size_text, switch_lines
 from tui_app.ui.themes import THEMES
 from tui_app.ui.widgets import lone_letter
 from tui_app.ui.widgets.hints import HintRow
@@ -254,6 +254,12 @@ async def test_what_cannot_make_it_fit_is_not_offered(
 def test_a_compaction_that_cannot_help_says_why_with_both_numbers() -> None:
     plan = replace(SWITCH, can_compact=False, estimate_after=33_400, usable=28_000)
     assert switch_lines(plan)[0] == "not possible: 33.4k must stay, 28k fit beside the answer"
+
+
+def test_a_model_that_counts_otherwise_is_said_to() -> None:
+    plan = replace(SWITCH, tokens=140_000, tokens_now=91_500)
+    assert size_text(plan) == "91.5k, which it counts as about 140k"
+    assert size_text(replace(plan, tokens=92_000)) == "91.5k"
 
 
 async def test_switch_says_the_numbers_whole_at_80_columns() -> None:

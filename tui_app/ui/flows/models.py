@@ -17,7 +17,7 @@ from tui_app.ui.screens.switch_dialog import SwitchDialog, SwitchPlan
 if TYPE_CHECKING:
     from tui_app.agent.catalogue import ModelChoice
     from tui_app.conversation.opening import OpenSession
-    from tui_app.conversation.switching import Fit, SwitchForecast
+    from tui_app.conversation.switch_forecast import Fit, SwitchForecast
     from tui_app.ui.app import PlimsollApp
 
     Listed = tuple[list[ModelChoice], dict[int, Fit]]
@@ -148,6 +148,7 @@ def _plan(forecast: "SwitchForecast", current: str) -> SwitchPlan:
         target=forecast.target,
         limit=forecast.window.limit,
         tokens=forecast.tokens,
+        tokens_now=forecast.tokens_now,
         usable=forecast.window.effective,
         estimate_after=forecast.after_compaction,
         summary_model=forecast.summary_model,

@@ -41,7 +41,7 @@ class SwitchPlan:
     limit: int
     """Its window."""
     tokens: int
-    """Size of the present conversation."""
+    """Size of the present conversation as that model counts it."""
     estimate_after: int
     """About how large it would be after a compaction; what must stay when none can help."""
     summary_model: str
@@ -55,8 +55,21 @@ class SwitchPlan:
     """Whether dropping old messages from each request can make it fit."""
     drops_tokens: int = 0
     keeps_turns: int = 0
+    tokens_now: int = 0
+    """Its size as the present model counts it; 0 where that is the same."""
     current: str = ""
     """Full name of the model that stays on cancel."""
+
+
+_ALIKE = 0.05
+"""Share by which two models' counts may differ without a word: neither is better known."""
+
+
+def size_text(plan: SwitchPlan) -> str:
+    """Size of the conversation by the gauge, and by the other model's count where that is much else."""
+    here = plan.tokens_now or plan.tokens
+    alike = abs(plan.tokens - here) <= here * _ALIKE
+    return tokens(here) + ("" if alike else f", which it counts as about {tokens(plan.tokens)}")
 
 
 def switch_lines(plan: SwitchPlan) -> tuple[str, str, str]:
@@ -104,7 +117,7 @@ class SwitchDialog(Dialog[Way]):
     def compose(self) -> ComposeResult:
         """The problem in one sentence, three ways, keys."""
         plan = self._plan
-        size = f"holds {window_text(plan.limit)}. This conversation is {tokens(plan.tokens)}."
+        size = f"holds {window_text(plan.limit)}. This conversation is {size_text(plan)}."
         labels = ("Compact and switch", "Switch anyway", "Cancel")
         possible = (plan.can_compact, plan.can_truncate, True)
         room = self.app.size
