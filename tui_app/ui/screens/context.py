@@ -1,7 +1,7 @@
 """What fills the context: tokens by category, every item of the next request, and what to do with one."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import ClassVar, Protocol
 
@@ -134,6 +134,8 @@ class ContextScreen(StopsCompaction):
         self._source, self._view, self._glyphs = source, view, glyphs
         self._version = source.version
         self._outlook = Outlook()
+        self._refused: tuple[object, ...] = ()
+        """The items of which was said why something cannot be done; it stands until other ones are marked."""
         self._stale: Mapping[int, str] = {}
         self.compared = False
         """Whether results of reading files have been held against the files."""
@@ -204,6 +206,9 @@ class ContextScreen(StopsCompaction):
         """Say what may be done with the marked item, and what the gauge would say then."""
         rows = self.query_one(LedgerList).chosen
         self._outlook = await self._source.outlook(*(row.seq for row in rows)) if rows else Outlook()
+        if self._refused and self._refused == _as_they_are(rows):
+            return
+        self._refused = ()
         count = together(self._view.rows, rows[0]) if len(rows) == 1 else 0
         _say(self, "#context-outlook", outlook_text(self._view.usage, self._outlook, count, self._glyphs))
 
@@ -227,15 +232,15 @@ class ContextScreen(StopsCompaction):
     def action_pin(self) -> None:
         """Pin the marked item, or take its pin away."""
         pinned = any(not row.pinned for row in self.query_one(LedgerList).chosen)
-        self._ask(lambda row: Pin(row.seq, pinned) if row.pinned is not pinned else None, self._outlook.pin)
+        self._ask(lambda row: Pin(row.seq, pinned) if row.pinned is not pinned else None, lambda can: can.pin)
 
     def action_archive(self) -> None:
         """Archive the marked item."""
-        self._ask(lambda row: Relieve(row.seq, "archive"), self._outlook.archive)
+        self._ask(lambda row: Relieve(row.seq, "archive"), lambda can: can.archive)
 
     def action_offload(self) -> None:
         """Put the marked item in a file."""
-        self._ask(lambda row: Relieve(row.seq, "offload"), self._outlook.offload)
+        self._ask(lambda row: Relieve(row.seq, "offload"), lambda can: can.offload)
 
     def action_restore(self) -> None:
         """Take back what the marked item was rewritten with."""
@@ -247,21 +252,28 @@ class ContextScreen(StopsCompaction):
             asked.add(step)
             return Restore(step) if new else None
 
-        self._ask(restore, self._outlook.restore)
+        self._ask(restore, lambda can: can.restore)
 
-    def _ask(self, work: Callable[[LedgerRow], Work | None], move: Move) -> None:
-        """Have something done with the marked items, or say why not."""
+    @work(group="ask", exit_on_error=False)
+    async def _ask(self, work: Callable[[LedgerRow], Work | None], move: Callable[[Outlook], Move]) -> None:
+        """Have something done with the marked items, or say why not as things are now."""
         items = self.query_one(LedgerList)
         rows = items.chosen
         if not rows:
             _say(self, "#context-outlook", NOTHING_MARKED)
             return
-        refused = move.refused if self._outlook.seqs == tuple(row.seq for row in rows) else ""
+        refused = move(await self._source.outlook(*(row.seq for row in rows))).refused
         for each in map(work, () if refused else rows):
             refused = refused or (self._source.submit(each) if each is not None else "")
         if not refused:
             items.forget_choice()
+        self._refused = _as_they_are(rows) if refused else ()
         _say(self, "#context-outlook", refused or _WAITS)
+
+
+def _as_they_are(rows: Iterable[LedgerRow]) -> tuple[object, ...]:
+    """Which items, and what decides what can be done with them."""
+    return tuple((row.seq, row.form, row.pinned) for row in rows)
 
 
 def _say(screen: ContextScreen, where: str, text: str) -> None:
