@@ -53,13 +53,14 @@ def tamed(text: str) -> str:
     return clean(text) if _ACTED_ON.search(text) else text
 
 
-def clean(text: str, *, keep_newlines: bool = True) -> str:
+def clean(text: str, *, keep_newlines: bool = True, keep_tabs: bool = False) -> str:
     r"""Remove everything from a text that a terminal would act on instead of showing.
 
     Args:
         text: Text of any origin.
         keep_newlines: Keep ``\n`` (``\r\n`` becomes ``\n``, a lone ``\r`` too); else each line end
             becomes one space.
+        keep_tabs: Keep tabs, for a field that shows where they lead: in what is sent they may count.
 
     Returns:
         The text without escape sequences (ANSI, OSC, DCS and relatives) and control characters, with
@@ -68,7 +69,8 @@ def clean(text: str, *, keep_newlines: bool = True) -> str:
     """
     if _SUSPECT.search(text) is not None:
         text = _ESCAPES.sub("", text)
-        text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", TAB)
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        text = text if keep_tabs else text.replace("\t", TAB)
         text = text.replace("\u2028", "\n").replace("\u2029", "\n")
         text = UNSEEN.sub("", _HIDDEN.sub(BIDI_MARK, _CONTROLS.sub("", text)))
         text = _FLOOD.sub(r"\1", text)

@@ -65,6 +65,15 @@ async def test_every_tab_of_a_compaction_has_its_name_where_there_is_little_room
         await deck.says("< 1 of 6 >")
 
 
+async def test_a_long_draft_leaves_the_gauge_and_its_own_last_line(small: Desk) -> None:
+    async with shown(small.app(), SMALL) as deck:
+        await deck.ready()
+        await deck.type("\n".join(f"line {number}" for number in range(1, 10)))
+        await deck.says("line 9")
+        assert deck.rows[-2].strip().endswith("ok")
+        assert "? keys" in deck.rows[-1]
+
+
 async def test_the_timeline_over_the_chat_begins_at_its_left_edge(small: Desk) -> None:
     async with shown(small.app(small.store(compacted_talk())), SMALL) as deck:
         await deck.ready()

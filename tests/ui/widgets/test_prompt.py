@@ -92,6 +92,14 @@ def burst(app: Desk, text: str) -> None:
         app.post_message(events.Key(key, None if key == "enter" else sign))
 
 
+async def test_tabs_of_a_paste_are_sent_as_tabs() -> None:
+    app = Desk()
+    async with app.run_test() as pilot:
+        app.editor.post_message(events.Paste("all:\n\tgcc x\n"))
+        await pilot.press("enter")
+        assert app.sent == ["all:\n\tgcc x\n"]
+
+
 async def test_enter_sends_and_ctrl_j_starts_a_line() -> None:
     app = Desk()
     async with app.run_test() as pilot:

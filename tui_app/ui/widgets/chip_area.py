@@ -53,7 +53,7 @@ class ChipArea(WrittenArea):
         """Put a pasted text in place of its chip, to read and change it."""
         if (place := self.chip_at_cursor()) is not None:
             body = self._chips.expand(self.cursor_line[slice(*place)])
-            self.fill_in(clean(body), *place)
+            self.fill_in(clean(body, keep_tabs=True), *place)
 
     def action_delete_left(self) -> None:
         """Delete the sign before the cursor; a chip as a whole, because a part of it stands for nothing."""
@@ -74,5 +74,5 @@ class ChipArea(WrittenArea):
         event.prevent_default()
         event.stop()
         body = normalise(event.text)
-        shown = self._chips.add(body) if self._chips.is_large(body) else clean(body)
+        shown = self._chips.add(body) if self._chips.is_large(body) else clean(body, keep_tabs=True)
         self.replace(shown, *self.selection, maintain_selection_offset=False)

@@ -127,7 +127,7 @@ class PromptEditor(ChipArea):
     def replace_draft(self, text: str) -> None:
         """Write something else in place of the draft; ``up`` brings the draft back."""
         self._walk.add(self.draft)
-        self._put(clean(self._chips.fold(normalise(text))))
+        self._put(clean(self._chips.fold(normalise(text)), keep_tabs=True))
 
     def _put(self, text: str) -> None:
         """Show a text that nobody has just typed: nothing is offered for it, and a file may have held it."""

@@ -66,6 +66,8 @@ class PromptRow(TellsFailures, Vertical):
         """Show the size of the draft."""
         for label in self.query("#prompt-count").results(Static):
             label.update(f"~{tokens(count)} tok" if count else "")
+        # It takes room away from a text that may be painted already, whose unchanged lines are not anew.
+        self.call_after_refresh(self.editor.refresh)
 
     def watch_glyphs(self, glyphs: Glyphs) -> None:
         """Show the sign, and rules only where the terminal draws them."""

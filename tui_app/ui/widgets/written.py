@@ -1,5 +1,7 @@
 """Fields in which a person writes: what is pasted is cleaned like every text that comes from outside."""
 
+from typing import TYPE_CHECKING
+
 from textual import events
 from textual.geometry import Offset
 from textual.widgets import Input, TextArea
@@ -7,8 +9,30 @@ from textual.widgets import Input, TextArea
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.safe_text import clean
 
+if TYPE_CHECKING:
+    from textual.widget import Widget as _Mixed
+else:
+    _Mixed = object
 
-class WrittenArea(Exact, TextArea):
+
+class ActsInOrder(_Mixed):
+    """A field that does what its keys are bound to in the order they were typed.
+
+    A binding runs outside the field's queue: where a line hangs, letters typed behind backspace would come
+    before it.
+    """
+
+    async def on_key(self, event: events.Key) -> None:
+        """Act at once on a key that is bound, here or further out."""
+        active = self.screen.active_bindings.get(event.key)
+        if active is None or event.is_printable:
+            return
+        if await self.app.run_action(active.binding.action, active.node):
+            event.prevent_default()
+            event.stop()
+
+
+class WrittenArea(Exact, ActsInOrder, TextArea):
     """A text area whose pastes hold no sign that acts, hides or reorders.
 
     Its lines are those that a person wrote, however they are wrapped: what deletes to the end of one takes
@@ -35,7 +59,7 @@ class WrittenArea(Exact, TextArea):
         event.prevent_default()
         event.stop()
         if not self.read_only:
-            self.replace(clean(event.text), *self.selection, maintain_selection_offset=False)
+            self.replace(clean(event.text, keep_tabs=True), *self.selection, maintain_selection_offset=False)
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
         """Scroll to the cursor, unless it stands behind the end of the text.
@@ -52,7 +76,7 @@ class ReadArea(Exact, TextArea):
     """A text area in which one only reads."""
 
 
-class WrittenLine(Exact, Input):
+class WrittenLine(Exact, ActsInOrder, Input):
     """One line; of a paste it takes the first."""
 
     def on_paste(self, event: events.Paste) -> None:
