@@ -16,9 +16,9 @@ from tui_app.cli.command import (
 )
 from tui_app.cli.exits import WrongUsage
 from tui_app.cli.output import tell
+from tui_app.mentioned import mentions
 from tui_app.settings.approvals import parse_rule
 from tui_app.settings.rules import Refused
-from tui_app.ui.mentions import mentions
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.paste import is_large
 

@@ -1,14 +1,11 @@
-"""Files named in a prompt: ``@path``, or ``@"a path"`` where the path holds spaces."""
+"""Writing mentions of files, which ``tui_app.mentioned`` reads."""
 
 import re
 from typing import NamedTuple
 
-_SIGN = r"""(?:^|(?<=[\s(\[{<'"`]))@"""
-"""An ``@`` that begins a word; one inside a word belongs to an address."""
-_MENTION = re.compile(rf'{_SIGN}(?:"([^"\n]+)"|([^\s"]+))', re.MULTILINE)
-_OPEN = re.compile(rf'{_SIGN}(?:"([^"\n]*)|([^\s"]*))$')
-_AFTER = ".,;:!?)]}>'`"
-"""Signs behind a path that belong to the sentence."""
+from tui_app.mentioned import AFTER, SIGN
+
+_OPEN = re.compile(rf'{SIGN}(?:"([^"\n]*)|([^\s"]*))$')
 
 
 class Mention(NamedTuple):
@@ -20,12 +17,6 @@ class Mention(NamedTuple):
     """Column behind its last character."""
     wanted: str
     """What stands between the ``@`` and the cursor, without a quotation mark."""
-
-
-def mentions(text: str) -> tuple[str, ...]:
-    """The paths that a prompt names, each once, in order."""
-    found = (quoted or bare.rstrip(_AFTER) for quoted, bare in _MENTION.findall(text))
-    return tuple(dict.fromkeys(path for path in found if path))
 
 
 def mention_at(line: str, column: int) -> Mention | None:
@@ -49,5 +40,5 @@ def is_writable(path: str) -> bool:
 
 def written(path: str) -> str:
     """A path as it stands in a prompt, quoted where it must be."""
-    bare = not any(sign.isspace() for sign in path) and not path.endswith(tuple(_AFTER))
+    bare = not any(sign.isspace() for sign in path) and not path.endswith(tuple(AFTER))
     return f"@{path}" if bare else f'@"{path}"'

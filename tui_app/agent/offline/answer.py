@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tui_app.agent.offline.passages import Passage, passages, ranked
 from tui_app.agent.offline.question import Question
-from tui_app.agent.offline.steps import history_rows, named_files
+from tui_app.agent.offline.steps import history_rows, named_files, tried
 from tui_app.agent.offline.turn import INTRODUCTION, Found, Turn
 
 MAX_BLOCKS = 6
@@ -21,6 +21,7 @@ _HISTORY_CHARS = 4_000
 _DECORATION = re.compile(r"^\s*(?:[-=*_#~`<>|+]*|!?\[.*\]\(.*\)|<[^>]*>.*|\[!\[.*|```.*)\s*$")
 _ADVICE = re.compile(r"(?:; (?:find|give|list|put|read|start|use) |\. Do not try the same ).*$")
 _LEFT_OUT = re.compile(r"^\[(files left out by rules of the user: [\d,]+)", re.MULTILINE)
+_EMPTY = re.compile(r"\[(.+ is empty)\]")
 _KEY = re.compile(r"""\s*["']?(?:name|description|summary|about)["']?\s*[:=]""", re.IGNORECASE)
 
 
@@ -50,17 +51,17 @@ def _body(question: Question, turn: Turn) -> str:
         case "run" | "write":
             return _done(turn)
         case "read":
-            return _page(turn) or _nothing(question, turn)
+            parts = [_missing(question, turn), _pages(turn)]
+            return "\n\n".join(part for part in parts if part) or _nothing(question, turn)
         case "overview":
             return _overview(turn) or _nothing(question, turn)
         case "grep":
             return _best(question, turn, passages(turn.found)) or _nothing(question, turn)
         case "conversation" | "general":
-            parts = [_history(turn), _best(question, turn, ranked(passages(turn.found), question.terms))]
+            parts = [_history(turn), *_fitting(question, turn)]
             if not any(parts):
                 parts = [_heads(turn) or _nothing(question, turn)]
-            missing = _trouble(found for found in turn.found if found.arg("path") in question.files)
-            return "\n\n".join(part for part in (missing, *parts) if part)
+            return "\n\n".join(part for part in (_missing(question, turn), *parts) if part)
 
 
 def _done(turn: Turn) -> str:
@@ -86,12 +87,46 @@ def _listing(turn: Turn) -> str:
     return _fenced(rows[:_LIST_ROWS]) + more
 
 
-def _page(turn: Turn) -> str:
-    lines = passages(found for found in turn.found if found.tool == "read_file")
-    if not lines:
-        return ""
-    more = "\n\nThe tool's result holds more lines." if len(lines) > _PAGE_LINES else ""
-    return _Block(tuple(lines[:_PAGE_LINES])).render() + more
+def _pages(turn: Turn) -> str:
+    """The files that were read, as far as they were."""
+    pages: list[str] = []
+    for lines in (passages([found]) for found in turn.found if found.tool == "read_file"):
+        if lines:
+            more = "\n\nThe tool's result holds more lines." if len(lines) > _PAGE_LINES else ""
+            pages.append(_Block(tuple(lines[:_PAGE_LINES])).render() + more)
+    return "\n\n".join(pages)
+
+
+def _missing(question: Question, turn: Turn) -> str:
+    """Which files that were asked for are empty, or neither could be read nor found by their names."""
+    lines = [line.text.lstrip() for line in passages(turn.found)]
+    said: list[str] = []
+    for path in question.files:
+        looked = tried(path, turn)
+        said += [f"{empty[1]}." for found in looked if found.ok and (empty := _EMPTY.fullmatch(found.text))]
+        decorates = path in question.mentioned and any(line.startswith(f"@{path}") for line in lines)
+        if (trouble := _trouble(looked)) and not decorates and not named_files(looked):
+            nowhere = any(found.tool == "glob" for found in looked) and question.kind == "read"
+            said.append(f"{trouble} No file here has that name." if nowhere else trouble)
+    return "\n\n".join(dict.fromkeys(said))
+
+
+def _fitting(question: Question, turn: Turn) -> list[str]:
+    """What fits a question: from each file that it mentions, else how that begins; then from all others."""
+    order = ranked(passages(turn.found), question.terms)
+    mentioned = dict.fromkeys(path.removeprefix("./") for path in question.mentioned)
+    parts: list[str] = []
+    for path in mentioned:
+        fits = [line for line in order if line.path == path]
+        parts.append(_best(question, turn, fits) or _beginning(path, turn))
+    return [*parts, _best(question, turn, [line for line in order if line.path not in mentioned])]
+
+
+def _beginning(path: str, turn: Turn) -> str:
+    read = passages(found for found in turn.found if found.tool == "read_file")
+    lines = [line for line in read if line.path == path]
+    blocks = [block.render() for block in _joined(_introducing(lines) or lines[:_INTRO_LINES])]
+    return "\n\n".join([f"This is how {_quoted([path])} begins:", *blocks]) if blocks else ""
 
 
 def _overview(turn: Turn) -> str:
@@ -177,8 +212,7 @@ _NO_TOOLS = "None of my tools for this is available here, so I could not look."
 def _nothing(question: Question, turn: Turn) -> str:
     trouble = _trouble(turn.found)
     if trouble and question.kind == "read":
-        nowhere = any(found.tool == "glob" for found in turn.found) and not named_files(turn.found)
-        return f"{trouble} No file here has that name." if nowhere else trouble
+        return trouble
     if not turn.found and not question.terms and not question.path.strip("."):
         return "Ask me about words that stand in this folder's files, or type `list files` or `read PATH`."
     if not turn.found:

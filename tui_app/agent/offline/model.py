@@ -181,7 +181,7 @@ def respond(messages: Sequence[ModelMessage], parameters: ModelRequestParameters
             "offline:extractive finds and quotes passages; it cannot write summaries or structured output."
         )
     turn = read_turn(messages)
-    question = understand(turn.question)
+    question = understand(turn.question, turn.attached)
     steps = next_steps(question, turn, tools)
     if steps:
         return [ToolCallPart(step.tool, step.args, _call_id(turn, at, step)) for at, step in enumerate(steps)]

@@ -100,14 +100,35 @@ def _once(turn: Turn, step: Step) -> list[Step]:
 
 
 def _reading(question: Question, turn: Turn) -> list[Step]:
-    """Read the file; when there is none of that path, look for its name and read what is found."""
+    """Read the files; where there is none of a path, look for its name and read what is found."""
+    lines = question.lines or _PAGE
     if turn.rounds == 0:
-        return [_read(question.path, question.start, question.lines or _PAGE)]
-    if any(found.tool == "read_file" and (found.ok or found.denied) for found in turn.found):
-        return []
+        return [_read(path, question.start, lines) for path in question.files]
+    missing = [path for path in question.files if not _was_read(path, turn)]
     if turn.rounds == 1:
-        return [Step("glob", {"pattern": f"**/{PurePosixPath(question.path).name}*"})]
-    return [_read(path, question.start, question.lines or _PAGE) for path in named_files(turn.found)[:1]]
+        return [Step("glob", {"pattern": _by_its_name(path)}) for path in missing]
+    found = [path for each in missing for path in named_files(tried(each, turn))[:1]]
+    return [_read(path, question.start, lines) for path in dict.fromkeys(found)]
+
+
+def _by_its_name(path: str) -> str:
+    return f"**/{PurePosixPath(path).name}*"
+
+
+def _was_read(path: str, turn: Turn) -> bool:
+    """Whether a file was read, or reading it was refused."""
+    return any(each.tool == "read_file" and (each.ok or each.denied) for each in tried(path, turn))
+
+
+def tried(path: str, turn: Turn) -> list[Found]:
+    """What came of reading a file that was asked for, and of looking for its name."""
+    pattern = _by_its_name(path)
+    return [
+        each
+        for each in turn.found
+        if (each.tool == "read_file" and each.arg("path") == path)
+        or (each.tool == "glob" and each.arg("pattern") == pattern)
+    ]
 
 
 def _overview(turn: Turn) -> list[Step]:
@@ -125,7 +146,8 @@ def _overview(turn: Turn) -> list[Step]:
 def _conversation(question: Question, turn: Turn) -> list[Step]:
     if turn.rounds == 0:
         query = question.handle or " ".join(question.terms)
-        return [Step("search_history", {"query": query})] if query else []
+        searching = [Step("search_history", {"query": query})] if query else []
+        return [*(_read(path, 1, _HEAD) for path in question.mentioned), *searching]
     if turn.rounds == 1 and not question.handle and not history_rows(turn):
         return list(_greps(question))
     return []
@@ -136,7 +158,8 @@ def _general(question: Question, turn: Turn) -> list[Step]:
         return [*(_read(path, 1, _HEAD) for path in question.files), *_greps(question)]
     best = ranked(passages(turn.found), question.terms)
     if turn.rounds == 1:
-        return _around(best) if best else _by_name(question)
+        known = any(_was_read(path, turn) for path in question.mentioned)
+        return _around(best) if best else [] if known else _by_name(question)
     if best or any(found.ok and found.tool == "read_file" for found in turn.found):
         return []
     return [_read(path, 1, _HEAD) for path in named_files(turn.found)[:2]]

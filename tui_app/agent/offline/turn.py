@@ -52,6 +52,8 @@ class Turn:
     """Responses already given to this question."""
     introduced: bool
     """Whether the visible conversation already says what this assistant is."""
+    attached: tuple[str, ...] = ()
+    """Paths of the files that came with the question."""
 
 
 def read_turn(messages: Sequence[ModelMessage]) -> Turn:
@@ -67,6 +69,7 @@ def read_turn(messages: Sequence[ModelMessage]) -> Turn:
         found=tuple(_found(since)),
         rounds=sum(isinstance(message, ModelResponse) for message in since),
         introduced=any(_says(message, INTRODUCTION) for message in messages),
+        attached=_attached(prompt) if prompt else (),
     )
 
 
@@ -86,6 +89,11 @@ def _text(part: UserPromptPart) -> str:
     said = (item for item in part.content if not file_name(item))
     texts = (item.content if isinstance(item, TextContent) else item for item in said)
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _attached(part: UserPromptPart) -> tuple[str, ...]:
+    items = () if isinstance(part.content, str) else part.content
+    return tuple(dict.fromkeys(name for item in items if (name := file_name(item))))
 
 
 def _found(messages: Sequence[ModelMessage]) -> list[Found]:

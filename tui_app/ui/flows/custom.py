@@ -4,12 +4,12 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tui_app.conversation.work import Prompt
+from tui_app.mentioned import mentions
 from tui_app.project_files import Refused
 from tui_app.ui.commands import COMMANDS
 from tui_app.ui.custom_commands import CustomCommand, find_commands, prompt_of
 from tui_app.ui.flows.sending import send
 from tui_app.ui.launch import Launch
-from tui_app.ui.mentions import mentions
 
 if TYPE_CHECKING:
     from tui_app.ui.screens.chat import ChatScreen

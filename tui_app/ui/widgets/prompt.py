@@ -8,11 +8,11 @@ from textual.actions import SkipAction
 from textual.message import Message
 from textual.widgets import TextArea
 
+from tui_app.mentioned import mentions
 from tui_app.ui.commands import text_opens
 from tui_app.ui.custom_commands import CustomCommand
 from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.keys import as_bindings
-from tui_app.ui.mentions import mentions
 from tui_app.ui.safe_text import clean, tamed
 from tui_app.ui.widgets.chip_area import ChipArea
 from tui_app.ui.widgets.completer import AtCursor, Completer, Fill, Send
