@@ -166,17 +166,3 @@ def test_quitting_during_an_answer_asks(machine: Machine, fake_openai: FakeOpenA
     terminal.write("y")
     assert terminal.wait_exit() == 0
     fake_openai.request_in_thread(1).closed.wait_in_thread()
-
-
-def test_size_beside_a_pasted_line_hides_and_doubles_no_word(
-    machine: Machine, fake_openai: FakeOpenAI
-) -> None:
-    """It comes behind the text, takes room away from it, and the text is wrapped once more."""
-    fake_openai.add(Text("So it is."))
-    terminal = start(machine, fake_openai)
-    words = [letter * 4 for letter in "abcdefghijklmnopqrstuvwxyz"]
-    terminal.paste(" ".join(words))
-    terminal.wait_until(
-        lambda: terminal.text.split().count("vvvv") == 1 and "~33 tok" in terminal.text, "one"
-    )
-    assert [word for word in terminal.text.split() if word in words] == words
