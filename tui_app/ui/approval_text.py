@@ -97,7 +97,7 @@ def question_hints(
     if not focused:
         return (Hint("f12", "answer", 0, "answer"),)
     always = (
-        Hint("a", "always" if short else "from now on", 1, "always"),
+        Hint("a", "session" if short else "from now on", 1, "always"),
         Hint("e", "edit the rule", 3, "edit"),
     )
     return (

@@ -97,7 +97,7 @@ async def test_a_question_shows_what_would_be_written_and_scrolls_by_pages(small
         await long_question(deck)
         await deck.says("+ferry 0")
         assert "/dev/null" not in deck.text
-        for words in ("y once", "a always", "n no", "pgdn more"):
+        for words in ("y once", "a session", "n no", "pgdn more"):
             assert words in deck.text
         await deck.press("pagedown")
         await deck.says("+ferry 3")
