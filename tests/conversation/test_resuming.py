@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 from pydantic_ai.messages import (
@@ -9,6 +10,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     ToolCallPart,
+    ToolReturnPart,
     UserPromptPart,
 )
 
@@ -16,7 +18,15 @@ from tests.conversation.driving import Desk, assert_valid, done, of, turn, view_
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import ENDED
-from tui_app.context.events import AssistantMessage, Error, SessionEnd, ToolCall, ToolResult, UserMessage
+from tui_app.context.events import (
+    AgentOutput,
+    AssistantMessage,
+    Error,
+    SessionEnd,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 from tui_app.conversation.opening import open_session
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact
@@ -165,6 +175,39 @@ async def test_tool_that_answers_twice_the_same_id_is_no_trouble(desk: Desk, ser
         assert_valid(opened.conversation)
         rows = fold_user_view(opened.store.heads(opened.conversation.session)).entries
         assert [row.state for row in rows if row.kind == "tool"] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("last", "marked"), [("success", True), ("denied", True), ("interrupted", False), ("answered", False)]
+)
+async def test_a_turn_that_was_killed_behind_the_result_of_a_tool_is_marked_once(
+    desk: Desk, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, last: Any, *, marked: bool
+) -> None:
+    append = SessionHistory.append
+    monkeypatch.setattr(
+        SessionHistory,
+        "append",
+        lambda self, data, *more: None if isinstance(data, SessionEnd) else append(self, data, *more),
+    )
+    async with desk.session() as opened:
+        session, history = opened.conversation.session, opened.conversation.history
+        history.append(UserMessage(text="Look"), ModelRequest(parts=[UserPromptPart("Look")]))
+        call = ToolCallPart("ls", {}, tool_call_id="c1")
+        history.append(AssistantMessage(text="", call_ids=("c1",)), ModelResponse(parts=[call]))
+        history.append(ToolCall(tool_call_id="c1", name="ls", args="{}"))
+        outcome = "success" if last == "answered" else last
+        history.append(
+            ToolResult(tool_call_id="c1", name="ls", text="a.md", outcome=outcome),
+            ModelRequest(parts=[ToolReturnPart("ls", "a.md", tool_call_id="c1")]),
+        )
+        if last == "answered":
+            history.append(AgentOutput(text="Done."))
+    monkeypatch.undo()
+    for _ in range(2):
+        async with desk.session(session=session) as opened:
+            stored = [record for record, _ in opened.store.records(session)]
+            told = [error.message for error in of(stored, Error) if isinstance(error, Error)]
+            assert told == ["Interrupted: the program ended before this prompt was answered."][:marked]
 
 
 @pytest.mark.parametrize("killed", [True, False])

@@ -22,7 +22,16 @@ from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import open_calls
 from tui_app.context.counting.attachments import file_content, picture_content
 from tui_app.context.counting.usage import ContextWindow
-from tui_app.context.events import Error, Notice, SessionEnd, SessionRewind, TurnEnd, UserMessage
+from tui_app.context.events import (
+    AgentOutput,
+    Error,
+    Notice,
+    SessionEnd,
+    SessionRewind,
+    ToolResult,
+    TurnEnd,
+    UserMessage,
+)
 from tui_app.context.items import Item
 from tui_app.context.windows.limits import most
 from tui_app.conversation.attaching import Attached, Attachment, read_attachments
@@ -39,6 +48,8 @@ UNANSWERED = Error(
     message="Interrupted: the program ended before this prompt was answered.",
     hint="/retry sends it again.",
 )
+_TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
+"""Messages that a model has to answer."""
 
 
 async def _nothing() -> None:
@@ -142,13 +153,14 @@ class Turns:
         self.attempts.runner.close_calls(open_calls(self.history.newest()), error)
 
     def mark_unanswered(self) -> None:
-        """Say of a newest prompt without an answer that the process ended before one came, if it did."""
+        """Say of a newest prompt without a last answer that the process ended before it came, if it did."""
         history, visible = self.history, self.history.view.visible()
-        if not visible or visible[-1].type != UserMessage.TYPE:
+        # A call that was broken off says so itself.
+        if not visible or visible[-1].type not in _TO_ANSWER or visible[-1].state == "interrupted":
             return
         # A session that was left in order says so; whatever else stopped the turn has said why.
         later = {head.type for head in history.store.heads(history.session, visible[-1].seq)}
-        if not later & {SessionEnd.TYPE, Error.TYPE}:
+        if not later & {SessionEnd.TYPE, Error.TYPE, AgentOutput.TYPE}:
             history.append(UNANSWERED)
 
     def _failed(self, error: Exception, text: str, prompt: int) -> str:
