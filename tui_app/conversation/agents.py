@@ -9,7 +9,6 @@ from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import FunctionToolset
 
-from tui_app.agent.approvals.action import Gate
 from tui_app.agent.instructions import MEMORY, system_instructions
 from tui_app.agent.mcp.toolset import McpTools
 from tui_app.agent.own_agent import OwnAgent
@@ -26,6 +25,7 @@ from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.stages.relief import Surroundings
 from tui_app.context.windows.limits import Limits
+from tui_app.conversation.approvals import Approvals
 from tui_app.conversation.carried import Carried, CarriedWatch
 from tui_app.conversation.exploring import sub_agents
 from tui_app.conversation.extras import Extras
@@ -152,7 +152,8 @@ def _failures(extras: Extras) -> ToolFailures:
 
 def _tool_gate(tooling: Tooling, extras: Extras) -> ToolGate:
     ours = {tool.name for tool in extras.own}
-    return ToolGate(tooling.approvals, ours & tooling.asking, free=ours - tooling.asking)
+    approvals = tooling.approvals
+    return ToolGate(approvals, ours & tooling.asking, free=ours - tooling.asking, ahead=approvals.ahead)
 
 
 def _sub_agents(governed: Governed, looking: Looking, explore: ExploreSettings) -> list[FunctionToolset[Any]]:
@@ -164,7 +165,10 @@ def _sub_agents(governed: Governed, looking: Looking, explore: ExploreSettings) 
 
 
 def _added(
-    own: OwnAgent, recall: FunctionToolset[Any], capabilities: Sequence[AbstractCapability[Any]], gate: Gate
+    own: OwnAgent,
+    recall: FunctionToolset[Any],
+    capabilities: Sequence[AbstractCapability[Any]],
+    gate: Approvals,
 ) -> Additions:
     """What a run of the person's agent is given: its system prompt again, and a way back to what has left.
 
@@ -177,7 +181,7 @@ def _added(
         deps=own.deps,
         instructions=[own.system_prompt, *([MEMORY] if toolsets else [])],
         toolsets=toolsets,
-        capabilities=[*capabilities, ToolFailures(ours), ToolGate(gate, free=ours)],
+        capabilities=[*capabilities, ToolFailures(ours), ToolGate(gate, free=ours, ahead=gate.ahead)],
     )
 
 

@@ -19,6 +19,7 @@ from tui_app.context.events import (
     DecidedBy,
     Payload,
 )
+from tui_app.conversation.calls_ahead import CallsAhead
 from tui_app.settings.approvals import ApprovalRule, parse_rule
 from tui_app.settings.rules import Refused
 
@@ -61,43 +62,50 @@ class Approvals:
     session_rules: tuple[ApprovalRule, ...] = ()
     """What a person has allowed from now on."""
     _asked: "dict[str, tuple[Action, asyncio.Future[Decision]]]" = field(default_factory=dict)
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    ahead: CallsAhead = field(init=False)
+    """The calls that have not been allowed yet."""
     _shown: ApprovalRequested | None = None
-    _waiting: int = 0
     _count: int = 0
+
+    def __post_init__(self) -> None:
+        self.ahead = CallsAhead(self.report, self.attended)
 
     async def __call__(self, action: Action) -> str:
         """Wait for a decision; see ``Gate``."""
+        # A tool that changes a file may look at it first: that it may look lets it change nothing.
+        only_looks = action.looks and self.ahead.holds(action.call)
+        declined = await self._answer(action)
+        if not only_looks:
+            self.ahead.judged(action.call)
+            if not declined:
+                self.ahead.let(action.call)
+        return declined
+
+    async def _answer(self, action: Action) -> str:
         verdict = self.judged(action)
         if verdict.ruling != "ask":
             return self._ruled(action, verdict)
         if not self.attended:
             return self._unattended(action, verdict)
-        await self._queue()
+        self.ahead.hold(action.call)
+        place = self.ahead.arrive(action.call, first=action.looks)
         try:
+            self._recount()
+            if place.turn is not None:
+                await place.turn
             # What was said of the call before this one may be a rule for this one.
             verdict = self.judged(action)
             if verdict.ruling != "ask":
                 return self._ruled(action, verdict)
             return await self._ask(action, verdict)
         finally:
-            self._turn.release()
-
-    async def _queue(self) -> None:
-        """Wait until no other call is asked about; the question that is shown says how many wait."""
-        self._waiting += 1
-        try:
+            self.ahead.leave(place)
             self._recount()
-            await self._turn.acquire()
-        except asyncio.CancelledError:
-            self._waiting -= 1
-            self._recount()
-            raise
-        self._waiting -= 1
 
     def _recount(self) -> None:
-        if self._shown is not None:
-            self._shown = replace(self._shown, waiting=self._waiting)
+        """Let the question that is shown say how many wait behind it."""
+        if self._shown is not None and self._shown.waiting != self.ahead.waiting:
+            self._shown = replace(self._shown, waiting=self.ahead.waiting)
             self.report(self._shown)
 
     def decide(self, id: str, decision: Decision) -> bool:
@@ -153,7 +161,7 @@ class Approvals:
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._asked[id] = (action, answer)
         pattern = "" if verdict.rule else proposed_pattern(action)
-        self._shown = _question(id, action, pattern, verdict.because, self._waiting)
+        self._shown = _question(id, action, pattern, verdict.because, self.ahead.waiting)
         self.report(self._shown)
         try:
             decision = await answer

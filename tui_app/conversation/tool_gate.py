@@ -7,11 +7,18 @@ from typing import Any
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
 from pydantic_ai.capabilities import AbstractCapability, WrapOutputProcessHandler, WrapToolExecuteHandler
 from pydantic_ai.exceptions import ApprovalRequired, ModelRetry, ToolFailed
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ToolCallPart,
+)
 from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.approvals.action import Action, Gate
+from tui_app.agent.tools.toolset import LOOKING
+from tui_app.conversation.calls_ahead import CallsAhead
 
 _DESCRIBING = frozenset({"tool-search", "capability-load"})
 """Kinds of tools with which pydantic-ai itself shows a model more tools: those are asked about in turn."""
@@ -30,16 +37,35 @@ class ToolGate(AbstractCapability[Any]):
         gate: Decides about the others.
         known: Names of the tools that ask for themselves, with what they would do or look at.
         free: Names of those that only look, or keep notes: they go ahead unless a rule says otherwise.
+        ahead: Is told which calls have to be allowed, in the order of the answer.
     """
 
-    def __init__(self, gate: Gate, known: Collection[str] = (), *, free: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        known: Collection[str] = (),
+        *,
+        free: Collection[str] = (),
+        ahead: CallsAhead | None = None,
+    ) -> None:
         self._gate, self._known, self._free = gate, frozenset(known), frozenset(free)
+        self._ahead = CallsAhead(lambda _: None) if ahead is None else ahead
         self._let_through: set[Action] = set()
         """Calls that may go ahead, and whose tool wants to hear that once more."""
 
     async def for_run(self, ctx: RunContext[Any]) -> "ToolGate":
         """No yes outlives its turn."""
-        return ToolGate(self._gate, self._known, free=self._free)
+        self._ahead.restart()
+        return ToolGate(self._gate, self._known, free=self._free, ahead=self._ahead)
+
+    async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
+        """Note what has to be allowed before any of it begins; whatever has a result is over."""
+        match event:
+            case FunctionToolCallEvent(part=call, args_valid=True):
+                if call.tool_name not in self._free and not (self._known & LOOKING & {call.tool_name}):
+                    self._ahead.hold(call.tool_call_id)
+            case FunctionToolResultEvent(part=part):
+                self._ahead.let(part.tool_call_id)
 
     async def wrap_tool_execute(
         self,
@@ -51,11 +77,22 @@ class ToolGate(AbstractCapability[Any]):
         handler: WrapToolExecuteHandler,
     ) -> Any:
         """Ask, and run the tool with the very arguments that were asked about."""
-        if call.tool_name in self._known or tool_def.tool_kind in _DESCRIBING:
+        if tool_def.tool_kind in _DESCRIBING:
+            self._ahead.let(call.tool_call_id)
+            return await handler(args)
+        with self._ahead.begun(call.tool_call_id):
+            return await self._executed(ctx, call, args, handler)
+
+    async def _executed(
+        self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], handler: WrapToolExecuteHandler
+    ) -> Any:
+        if call.tool_name in self._known:
             return await handler(args)
         action = replace(_action(call), looks=call.tool_name in self._free)
         if action in self._let_through and ctx.tool_call_approved:
             self._let_through.discard(action)
+            self._ahead.judged(call.tool_call_id)
+            self._ahead.let(call.tool_call_id)
         elif declined := await self._gate(action):
             return ToolDenied(declined)
         try:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from tui_app.context.events import (
     ApprovalDecided,
     ApprovalRequested,
+    ApprovalsAhead,
     AssistantDelta,
     AssistantMessage,
     CompactionAwaited,
@@ -108,7 +109,7 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             done = Status(kind="message" if (told := turn_text(state.turn_costs)) else "idle", text=told)
             ends = {"cancelled": STOPPED, "done": done}
             status = _unless_compacting(state, ends.get(outcome, _after(state, outcome)))
-            state = replace(state, calls=(), question=None)
+            state = replace(state, calls=(), question=None, ahead=())
             return replace(state, turn=False, sending="", unlogged=0, status=status)
         case _:
             return None
@@ -126,6 +127,8 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return _between(state, _waiting(state)) if state.question is None else state
         case ApprovalRequested():
             return replace(state, question=payload, status=Status(kind="message", text=ASKING))
+        case ApprovalsAhead(calls=calls):
+            return replace(state, ahead=calls)
         case ApprovalDecided(id=id) if state.question is not None and state.question.id == id:
             runs = Status(kind="tool", text=one_line(payload.tool, 40), started=now)
             state = replace(state, question=None)

@@ -64,6 +64,8 @@ class ChatState:
     """Calls of tools without a result yet, the newest last."""
     question: ApprovalRequested | None = None
     """What a tool asks; None when none does."""
+    ahead: tuple[str, ...] = ()
+    """Ids of the calls that nobody has allowed yet."""
 
     @property
     def output(self) -> str:

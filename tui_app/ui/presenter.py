@@ -138,11 +138,9 @@ class Presenter:
 
     def update(self, state: ChatState) -> None:
         """Make a state the current one."""
-        was, self.state = self.state.question, state
-        for question in (was, state.question) if was is not state.question else ():
-            row = self.view.row_of_call(question.tool_call_id) if question else None
-            if row is not None:
-                self._show([Change(row, new=False)])
+        was, self.state = self.state, state
+        rows = map(self.view.row_of_call, sorted(_unallowed(was) ^ _unallowed(state)))
+        self._show([Change(row, new=False) for row in rows if row is not None])
         self._timeline.running = running_compaction(state)
         self._transcript.scale = self._timeline.scale = state.scale
         self._pane.show(state)
@@ -198,9 +196,8 @@ class Presenter:
         self._show(self.view.apply(head))
 
     def _as_shown(self, row: Entry) -> Entry:
-        """A call that somebody is asked about does not run yet."""
-        asked = self.state.question
-        waits = asked is not None and row == self.view.row_of_call(asked.tool_call_id)
+        """A call that nobody has allowed yet does not run."""
+        waits = row.state == "running" and row in map(self.view.row_of_call, _unallowed(self.state))
         return replace(row, state="waiting") if waits else row
 
     def _show(self, changes: Iterable[Change]) -> None:
@@ -210,12 +207,19 @@ class Presenter:
             if not change.new:
                 changed.append(self._as_shown(change.entry))
                 continue
-            if _is_said(change.entry):
-                self._transcript.append(change.entry)
-            self._timeline.append(change.entry)
+            entry = self._as_shown(change.entry)
+            if _is_said(entry):
+                self._transcript.append(entry)
+            self._timeline.append(entry)
         if changed:
             self._transcript.replace(*changed)
             self._timeline.replace(*changed)
+
+
+def _unallowed(state: ChatState) -> frozenset[str]:
+    """Ids of the calls that wait for a person."""
+    asked = () if state.question is None else (state.question.tool_call_id,)
+    return frozenset((*state.ahead, *asked))
 
 
 def _is_reviewed(event: CompactionStart | CompactionProgress | CompactionProposed) -> bool:

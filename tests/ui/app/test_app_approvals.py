@@ -194,16 +194,48 @@ async def test_several_one_after_the_other(served: Desk, fake_openai: FakeOpenAI
         await deck.ready()
         await asked(deck)
         await deck.says("2 more after this")
-        first = _subject(deck)
         await deck.press("y")
-        await deck.until(lambda: box(deck).question is not None and _subject(deck) != first, "the next")
-        await asked(deck, "")
+        await asked(deck, "", "b")
         await deck.press("n", "enter")
-        await deck.until(lambda: len({one.subject for one in decisions(served)}) == 2, "the second answer")
-        await asked(deck, "")
+        await asked(deck, "", "echo c")
         await deck.press("y")
         await deck.answered()
-    assert [one.decision for one in decisions(served)] == ["allowed", "denied", "allowed"]
+    made = [(one.subject, one.decision) for one in decisions(served)]
+    assert made == [("a", "allowed"), ("b", "denied"), ("echo c", "allowed")]
+
+
+async def test_what_nobody_has_allowed_yet_waits_and_what_asks_nothing_runs(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    calls = together(
+        write("a.txt"), tool("ls"), write("a.txt", "other\n"), tool("run_command", command="echo c")
+    )
+    fake_openai.add(calls, Text("Done."))
+
+    def waiting() -> list[str]:
+        """The calls of the conversation, in order, and whether the screen says that they wait."""
+        rows = [row.split("│")[0].strip() for row in deck.rows if row.lstrip().startswith("▸")]
+        return [f"{row.split()[1]} {'waits' if row.endswith('waits for you') else 'over'}" for row in rows]
+
+    async with shown(served.app(), WIDE) as deck:
+        await deck.ready()
+        await asked(deck, subject="a.txt")
+        others = ["ls over", "write_file waits", "run_command waits"]
+        await deck.until(lambda: waiting() == ["write_file waits", *others], "all that wait")
+        await deck.settle()
+        assert "running" not in deck.text
+        await deck.press("y")
+        await deck.until(lambda: "other" in deck.text, "the second change of the same file")
+        await deck.until(lambda: waiting() == ["write_file over", *others], "the first one's end")
+        await asked(deck, "", "a.txt")
+        await deck.press("y")
+        await asked(deck, "", "echo c")
+        left = ["write_file over", "ls over", "write_file over", "run_command waits"]
+        await deck.until(lambda: waiting() == left, "the last one")
+        assert "running" not in deck.text
+        await deck.press("n", "enter")
+        await deck.answered()
+        assert "waits for you" not in deck.text
 
 
 async def test_an_answer_gives_the_keys_back_at_once(served: Desk, fake_openai: FakeOpenAI) -> None:

@@ -58,6 +58,7 @@ class FileTools:
     gate: Judge
     keeper: Keeper
     locks: FileLocks = field(default_factory=FileLocks)
+    arriving: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def write_file(self, ctx: RunContext[Any], path: str, content: str) -> str | ToolDenied:
         """Write a whole file.
@@ -88,7 +89,9 @@ class FileTools:
         self, ctx: RunContext[Any], path: str, plan: Callable[[], FileChange]
     ) -> str | ToolDenied:
         with told():
-            real: Path = await on_thread(lambda: self.workspace.writable(path))
+            # In the order of the calls: whoever comes later is asked about later, and must not hold the file.
+            async with self.arriving:
+                real: Path = await on_thread(lambda: self.workspace.writable(path))
             # Held while a person thinks: the next change of this file is planned on what comes of this one.
             async with self.locks.hold(real):
                 # What the model is told of a change shows what the file held before.

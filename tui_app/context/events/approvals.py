@@ -35,6 +35,16 @@ class ApprovalRequested(Payload):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalsAhead(Payload):
+    """Which calls of the answer have to be allowed before they run, and have not been yet."""
+
+    TYPE: ClassVar[str] = "approval.ahead"
+    STORED: ClassVar[bool] = False
+    calls: tuple[str, ...]
+    """Ids of the calls, all there are; a call is named until it may run or has a result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalDecided(Payload):
     """Whether a call of a tool may go ahead, who said so, and why."""
 

@@ -7,6 +7,7 @@ from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events.approvals import (
     ApprovalDecided,
     ApprovalRequested,
+    ApprovalsAhead,
     FileChanged,
     FilesRestored,
     RestoredFile,
@@ -110,6 +111,7 @@ PAYLOADS: tuple[type[Payload], ...] = (
     MemoryPressure,
     Notice,
     ApprovalRequested,
+    ApprovalsAhead,
     ToolOutput,
     *REWRITES,
     RewriteUndone,
