@@ -28,6 +28,8 @@ from tui_app.ui.contrast import MIN_CONTRAST, contrast
 from tui_app.ui.key_index import help_rows, own_bindings
 from tui_app.ui.keys import key_labels
 from tui_app.ui.widgets.chat_pane import MORE_ROOM
+from tui_app.ui.widgets.hints import HintRow
+from tui_app.ui.widgets.transcript import Transcript
 
 DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff\U0001f300-\U0001faff]")
 
@@ -92,17 +94,28 @@ def on_top(deck: Deck, run: Run) -> bool:
 
 
 async def the_focus_is_seen(deck: Deck) -> None:
-    """Unless only one thing can have it."""
-    focused = deck.app.screen.focused
-    if len(deck.app.screen.focus_chain) < 2:
+    """On everything that can have it, unless only one thing can."""
+    screen, had = deck.app.screen, deck.app.screen.focused
+    if len(screen.focus_chain) < 2:
         return
-    assert focused is not None
-    before = painted(deck)
-    deck.app.screen.set_focus(None)
+    for widget in screen.focus_chain:
+        # The conversation has no cursor before somebody goes up: till then only the row of keys says so.
+        looks = painted if isinstance(widget, Transcript) else beside_hints
+        screen.set_focus(widget)
+        await deck.settle()
+        assert screen.focused is widget
+        before = looks(deck)
+        screen.set_focus(None)
+        await deck.settle()
+        assert looks(deck) != before, f"{widget} looks the same without focus"
+    screen.set_focus(had)
     await deck.settle()
-    assert painted(deck) != before, f"{focused} looks the same without focus"
-    deck.app.screen.set_focus(focused)
-    await deck.settle()
+
+
+def beside_hints(deck: Deck) -> list[Any]:
+    """What is painted but for the row that tells keys: that they act somewhere is no sign of where."""
+    rows = {y for each in deck.app.screen.query(HintRow) for y in range(each.region.y, each.region.bottom)}
+    return [strip for y, strip in enumerate(painted(deck)) if y not in rows]
 
 
 def painted(deck: Deck) -> list[Any]:

@@ -170,7 +170,9 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         """Paint one line of the window."""
         width = self.scrollable_content_region.width
         if y < self._head_rows:
-            return self._paint(Row(self._head, component="row-list--head"), width)
+            # Where no row shows that this list has the keys, its title does.
+            focused = self.has_focus and not self._cursor_in_sight
+            return self._paint(Row(self._head, component="row-list--head"), width, focused=focused)
         index = self.scroll_offset.y + y - self._head_rows
         if not self._count and not index and self._nothing:
             return self._paint(Row(self._nothing, component="row-list--right"), width)
@@ -178,6 +180,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip.blank(width, self.rich_style)
         focused = index == self.cursor and self.has_focus
         return self._paint(self._row(index), width, focused=focused)
+
+    @property
+    def _cursor_in_sight(self) -> bool:
+        top, rows = self.scroll_offset.y, self.scrollable_content_region.height - self._head_rows
+        return self.cursor is not None and top <= self.cursor < top + rows
 
     def _paint(self, row: Row, width: int, *, focused: bool = False) -> Strip:
         over = legible(self.get_component_rich_style("row-list--cursor")) if focused else Style.null()
