@@ -9,6 +9,9 @@ from tests.walkthroughs.walk import Walk
 
 pytestmark = pytest.mark.pty
 
+LOW, MIDDLE = r"\b(\d|1\d|2\d)% of ", r"\b[3-6]\d% of "
+"""What the gauge says of a summary, and of the texts it stands for."""
+LOWER = r"\b[1-6]?\d% of "
 RESUME = re.compile(r"plimsoll --resume ([0-9a-f]{8})")
 
 
@@ -45,10 +48,11 @@ def test_first_run_to_first_answer_and_the_next_day(harbour: Harbour) -> None:
 def test_compaction_in_the_background_while_typing(harbour: Harbour) -> None:
     harbour.shut_gate()
     walk = fill(first_answer(harbour), harbour, pastes=6)
-    walk.see("compacting in the background")
+    walk.see("compacting in the background").match(r"\b[89]\d% of ")
     walk.type("half a thought").see("› half a thought", "compacting in the background")
     harbour.let_through()
     walk.see("Conversation compacted", "› half a thought").not_see("compacting in the background")
+    walk.match(LOWER)
     walk.type(" and the rest").see("› half a thought and the rest").press("enter")
     walk.not_see("› half").see("half a thought and the rest").answered("half a thought")
 
@@ -60,7 +64,8 @@ def test_cancelled_then_done_and_undone(harbour: Harbour) -> None:
     walk.press("escape").see("Compaction cancelled. Nothing changed.").not_see("esc cancels")
     harbour.let_through()
     walk.press("ctrl+g").see("Conversation compacted").not_see("Compacting conversation history")
-    walk.send("/undo").see("Undone: the history is back")
+    walk.match(LOW)
+    walk.send("/undo").see("Undone: the history is back").match(MIDDLE)
 
 
 def test_review_and_edit(harbour: Harbour) -> None:
@@ -86,7 +91,7 @@ def test_rewind_past_a_compaction_and_resume(harbour: Harbour) -> None:
     walk.send("/rewind").see("messages would leave")
     walk.press("down", "down", "down", "down").see("enter rewind").press("enter")
     walk.see("› how high is the spring tide?").press("enter").not_see("› how")
-    walk.see("7.3 metres").not_see("esc stops")
+    walk.see("7.3 metres").not_see("esc stops").not_see("Conversation compacted")
     (session,) = RESUME.findall(walk.leave())
     walk = harbour.start("--resume", session).see("how high is the spring tide?", "7.3 metres", "● how high")
     walk.see("compacts at 80%").send("and tomorrow?").see("and tomorrow?").not_see("esc stops")

@@ -97,6 +97,10 @@ class Walk:
         """Wait until the screen shows all of the texts."""
         return self._look(f"see {texts}", lambda: self.window.wait_for(*texts, limit_s=LIMIT_S))
 
+    def match(self, pattern: str) -> Self:
+        """Wait until the words on the screen match an expression."""
+        return self._look(f"match {pattern!r}", lambda: self.window.wait_match(pattern, limit_s=LIMIT_S))
+
     def answered(self, prompt: str) -> Self:
         """Wait until the timeline lists the answer to a prompt, and nothing is under way any more.
 
