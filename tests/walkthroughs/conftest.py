@@ -43,11 +43,14 @@ class Harbour:
     filling: int
     """Lines of a text that fills about a seventh of the window."""
     terminal: str
+    bare: bool = False
+    """Whether no settings are written: a machine on which the program has never run."""
     _gate: int = -1
 
     def start(self, *arguments: str) -> Walk:
-        """Open a window and start the program."""
-        self._write_settings()
+        """Open a window and start the program, with settings unless it needs none."""
+        if not self.bare:
+            self._write_settings()
         command = (*PROGRAM, *arguments)
         env, cwd = self.machine.env, self.machine.workspace
         if self.terminal == "tmux":
