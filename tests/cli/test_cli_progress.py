@@ -83,6 +83,32 @@ def test_simulate_tells_how_far_it_is(
     assert shares == sorted(shares)
 
 
+def test_a_compaction_tells_how_far_it_is(
+    plimsoll: Plimsoll, chat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = json.loads(plimsoll("import", chat, "--json").out)["session"]
+    told: list[str] = []
+    monkeypatch.setattr(ProgressLine, "update", lambda _self, text: told.append(text))
+    result = plimsoll("compact", session, "--model", "offline:extractive", "--window", 2_000)
+    assert result.code == 0, result.err
+    assert told
+    assert all(text.startswith("Compacting the conversation · ") for text in told)
+    assert "written · offline:extractive" in told[-1]
+
+
+def test_a_search_can_be_stopped(plimsoll: Plimsoll, chat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert plimsoll("import", chat).code == 0
+    shown: list[str] = []
+
+    def enter(line: ProgressLine) -> ProgressLine:
+        shown.append(line._text)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProgressLine, "__enter__", enter)
+    assert plimsoll("sessions", "search", "tide").code == 130
+    assert shown == ["Searching the sessions"]
+
+
 def test_a_stopped_export_writes_nothing_and_says_so(
     plimsoll: Plimsoll, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,11 +8,12 @@ from tui_app.agent.models import UnknownModel
 from tui_app.cli.exits import FAILED, OK, CommandFailed
 from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say, tell
+from tui_app.cli.progress import ProgressLine
 from tui_app.context.compaction.additions import tokens_of
 from tui_app.context.compaction.compactor import CompactionRefused
 from tui_app.context.compaction.planner import Plan, Refusal
 from tui_app.context.compaction.span import WHOLE, Span
-from tui_app.context.events import CompactionComplete, Error, HookRan, Record
+from tui_app.context.events import CompactionComplete, CompactionProgress, Error, HookRan, Record
 from tui_app.conversation.compactions import NO_COMPACTION
 from tui_app.conversation.inspecting import inspect_session
 from tui_app.conversation.opening import OpenSession, open_session
@@ -62,7 +63,9 @@ async def compact(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: 
             compactor.start("headless", focus, span=span)
         except CompactionRefused as refusal:
             raise CommandFailed(str(refusal)) from refusal
-        complete = await compactor.finish()
+        with ProgressLine("Compacting the conversation") as line:
+            opened.bus.listen(lambda record: _follow(line, record))
+            complete = await compactor.finish()
         await opened.conversation.settle()
     if complete is None:
         raise CommandFailed("The compaction was cancelled. Nothing changed.")
@@ -74,6 +77,15 @@ async def compact(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: 
     if not as_json:
         _show(complete)
     return OK
+
+
+def _follow(line: ProgressLine, record: Record) -> None:
+    if isinstance(progress := record.data, CompactionProgress):
+        part = f"part {progress.part} of {progress.parts} · " if progress.parts > 1 else ""
+        by = f" · {progress.model}" if progress.model else ""
+        line.update(
+            f"Compacting the conversation · {part}{numbers.tokens(progress.tokens_written)} written{by}"
+        )
 
 
 async def _prepared(opened: OpenSession) -> None:

@@ -3,6 +3,7 @@
 from tui_app.cli.command import Program
 from tui_app.cli.exits import FAILED, OK, WrongUsage
 from tui_app.cli.output import moment, print_json, say, tell
+from tui_app.cli.progress import ProgressLine
 from tui_app.session.search import Found, as_json, search_sessions
 from tui_app.ui.safe_text import one_line
 
@@ -25,7 +26,8 @@ def search(program: Program, words: str, *, json: bool) -> int:
     """
     if not any(character.isalnum() for character in words):
         raise WrongUsage('Search for what? plimsoll sessions search harbour, or "two words", or harb*')
-    found = search_sessions(program.database, words, limit=MOST) if program.has_sessions else []
+    with ProgressLine("Searching the sessions"):
+        found = search_sessions(program.database, words, limit=MOST) if program.has_sessions else []
     if json:
         print_json({"query": words, "results": [as_json(each) for each in found]})
     elif found:
