@@ -43,15 +43,16 @@ class SwitchForecast:
 
 
 def as_counted_by(usage: ContextUsage, window: ContextWindow, factor: float) -> ContextUsage:
-    """The same conversation as another model counts it; what only the present one reported is left out.
+    """The same conversation as another model counts it, as far as that is known: never as less than now.
 
     Args:
         usage: Its size by the present model.
         window: The other model's.
-        factor: Its real tokens per counted token.
+        factor: Its real tokens per counted token; 1.0 may only mean that nothing was learnt of it.
     """
+    factor = max(factor, usage.scale)
     parts = usage.parts.scaled(factor / usage.scale)
-    return replace(usage, parts=parts, window=window, unmeasured=0, exact=False, scale=factor)
+    return replace(usage, parts=parts, window=window, exact=False, scale=factor)
 
 
 def fit_of(history: SessionHistory, policy: Policy, limits: Iterable[int]) -> dict[int, Fit]:
