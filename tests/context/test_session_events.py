@@ -85,7 +85,7 @@ def test_a_gauge_without_a_refusal_names_one_limit_only() -> None:
 
 
 def test_every_payload_has_a_type_of_its_own() -> None:
-    assert len(BY_TYPE) == len(PAYLOADS) == 54
+    assert len(BY_TYPE) == len(PAYLOADS) == 55
     assert all(payload.TYPE for payload in PAYLOADS)
     public = [vars(events)[name] for name in events.__all__]
     kinds = {one for one in public if isinstance(one, type) and issubclass(one, Payload)}

@@ -259,12 +259,12 @@ async def test_plain_spells_our_own_signs_in_ascii_and_draws_nothing(full: Desk,
 
 async def test_plain_keeps_what_somebody_wrote(full: Desk) -> None:
     full.change(plain=True)
-    story = Story().user(f"my {WRITTEN}").answer(f"its {WRITTEN}").tool("ls", "{}", f"out {WRITTEN}")
+    story = Story().user(f"my {WRITTEN}").tool("ls", "{}", f"out {WRITTEN}").answer(f"its {WRITTEN}")
     painted = WRITTEN.replace("├──", "+--").replace("⠋", ".")
     async with shown(full.app(full.store(story)), WIDE) as deck:
         await deck.ready()
         deck.transcript.focus()
-        await deck.press("up", "enter")
+        await deck.press("up", "up", "enter")
         await deck.says(f"out {painted}")
         assert f"my {painted}" in deck.text
         assert f"its {painted}" in deck.text

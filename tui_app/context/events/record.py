@@ -170,7 +170,13 @@ def payload_from_json(kind: str, data: dict[str, Any]) -> Payload:
     if cls is GaugeChanged:
         return GaugeChanged(usage=ContextUsage.from_json(data))
     known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-    for name in ("call_ids", "attachments", "prompts", "skipped"):
+    for name in (
+        "call_ids",
+        "attachments",
+        "prompts",
+        "skipped",
+        *(("calls",) if cls is ApprovalsAhead else ()),
+    ):
         if name in known:
             known[name] = tuple(known[name])
     if "removed" in known:
