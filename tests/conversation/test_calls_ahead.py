@@ -17,7 +17,7 @@ def ahead(*calls: str) -> tuple[CallsAhead, list[tuple[str, ...]]]:
 
     def report(event: Payload) -> None:
         assert isinstance(event, ApprovalsAhead)
-        told.append(event.calls)
+        told.append(event.call_ids)
 
     line = CallsAhead(report, watched=True)
     for call in calls:
@@ -98,7 +98,7 @@ async def test_questions_come_in_the_order_of_the_answer_and_no_call_runs_before
         records = await played(opened, "Go.", ONCE, NO, ONCE, ONCE, ONCE)
     asked = [one for one in of(records, ApprovalRequested) if isinstance(one, ApprovalRequested)]
     assert list({one.id: one.subject for one in asked}.values()) == ["a", "b", "a", "c", "echo d"]
-    told = [one.calls for one in of(records, ApprovalsAhead) if isinstance(one, ApprovalsAhead)]
+    told = [one.call_ids for one in of(records, ApprovalsAhead) if isinstance(one, ApprovalsAhead)]
     names = {one.tool_call_id: one.name for one in of(records, ToolCall) if isinstance(one, ToolCall)}
     assert [names[call] for call in max(told, key=len)] == ["write_file"] * 4 + ["run_command"]
     assert told[-1] == ()

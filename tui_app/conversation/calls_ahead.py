@@ -112,4 +112,4 @@ class CallsAhead:
                 place.turn.set_result(None)
 
     def _tell(self) -> None:
-        self.report(ApprovalsAhead(calls=tuple(self._held)))
+        self.report(ApprovalsAhead(call_ids=tuple(self._held)))

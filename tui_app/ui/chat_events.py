@@ -127,7 +127,7 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return _between(state, _waiting(state)) if state.question is None else state
         case ApprovalRequested():
             return replace(state, question=payload, status=Status(kind="message", text=ASKING))
-        case ApprovalsAhead(calls=calls):
+        case ApprovalsAhead(call_ids=calls):
             return replace(state, ahead=calls)
         case ApprovalDecided(id=id) if state.question is not None and state.question.id == id:
             runs = Status(kind="tool", text=one_line(payload.tool, 40), started=now)

@@ -40,7 +40,7 @@ class ApprovalsAhead(Payload):
 
     TYPE: ClassVar[str] = "approval.ahead"
     STORED: ClassVar[bool] = False
-    calls: tuple[str, ...]
+    call_ids: tuple[str, ...]
     """Ids of the calls, all there are; a call is named until it may run or has a result."""
 
 

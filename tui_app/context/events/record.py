@@ -170,13 +170,7 @@ def payload_from_json(kind: str, data: dict[str, Any]) -> Payload:
     if cls is GaugeChanged:
         return GaugeChanged(usage=ContextUsage.from_json(data))
     known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-    for name in (
-        "call_ids",
-        "attachments",
-        "prompts",
-        "skipped",
-        *(("calls",) if cls is ApprovalsAhead else ()),
-    ):
+    for name in ("call_ids", "attachments", "prompts", "skipped"):
         if name in known:
             known[name] = tuple(known[name])
     if "removed" in known:

@@ -133,7 +133,6 @@ class ContextScreen(StopsCompaction):
         super().__init__()
         self._source, self._view, self._glyphs = source, view, glyphs
         self._version = source.version
-        self._outlook = Outlook()
         self._refused: tuple[object, ...] = ()
         """The items of which was said why something cannot be done; it stands until other ones are marked."""
         self._stale: Mapping[int, str] = {}
@@ -205,12 +204,12 @@ class ContextScreen(StopsCompaction):
     async def _look(self) -> None:
         """Say what may be done with the marked item, and what the gauge would say then."""
         rows = self.query_one(LedgerList).chosen
-        self._outlook = await self._source.outlook(*(row.seq for row in rows)) if rows else Outlook()
+        outlook = await self._source.outlook(*(row.seq for row in rows)) if rows else Outlook()
         if self._refused and self._refused == _as_they_are(rows):
             return
         self._refused = ()
         count = together(self._view.rows, rows[0]) if len(rows) == 1 else 0
-        _say(self, "#context-outlook", outlook_text(self._view.usage, self._outlook, count, self._glyphs))
+        _say(self, "#context-outlook", outlook_text(self._view.usage, outlook, count, self._glyphs))
 
     @on(RowList.Selected)
     def _selected(self, event: RowList.Selected) -> None:
