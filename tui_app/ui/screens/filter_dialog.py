@@ -103,8 +103,12 @@ class FilterDialog(Dialog[Result]):
         self.line_up()
 
     def line_up(self) -> None:
-        """Paint the rows for the present width."""
+        """Paint the rows for the present width; the mark stays where keys have put it."""
+        options = self.options
+        at = options.highlighted
         self.fill(self.query_one(Input).value)
+        if at is not None and options.option_count:
+            options.highlighted = min(at, options.option_count - 1)
 
     @on(Input.Changed)
     def _searched(self, event: Input.Changed) -> None:

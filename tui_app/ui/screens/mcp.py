@@ -123,7 +123,6 @@ class McpScreen(FilterDialog[None]):
 
     def on_mount(self) -> None:
         """Show everything, and look for news from now on."""
-        super().on_mount()
         self._follow()
 
     @work(exit_on_error=False)

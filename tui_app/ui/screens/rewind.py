@@ -61,7 +61,6 @@ class PromptPicker(FilterDialog[int]):
             Hint("up/down", "choose", 1),
             Hint("esc", "close", 0, "screen.close"),
         )
-        super().on_mount()
 
     def fill(self, wanted: str) -> None:
         """List the prompts that hold these words in their first line."""

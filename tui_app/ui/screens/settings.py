@@ -108,7 +108,6 @@ class SettingsScreen(FilterDialog[None]):
 
     def on_mount(self) -> None:
         """Show everything, or what was asked for."""
-        super().on_mount()
         self.query_one(Input).value = self._words
 
     def fill(self, wanted: str) -> None:

@@ -79,6 +79,10 @@ class ReadArea(Exact, TextArea):
 class WrittenLine(Exact, ActsInOrder, Input):
     """One line; of a paste it takes the first."""
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave up, down and the like to what is around a line: there is nothing in it to scroll to."""
+        return not action.startswith(("scroll_", "page_")) and super().check_action(action, parameters)
+
     def on_paste(self, event: events.Paste) -> None:
         """Insert what may reach the terminal."""
         event.prevent_default()

@@ -1,0 +1,59 @@
+"""A list marks what its keys say in the order they came, and keeps it while the terminal changes its size."""
+
+import pytest
+
+from tests.ui.app.test_accessibility import at, everything, full
+from tests.ui.kit import SMALL, WIDE, Deck, Desk, shown
+from tui_app.ui.screens.filter_dialog import FilterDialog
+
+__all__ = ["full"]
+
+LISTS = (
+    "models", "sessions", "imports", "search", "help", "settings", "memory", "themes", "rewind", "pins",
+    "checkpoints", "approvals", "prompts", "servers", "skills",
+)  # fmt: skip
+
+
+def marked(deck: Deck) -> tuple[int | None, int]:
+    screen = deck.app.screen
+    assert isinstance(screen, FilterDialog)
+    return screen.options.highlighted, screen.options.option_count
+
+
+@pytest.mark.parametrize("scene", LISTS)
+async def test_a_resize_moves_no_mark(full: Desk, scene: str) -> None:
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, scene)
+        await deck.press("down")
+        before = marked(deck)
+        for width, height in (SMALL, WIDE):
+            await deck.pilot.resize_terminal(width, height)
+            await deck.settle()
+            assert marked(deck) == before
+
+
+async def test_a_resize_leaves_a_mark_that_keys_have_only_just_moved(full: Desk) -> None:
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, "models")
+        screen = deck.app.screen
+        assert isinstance(screen, FilterDialog)
+        first = screen.options.highlighted
+        screen.action_move(1)
+        screen.line_up()
+        assert screen.options.highlighted == (first or 0) + 1
+
+
+@pytest.mark.parametrize("scene", LISTS)
+async def test_keys_in_a_burst_move_the_mark_before_a_row_is_used(full: Desk, scene: str) -> None:
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, scene)
+        screen = deck.app.screen
+        assert isinstance(screen, FilterDialog)
+        used: list[int] = []
+        screen.use = used.append  # type: ignore[method-assign]
+        first, rows = marked(deck)
+        await deck.hurry("down", "pagedown", "up", "enter")
+        expected = first or 0
+        for step in (1, 10, -1):
+            expected = min(rows - 1, max(0, expected + step))
+        assert used == ([expected] if rows else [])
