@@ -9,6 +9,7 @@ from tests.servers.behaviours import (
     Behaviour,
     CutStream,
     Empty,
+    EndsEarly,
     HangBeforeHeaders,
     ReasoningOnly,
     Text,
@@ -44,6 +45,7 @@ SPOILT = {
     "tool call": Spoilt(tool("run_command", command="rm -rf /"), "wrote no text"),
     "cut at its length": Spoilt(Text(NOTES, finish_reason="length"), "cut off at its length limit"),
     "filtered": Spoilt(Text(NOTES, finish_reason="content_filter"), "filter"),
+    "ends in order, before its end": Spoilt(EndsEarly(NOTES, after=9), "was cut off"),
     "cut connection": Spoilt(CutStream(NOTES, after=4), ""),
     "obeyed": Spoilt(Text("OK"), "something else than a summary"),
     "obeyed an order it read": Spoilt(

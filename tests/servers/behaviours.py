@@ -27,8 +27,12 @@ class Stage(Protocol):
         """Send a piece of the answer; buffered when the request does not stream."""
         ...
 
-    async def finish(self, reason: str, usage: tuple[int, int] | None = None) -> None:
+    async def finish(self, reason: str | None, usage: tuple[int, int] | None = None) -> None:
         """End the answer. Without ``usage`` (prompt, completion) tokens are characters over four."""
+        ...
+
+    async def end(self) -> None:
+        """End the body in order, and say nothing of the answer's end: neither why nor its usage."""
         ...
 
     async def fail(self, status: int, body: object, headers: Mapping[str, str]) -> None:
@@ -71,7 +75,7 @@ class Text:
 
     text: str
     usage: tuple[int, int] | None = None
-    finish_reason: str = "stop"
+    finish_reason: str | None = "stop"
     hold: Signal | None = None
     hold_after: int = 1
     chunks: int | None = None
@@ -187,6 +191,21 @@ class CutStream:
         for piece in pieces(self.text)[: self.after]:
             await stage.delta({"content": piece})
         await stage.cut()
+
+
+@dataclass(frozen=True)
+class EndsEarly:
+    """The stream ends in order after a few words, as behind a proxy that gave up its server."""
+
+    text: str = "This answer breaks off long before it has said what it meant to say."
+    after: int = 4
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``."""
+        await stage.delta({"role": "assistant", "content": ""})
+        for piece in pieces(self.text)[: self.after]:
+            await stage.delta({"content": piece})
+        await stage.end()
 
 
 @dataclass(frozen=True)

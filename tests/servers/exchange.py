@@ -55,7 +55,7 @@ class Exchange:
         if self._streams:
             await self._event(self._chunk(delta, None))
 
-    async def finish(self, reason: str, usage: tuple[int, int] | None = None) -> None:
+    async def finish(self, reason: str | None, usage: tuple[int, int] | None = None) -> None:
         """See ``behaviours.Stage``."""
         counted = self._usage(usage)
         if self._streams:
@@ -71,6 +71,16 @@ class Exchange:
     async def fail(self, status: int, body: object, headers: Mapping[str, str]) -> None:
         """See ``behaviours.Stage``."""
         await self.answer(status, body, headers)
+        self.finished.set()
+
+    async def end(self) -> None:
+        """See ``behaviours.Stage``."""
+        if self._streams:
+            await self._send(b"0\r\n\r\n")
+        else:
+            choice = {"index": 0, "message": merged(self._deltas)}
+            body = {**self._frame("chat.completion"), "choices": [choice]}
+            await self.answer(200, body, {})
         self.finished.set()
 
     async def cut(self) -> None:

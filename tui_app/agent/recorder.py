@@ -41,6 +41,7 @@ from tui_app.context.events import (
     ToolCall,
     ToolResult,
 )
+from tui_app.context.requests.answer_end import CUT_OFF, why_not_whole
 
 
 class Journal(Protocol):
@@ -120,7 +121,7 @@ class Recorder(AbstractCapability[Any]):
         self._forget_streamed()
         usage = response.usage
         cut = self.journal.take_distrust()
-        interrupted = response.state != "complete"
+        ended = why_not_whole(response)
         # A copy: the run goes on writing into its own. What a provider has compacted is an event of its own.
         own = replace(
             response, parts=[part for part in response.parts if not isinstance(part, CompactionPart)]
@@ -131,11 +132,11 @@ class Recorder(AbstractCapability[Any]):
             call_ids=tuple(part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)),
             tokens=self.journal.counter.message(own).nonzero(),
             model=self.journal.model,
-            input_tokens=0 if cut or interrupted else usage.input_tokens,
+            input_tokens=0 if cut or ended == CUT_OFF else usage.input_tokens,
             output_tokens=usage.output_tokens,
             cache_read_tokens=usage.cache_read_tokens,
             finish_reason=response.finish_reason or "",
-            interrupted=interrupted,
+            interrupted=bool(ended),
             duration_s=round(monotonic() - self._asked, 3),
             cost_usd=answer_cost(response, self._model),
         )

@@ -33,6 +33,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.context.items import Item
+from tui_app.context.requests.answer_end import why_not_whole
 from tui_app.context.windows.limits import most
 from tui_app.conversation.attaching import Attached, Attachment, read_attachments
 from tui_app.conversation.attempts import Attempts
@@ -48,6 +49,8 @@ UNANSWERED = Error(
     message="Interrupted: the program ended before this prompt was answered.",
     hint="/retry sends it again.",
 )
+CUT_HINT = "What came of it stays; ask it to go on, or send the prompt again with /retry."
+EMPTY = "The model answered nothing. /retry sends the prompt once more."
 _TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
 """Messages that a model has to answer."""
 
@@ -108,6 +111,8 @@ class Turns:
         self.close_open_calls(result.error)
         duration = round(monotonic() - started, 3)
         if result.error is None:
+            if not result.cancelled:
+                self._tell_of_a_bad_end(history.newest())
             return TurnEnd(outcome="cancelled" if result.cancelled else "done", duration_s=duration)
         back = self._failed(result.error, prompt.text, sent.seq)
         return TurnEnd(outcome="failed", duration_s=duration, prompt=back)
@@ -162,6 +167,16 @@ class Turns:
         later = {head.type for head in history.store.heads(history.session, visible[-1].seq)}
         if not later & {SessionEnd.TYPE, Error.TYPE, AgentOutput.TYPE}:
             history.append(UNANSWERED)
+
+    def _tell_of_a_bad_end(self, messages: Sequence[ModelMessage]) -> None:
+        """Say of a turn that came to its end why its last answer is empty, or not whole."""
+        last = messages[-1] if messages else None
+        if not isinstance(last, ModelResponse):
+            return
+        if reason := why_not_whole(last):
+            self.history.append(Notice(text=f"{reason[0].upper()}{reason[1:]}. {CUT_HINT}"))
+        elif not _says_something(last):
+            self.history.append(Notice(text=EMPTY))
 
     def _failed(self, error: Exception, text: str, prompt: int) -> str:
         """Report a failure.

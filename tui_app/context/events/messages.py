@@ -43,6 +43,7 @@ class AssistantMessage(Payload):
     cache_read_tokens: int = 0
     finish_reason: str = ""
     interrupted: bool = False
+    """Whether it is not all the model meant to say: stopped, cut off, filtered, or at its length limit."""
     duration_s: float = 0.0
     cost_usd: float | None = None
 

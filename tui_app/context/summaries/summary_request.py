@@ -24,6 +24,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
 from tui_app.context.compaction.spending import Ledger, spent_on
+from tui_app.context.requests.answer_end import CUT_OFF, FILTERED, why_not_whole
 from tui_app.context.spans import INTERACTION_ATTRIBUTE
 from tui_app.context.summaries.summary_prompt import INSTRUCTIONS, unwrapped, why_no_notes
 
@@ -31,10 +32,6 @@ INTERACTION = "conversation-compaction"
 """Marks summary requests in headers and spans, so that usage can be told apart from turns."""
 HEADER = "X-Interaction-Type"
 _METADATA = {"interaction": INTERACTION}
-_CUT_OFF = "the model's answer was cut off"
-_TOO_LONG = "the model's answer was cut off at its length limit"
-_FILTERED = "the provider's filter stopped the model's answer"
-_ENDINGS: dict[str | None, str] = {"length": _TOO_LONG, "content_filter": _FILTERED, "error": _CUT_OFF}
 
 
 class SummaryFailed(Exception):
@@ -100,7 +97,7 @@ class NotesRequest:
                 stopped = True
                 raise
             except ContentFilterError as error:
-                raise SummaryFailed(_FILTERED) from error
+                raise SummaryFailed(FILTERED) from error
             except UnexpectedModelBehavior as error:
                 raise SummaryFailed(_ended(messages) or "the model wrote no text") from error
             finally:
@@ -126,7 +123,7 @@ class NotesRequest:
         except NotImplementedError:
             # A model of somebody's own that cannot stream.
             return (await agent.run(prompt, usage_limits=limits, metadata=_METADATA)).output
-        raise SummaryFailed(_CUT_OFF)
+        raise SummaryFailed(CUT_OFF)
 
     def _agent(self, max_tokens: int) -> Agent[None, str]:
         return Agent(
@@ -175,11 +172,7 @@ def _says_something(message: ModelMessage) -> bool:
 def _ended(messages: Sequence[ModelMessage]) -> str:
     """Why the last answer is not whole; empty when it is, or when there is none."""
     answer = next((one for one in reversed(messages) if isinstance(one, ModelResponse)), None)
-    if answer is None:
-        return ""
-    if answer.finish_reason in _ENDINGS:
-        return _ENDINGS[answer.finish_reason]
-    return "" if answer.state == "complete" else _CUT_OFF
+    return "" if answer is None else why_not_whole(answer)
 
 
 def _streamed(event: object) -> str:

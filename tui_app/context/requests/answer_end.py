@@ -1,0 +1,28 @@
+"""How a model's answer ended: whole, or why not."""
+
+from typing import Final
+
+from pydantic_ai.messages import ModelResponse
+
+CUT_OFF: Final = "the model's answer was cut off"
+TOO_LONG: Final = "the model's answer was cut off at its length limit"
+FILTERED: Final = "the provider's filter stopped the model's answer"
+_ENDINGS: dict[str | None, str] = {"length": TOO_LONG, "content_filter": FILTERED, "error": CUT_OFF}
+
+
+def why_not_whole(answer: ModelResponse) -> str:
+    """Why an answer is not all that the model meant to say; empty when it is, as far as one can tell.
+
+    A stream may end in order in the middle of an answer, behind a proxy that has given up its server. Where
+    its protocol tells a reason, pydantic-ai then takes ``stop`` for it, but not for the provider's own word.
+    A server that never tells reasons still tells the usage, which comes last.
+    """
+    if reason := _ENDINGS.get(answer.finish_reason):
+        return reason
+    return CUT_OFF if answer.state != "complete" or _ended_unsaid(answer) else ""
+
+
+def _ended_unsaid(answer: ModelResponse) -> bool:
+    taken_for_whole = answer.finish_reason == "stop" and answer.provider_response_id is not None
+    said = (answer.provider_details or {}).get("finish_reason")
+    return taken_for_whole and not said and not answer.usage.has_values()
