@@ -9,6 +9,7 @@ from tests.conversation.driving import Desk, cancelled_within, done, of, turn, u
 from tests.servers.behaviours import Behaviour, Empty, HangBeforeHeaders, HangMidStream, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
+from tui_app.agent.retry import RetryRules
 from tui_app.context.compaction.job import State
 from tui_app.context.events import (
     CheckpointCreated,
@@ -24,6 +25,7 @@ from tui_app.context.events import (
 from tui_app.context.items import is_summary
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Clear, Compact, Prompt, Restate
+from tui_app.session.head_titles import compaction_title
 
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
 ASKS = "Write the notes for this transcript"
@@ -148,6 +150,47 @@ async def test_failed_summary_changes_nothing(desk: Desk, fake_openai: FakeOpenA
         assert complete.reason
         assert view_bytes(conversation) == before
         assert conversation.history.view.compactions == []
+
+
+@pytest.mark.parametrize("passing", [error(500, "down"), error(429, "Slow down"), error(503, "Overloaded")])
+async def test_a_summary_is_asked_for_again_when_the_provider_is_out_of_reach_for_a_moment(
+    desk: Desk, fake_openai: FakeOpenAI, passing: Behaviour
+) -> None:
+    async with filled(desk, fake_openai) as opened:
+        opened.writers.rules = RetryRules(retries=2, first_s=0.001)
+        fake_openai.add(passing, passing, Text(NOTES), phrase=ASKS)
+        await done(opened.conversation, Compact())
+        complete = last_of(opened)
+        assert (complete.outcome, complete.performed_by, complete.reason) == ("success", "model", "")
+        assert len(fake_openai.journal) == 4 + 3
+
+
+async def test_a_pause_before_a_summary_is_asked_for_again_can_be_cancelled(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    async with filled(desk, fake_openai) as opened:
+        opened.writers.rules = RetryRules(retries=2, first_s=29.0)
+        before = view_bytes(opened.conversation)
+        fake_openai.add(error(500, "down"), phrase=ASKS)
+        opened.conversation.submit(Compact())
+        await (await fake_openai.request(5)).finished.wait()
+        await cancelled_within(opened.conversation)
+        assert last_of(opened).outcome == "cancelled"
+        assert view_bytes(opened.conversation) == before
+
+
+async def test_a_summary_of_somebody_who_stands_in_says_why(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    async with filled(desk, fake_openai, turns=4, window=6_600) as opened:
+        opened.writers.rules = RetryRules(retries=0)
+        fake_openai.add(error(500, "down"), phrase=ASKS)
+        fake_openai.add(Text("Short."))
+        watching = opened.conversation.watch()
+        await turn(opened.conversation, "Fifth")
+        applied = (await until(watching, lambda data: isinstance(data, CompactionComplete))).data
+        assert isinstance(applied, CompactionComplete)
+        assert (applied.outcome, applied.performed_by) == ("success", "heuristic")
+        assert "internal error" in applied.reason
+        assert compaction_title(applied).endswith(" · by extraction")
 
 
 async def test_nothing_to_compact_asks_no_model(desk: Desk, fake_openai: FakeOpenAI) -> None:

@@ -18,10 +18,12 @@ from tests.servers.behaviours import (
     tool,
 )
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.agent.retry import RetryRules
 from tui_app.context.checking.provenance import UNCONFIRMED
 from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionStart, TurnEnd
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Compact, Restate
+from tui_app.conversation.writers import SUMMARY_RETRIES
 
 ASKS = "At most about"
 """Stands in every request for a summary, also in those that update one."""
@@ -68,6 +70,12 @@ def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
     return fake_openai
 
 
+def impatient(opened: OpenSession) -> OpenSession:
+    """Summaries are asked for again without a pause worth the name."""
+    opened.writers.rules = RetryRules(retries=SUMMARY_RETRIES, first_s=0.001)
+    return opened
+
+
 async def fill(opened: OpenSession, server: FakeOpenAI, turns: int) -> list[str]:
     """Have some turns; how they ended."""
     outcomes: list[str] = []
@@ -96,7 +104,7 @@ async def test_by_hand_nothing_changes_and_the_next_turn_works(
 ) -> None:
     spoilt = SPOILT[name]
     async with desk.session() as opened:
-        conversation = opened.conversation
+        conversation = impatient(opened).conversation
         await fill(opened, server, 4)
         before, usage = view_bytes(conversation), conversation.usage
         server.add(*[spoilt.behaviour] * 9, phrase=ASKS)
@@ -125,7 +133,7 @@ async def test_by_itself_extraction_takes_over_and_the_turn_goes_on(
     spoilt = SPOILT[name]
     desk.server("local", fake_openai.base_url, window=6_600)
     async with desk.session() as opened:
-        conversation = opened.conversation
+        conversation = impatient(opened).conversation
         fake_openai.add(*[spoilt.behaviour] * 40, phrase=ASKS)
         turns = await fill(opened, fake_openai, 6)
         await conversation.settle()

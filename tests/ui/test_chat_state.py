@@ -241,3 +241,13 @@ def test_a_reason_that_was_cut_has_no_full_stop_behind_it() -> None:
     assert text.endswith("… Nothing changed.")
     text, _ = outcome_text(replace(done, reason="It is busy."))
     assert text == "Compaction failed: It is busy. Nothing changed."
+
+
+@pytest.mark.parametrize(
+    ("by", "model", "words"),
+    [("heuristic", "", "by extraction"), ("marker", "", "as a marker"), ("model", "gpt-5", "by gpt-5")],
+)
+def test_a_summary_of_somebody_who_stood_in_is_noted(by: str, model: str, words: str) -> None:
+    done = replace(FAILED, outcome="success", performed_by=by, model=model, reason="The server is down")
+    assert after(done).notices == (f"The summary was written {words}: The server is down.",)
+    assert after(replace(done, reason="")).notices == ()

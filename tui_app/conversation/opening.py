@@ -10,6 +10,7 @@ from pydantic_ai.models import Model
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
+from tui_app.agent.retry import RetryRules
 from tui_app.agent.shelf import ModelShelf
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import ProgramEnded
@@ -44,7 +45,7 @@ from tui_app.conversation.switching import ModelSwitch
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.tooling import make_tooling
 from tui_app.conversation.turns import Turns
-from tui_app.conversation.writers import SummaryWriters
+from tui_app.conversation.writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.session.info import SessionDeleted, SessionNotFound
 from tui_app.session.lock import Overtaken
 from tui_app.session.places import open_store
@@ -260,6 +261,7 @@ def _writers(
         settings.summarization_model,
         settings.summary_timeout_s,
         telemetry.capabilities(),
+        RetryRules(retries=min(settings.retries, SUMMARY_RETRIES)),
     )
 
 

@@ -1,5 +1,6 @@
 """Choosing who writes a summary: the conversation's model, a cheaper one, or extraction without any."""
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import Model
 
+from tui_app.agent.errors import describe_error
+from tui_app.agent.retry import RetryRules, pause_before
 from tui_app.agent.shelf import ModelShelf, why_unavailable
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
@@ -21,6 +24,10 @@ from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.context.summaries.summary import ModelSummariser, Summariser
 from tui_app.conversation.session_history import SessionHistory
 
+SUMMARY_RETRIES = 2
+"""Tries after the first: a request may be waiting for the summary, and there are others to write it."""
+_PATIENCE_S = 30.0
+"""A provider that asks for a longer pause is not waited for."""
 _BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
 
 
@@ -37,6 +44,8 @@ class SummaryWriters:
     """Seconds a model may take for a digest."""
     observers: Sequence[AbstractCapability[Any]] = ()
     """Capabilities that watch the requests for summaries."""
+    rules: RetryRules = field(default_factory=RetryRules)
+    """How often and how soon a request for a summary is made again."""
     _writers: dict[str, ModelSummariser] = field(default_factory=dict)
 
     async def prepare(self) -> None:
@@ -103,4 +112,10 @@ class SummaryWriters:
             count=lambda text: round(self.text.count(text) * limits.factor(model)),
             capabilities=[guard, *self.observers],
             mask=mask_secrets,
+            pause=lambda error, failed: self._pause(error, failed, name),
         )
+
+    def _pause(self, error: BaseException, failed: int, name: str) -> float | None:
+        told = describe_error(error, model=name)
+        pause = pause_before(error, told, attempt=failed, rules=self.rules, jitter=random.random())
+        return pause if pause is not None and pause <= _PATIENCE_S else None

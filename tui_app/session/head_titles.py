@@ -60,10 +60,18 @@ def compaction_title(payload: CompactionComplete) -> str:
     if payload.outcome != "success":
         return payload.reason or payload.outcome
     kept = "" if payload.retention is None else f" · facts kept {payload.retention:.0%}"
-    by = " · by the provider" if payload.performed_by == "provider" else ""
+    by = _writer(payload)
     sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
     part = _span(payload)
     return f"{sizes} · {payload.messages_before} messages → {payload.messages_after}{part}{kept}{by}"
+
+
+def _writer(payload: CompactionComplete) -> str:
+    """Who wrote a summary, where it was not the model that was meant to."""
+    if payload.performed_by == "provider":
+        return " · by the provider"
+    stands_in = {"heuristic": "extraction", "marker": "a marker"}.get(payload.performed_by, payload.model)
+    return f" · by {stands_in}" if payload.reason else ""
 
 
 def _span(payload: CompactionComplete) -> str:

@@ -41,7 +41,7 @@ from tui_app.context.events import (
 from tui_app.session.costs import Costs
 from tui_app.session.head_titles import hook_title, pressure_text
 from tui_app.ui.chat_state import ChatState, Running, noting, saying
-from tui_app.ui.compaction_outcome import NOTICE_CELLS, REASON_CELLS, outcome_text
+from tui_app.ui.compaction_outcome import NOTICE_CELLS, REASON_CELLS, outcome_text, stand_in_text
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.turn_text import turn_text
@@ -211,6 +211,8 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
         state = noting(state, outcome_text(done, NOTICE_CELLS)[0])
     elif done.outcome == "cancelled" and done.reason:
         state = noting(state, f"{text}. {LATER}")
+    elif told := stand_in_text(done):
+        state = noting(state, told)
     # What ends in the background is not interrupted for, unless it was a person's decision that ended it.
     status = state.status if done.trigger == "background" and not state.reviewing else outcome
     state = replace(state, compacting=False, reviewing=False, background=None)

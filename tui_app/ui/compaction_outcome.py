@@ -30,6 +30,14 @@ def outcome_text(done: CompactionComplete, cells: int = REASON_CELLS) -> tuple[s
             return text, ("f2 details", "ctrl+g tries again")
 
 
+def stand_in_text(done: CompactionComplete) -> str:
+    """Why a summary was written by somebody else than it was meant to be; empty where it was not."""
+    if done.outcome != "success" or not done.reason:
+        return ""
+    by = {"heuristic": "by extraction", "marker": "as a marker"}.get(done.performed_by, f"by {done.model}")
+    return f"The summary was written {by}: {_sentence(one_line(done.reason, NOTICE_CELLS))}"
+
+
 def _sentence(reason: str) -> str:
     """A reason with one full stop, and none behind one that was cut."""
     return reason if reason.endswith("…") else f"{reason.rstrip('.')}."

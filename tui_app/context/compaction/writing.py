@@ -55,7 +55,9 @@ class Writing:
         for writer in writers:
             outcome = await self._try(writer)
             if isinstance(outcome, Proposal):
-                return outcome
+                # Whoever stands in says why, of the writer that was meant to write it.
+                done = replace(outcome.complete, reason=reasons[0]) if reasons else outcome.complete
+                return replace(outcome, complete=done)
             reasons.append(outcome)
         return reasons[0]
 

@@ -156,7 +156,7 @@ class CompactionComplete(Payload):
     """``model``, ``heuristic``, ``marker`` or ``provider``."""
     model: str = ""
     reason: str = ""
-    """Why it failed, in one sentence; empty on success."""
+    """Why it failed, in one sentence; of a success, why the writer that was meant to did not write it."""
     focus: str = ""
     from_message: int = 0
     """Log number of the message a person wanted replaced first; 0 where they named none."""

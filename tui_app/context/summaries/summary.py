@@ -22,7 +22,14 @@ from tui_app.context.summaries.summary_prompt import (
     split_title,
     summary_prompt,
 )
-from tui_app.context.summaries.summary_request import INTERACTION, NotesRequest, SummaryFailed, thinks
+from tui_app.context.summaries.summary_request import (
+    INTERACTION,
+    NotesRequest,
+    Pause,
+    SummaryFailed,
+    never_again,
+    thinks,
+)
 from tui_app.context.windows.limits import ContextTooLarge
 from tui_app.context.windows.window import answer_reserve
 
@@ -127,6 +134,8 @@ class ModelSummariser:
     count: Callable[[str], int]
     capabilities: Sequence[AbstractCapability[Any]] = ()
     mask: Callable[[str], str] = str
+    pause: Pause = never_again
+    """How long to wait before a request that failed is made again."""
     _notes: Notes = field(default_factory=Notes)
 
     async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
@@ -140,7 +149,9 @@ class ModelSummariser:
         )
         # In a thread: a long history takes a second, and a streaming answer shares this loop.
         material = await asyncio.to_thread(Material, task.items, self.mask)
-        request = NotesRequest(self.model, self.capabilities, self.count, ledger, overheard=task.overheard)
+        request = NotesRequest(
+            self.model, self.capabilities, self.count, ledger, overheard=task.overheard, pause=self.pause
+        )
         title, text = split_title(self.mask(await self._shrinking(task, material, request, progress)))
         return Summary(text=text, title=title, model=self.model_name)
 

@@ -56,6 +56,14 @@ def _nobody(_text: str) -> None:
     """Nobody reads along."""
 
 
+Pause = Callable[[BaseException, int], float | None]
+"""Seconds until a request that failed so many times in a row is made again; None where it is not worth it."""
+
+
+def never_again(_error: BaseException, _failed: int) -> None:
+    """Whoever has no patience."""
+
+
 @dataclass(frozen=True, slots=True)
 class NotesRequest:
     """Asks a model for notes, each time anew."""
@@ -68,9 +76,11 @@ class NotesRequest:
     instructions: str = INSTRUCTIONS
     overheard: Callable[[str], None] = _nobody
     """Told the text itself as it comes in."""
+    pause: Pause = never_again
+    """Asked when a request failed before any text came: text that somebody has read is not written twice."""
 
     async def ask(self, prompt: str, *, max_tokens: int, heard: Callable[[int], None]) -> str:
-        """Ask once.
+        """Ask, and ask again where the provider is out of reach for a moment.
 
         Args:
             prompt: The transcript as data, and the task.
@@ -81,6 +91,24 @@ class NotesRequest:
             SummaryFailed: if the answer is empty, was cut off, or is something else than notes.
             Exception: whatever the request itself raises.
         """
+        failed, received = 0, 0
+
+        def hear(written: int) -> None:
+            nonlocal received
+            received = written
+            heard(written)
+
+        while True:
+            try:
+                return await self._ask(prompt, max_tokens, hear)
+            except Exception as error:
+                failed += 1
+                pause = None if received else self.pause(error, failed)
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+
+    async def _ask(self, prompt: str, max_tokens: int, heard: Callable[[int], None]) -> str:
         received, stopped = 0, False
 
         def hear(written: int) -> None:

@@ -191,11 +191,13 @@ def number_lines(done: CompactionComplete) -> str:
     ranges = ", ".join(
         f"#{first}" if first == last else f"#{first} to #{last}" for first, last in done.removed
     )
+    stands_in = _whole(done.reason) if done.outcome == "success" else ""
     known: list[tuple[str, str]] = [
-        ("outcome", f"{done.outcome} {_whole(done.reason)}".strip()),
+        ("outcome", f"{done.outcome} {'' if stands_in else _whole(done.reason)}".strip()),
         ("trigger", done.trigger.replace("_", " ")),
         ("policy", done.policy),
         ("summary by", f"{done.performed_by} {done.model}".strip() + (", edited by you" * done.edited)),
+        ("because", stands_in),
         ("focus", one_line(done.focus, 200)),
         ("instructions", one_line(done.instructions, 400)),
         ("tokens before", f"{done.tokens_before:,}"),
