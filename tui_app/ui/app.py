@@ -105,7 +105,7 @@ class PlimsollApp(TellsFailures, App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Hold back what is typed before there is a session or a dialog: nobody waits for a frame."""
-        if not event.is_forwarded and self.early.hold(event):
+        if self.early.hold(event):
             return
         if self._held is not None and isinstance(event, events.Key | events.Paste):
             if self._held or not self._is_written(event):

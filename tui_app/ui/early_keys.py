@@ -31,6 +31,8 @@ class EarlyKeys:
         self._held: list[events.Key | events.Paste] = []
         self._opening: object | None = None
         """What is awaited; None while keys are acted on at once."""
+        self._is_above = False
+        """Whether a screen stands above the chat."""
 
     @property
     def opening(self) -> object | None:
@@ -65,8 +67,13 @@ class EarlyKeys:
             self.end(opening)
 
     def follow(self, screen: Screen[Any]) -> None:
-        """Hold keys while a screen that came up is built, and let them go to it then."""
-        if len(self._app.screen_stack) > 1:
+        """Hold keys while a screen that came up is built, and let them go to it then.
+
+        Behind one that was closed they wait as well, so that whoever asked for it begins first with what was
+        decided there; what that opens is what they are for.
+        """
+        was_above, self._is_above = self._is_above, len(self._app.screen_stack) > 1
+        if self._is_above or (was_above and self._opening is None):
             screen.call_after_refresh(self.end, self.begin())
 
     def hold(self, event: events.Event) -> bool:

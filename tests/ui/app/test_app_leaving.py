@@ -112,3 +112,15 @@ async def test_esc_while_a_fork_is_copied_leaves_none_behind(
         await asyncio.to_thread(copying.let_go.wait)
         await deck.until(lambda: [info.id for info in stored(served)] == [session], "one session")
         assert deck.app.chat.session.id == session
+
+
+async def test_enter_right_behind_f_in_a_message_leaves_the_fork_alone(served: Desk, session: str) -> None:
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.press("tab")
+        await deck.until(lambda: deck.app.focused is deck.transcript, "the rows")
+        await deck.press("up", "up", "ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, MessageScreen), "the message")
+        await deck.hurry("f", "enter")
+        fork = await elsewhere(deck, session)
+        assert {info.id for info in stored(served)} == {session, fork}
