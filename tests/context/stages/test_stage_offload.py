@@ -12,7 +12,8 @@ from pydantic_ai.messages import BinaryContent, ModelMessage
 
 from tests.context.histories import as_items, messages
 from tests.context.stages.stage_kit import NOON, applied, call, check, names, only, result, said, view, words
-from tui_app.context.counting.encodings import TextCounter, estimate
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.estimating import estimate
 from tui_app.context.items import Item
 from tui_app.context.stages.marks import mark_of
 from tui_app.context.stages.normalise import normalise

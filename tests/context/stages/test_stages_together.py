@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.histories import as_items, messages
 from tests.context.stages.stage_kit import Stage, applied, check, names
-from tui_app.context.counting.encodings import estimate
+from tui_app.context.counting.estimating import estimate
 from tui_app.context.items import Item
 from tui_app.context.stages.archive import archived, heuristic_digest, to_archive
 from tui_app.context.stages.normalise import normalise

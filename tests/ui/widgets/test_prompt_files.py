@@ -221,3 +221,10 @@ def test_what_goes_along_is_seen_behind_a_long_refusal_too(width: int) -> None:
     bundles = [Bundle("x", why_not="it is a picture of 8 MB, and 5 MB is the most"), Bundle("a.md", 400)]
     line = attached_line(bundles, width)
     assert line.startswith("1 attached ~0.4k tok · not attached: @x")
+
+
+async def test_the_size_of_a_draft_is_that_of_its_bytes_as_everywhere(folder: Path) -> None:
+    app = Desk(folder=folder)
+    async with app.run_test() as pilot:
+        await write(app, pilot, "潮汐什么时候来" * 4)
+        assert app.query_one(PromptRow).count == 7 * 4 * 3 // 4

@@ -15,6 +15,8 @@ from importlib import resources
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from tui_app.context.counting.estimating import estimate
+
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
@@ -157,16 +159,6 @@ class TextCounter:
         if len(text) <= PIECE_CHARS:
             return len(encoding.encode_ordinary(text))
         return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
-
-
-def estimate(text: str) -> int:
-    """Estimate tokens without a tokenizer: one per 4 bytes of UTF-8, which is 4 characters of ASCII.
-
-    Bytes rather than characters, because other scripts need more tokens per character: nearly one for a
-    Chinese character, more than one for many emoji.
-    """
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    return -(-size // 4)
 
 
 def _pieces(text: str) -> Iterator[str]:

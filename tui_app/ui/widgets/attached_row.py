@@ -27,11 +27,6 @@ class Bundle(NamedTuple):
     """Why a file does not go along; empty when it does."""
 
 
-def estimate(text: str) -> int:
-    """About how many tokens a draft or a part of it is: four characters each."""
-    return -(-len(text) // 4)
-
-
 def weigh(folder: Path, paths: Sequence[str]) -> tuple[Bundle, ...]:
     """Look at the files that a draft names; blocks on the disk."""
     # Not needed for the first frame.

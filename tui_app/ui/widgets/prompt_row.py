@@ -11,11 +11,12 @@ from textual.reactive import reactive
 from textual.widgets import Static
 from textual.worker import Worker
 
+from tui_app.context.counting.estimating import estimate
 from tui_app.ui.failing import TellsFailures
 from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.format import tokens
 from tui_app.ui.glyphs import UNICODE, Glyphs
-from tui_app.ui.widgets.attached_row import CHIP_KEYS, AttachedRow, Bundle, estimate, weigh
+from tui_app.ui.widgets.attached_row import CHIP_KEYS, AttachedRow, Bundle, weigh
 from tui_app.ui.widgets.offer_list import OfferList
 from tui_app.ui.widgets.prompt import PromptEditor
 
