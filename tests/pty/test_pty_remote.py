@@ -31,7 +31,7 @@ def test_a_session_over_a_remote_shell(machine: Machine) -> None:
     terminal.wait_for("Conversation compacted")
     terminal.wait_gone("Compacting conversation history")
     terminal.write("/undo\r")
-    terminal.wait_for("Undone: the history is back")
+    terminal.wait_for("Undone: what it replaced is back")
     terminal.write(CTRL_Q)
     assert terminal.wait_exit() == 0
     assert_restored(terminal)

@@ -226,7 +226,8 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
     """What is said once the view was rewritten by hand."""
     match payload:
         case CompactionUndone(tokens_after=after):
-            return saying(state, f"Undone: the history is back, ~{tokens(after)} · /redo applies it again")
+            back = f"what it replaced is back, ~{tokens(after)}"
+            return saying(state, f"Undone: {back} · /redo applies it again")
         case CompactionEdited(fact=fact, tokens_after=after):
             what = f"Brought back: {one_line(fact, REASON_CELLS)}" if fact else "Summary edited"
             return saying(state, f"{what}, ~{tokens(after)} · u on its row takes it back")

@@ -154,7 +154,7 @@ async def test_undoing_again_says_that_it_is_undone(
         await compacted(deck)
         deck.transcript.focus()
         await deck.press("up", "u")
-        await deck.says("the history is back")
+        await deck.says("what it replaced is back")
         await deck.press("u")
         await deck.says("This is undone already. /redo applies it again.")
         await deck.press("home", "up", "u")

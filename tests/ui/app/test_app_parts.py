@@ -53,7 +53,7 @@ async def test_the_marked_entry_says_where_it_ends_or_begins(
         assert set(kept) <= set(now), "what is outside stays as it is"
         assert f"{'up to' if place == 0 else 'from'} #{row.seq}" in deck.text
         await deck.send("/undo")
-        await deck.says("Undone: the history is back")
+        await deck.says("Undone: what it replaced is back")
         assert served.agent_view(session) == view
 
 

@@ -66,7 +66,7 @@ async def test_edited_applied_and_undone(served: Desk, session: str, size: tuple
         assert deck.status.startswith("Compacted")
         assert screen not in deck.app.screen_stack
         await deck.send("/undo")
-        await deck.says("Undone: the history is back")
+        await deck.says("Undone: what it replaced is back")
         assert served.agent_view(session) == view
 
 

@@ -280,7 +280,7 @@ def test_sizes_name_numbers_or_the_reason() -> None:
     assert sizes(DONE, UNICODE, False) == (
         "91.5k → 6.2k tokens   212 → 9 messages   facts: 1 kept · 1 recoverable · 1 lost"
     )
-    assert sizes(DONE, UNICODE, True).endswith("undone: the full history is back")
+    assert sizes(DONE, UNICODE, True).endswith("undone: what it replaced is back")
     failed = replace(DONE, outcome="failed", reason="The model answered nothing.")
     assert sizes(failed, UNICODE, False) == "The model answered nothing. Nothing changed."
 

@@ -42,7 +42,7 @@ async def test_shows_each_kind_in_its_words() -> None:
             "Because so.",
             "⊖ Conversation compacted · 91.5k → 6.2k · facts kept 98 %",
             "enter shows what stayed and what left · u undoes",
-            "undone: the history is back",
+            "undone: what it replaced is back",
             "→ one → two",
             "✗ The key was refused.",
             "Set it.",

@@ -73,7 +73,7 @@ def sizes(
     if edited:
         parts.append("edited since")
     if undone:
-        parts.append("undone: the full history is back")
+        parts.append("undone: what it replaced is back")
     return gap.join(reversed(parts) if numbers_last else parts)
 
 

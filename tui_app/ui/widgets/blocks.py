@@ -167,7 +167,7 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
     yield TextPiece(title, Tone.ACCENT if done else Tone.WARNING, sign=glyphs.load_line)
     hints = {
         "ok": f"enter shows what stayed and what left {glyphs.separator} u undoes",
-        "undone": f"undone: the history is back {glyphs.separator} enter shows what it was",
+        "undone": f"undone: what it replaced is back {glyphs.separator} enter shows what it was",
     }
     yield TextPiece(hints.get(entry.state, "enter shows details"), Tone.DIM, indent=2)
 
