@@ -31,6 +31,7 @@ class EarlyKeys:
         self._held: list[events.Key | events.Paste] = []
         self._opening: object | None = None
         """What is awaited; None while keys are acted on at once."""
+        self._opens = False
         self._is_above = False
         """Whether a screen stands above the chat."""
 
@@ -39,9 +40,16 @@ class EarlyKeys:
         """What is being opened; None when nothing is."""
         return self._opening
 
-    def begin(self) -> object:
-        """Hold keys from now on; returns what :meth:`end` takes to end just this hold."""
-        self._opening = object()
+    def begin(self, *, opens: bool = True) -> object:
+        """Hold keys from now on.
+
+        Args:
+            opens: Whether something is to open, so that enter is for that and never for the prompt.
+
+        Returns:
+            What :meth:`end` takes to end just this hold.
+        """
+        self._opening, self._opens = object(), opens
         return self._opening
 
     def end(self, opening: object | None = None) -> None:
@@ -74,7 +82,7 @@ class EarlyKeys:
         """
         was_above, self._is_above = self._is_above, len(self._app.screen_stack) > 1
         if self._is_above or (was_above and self._opening is None):
-            screen.call_after_refresh(self.end, self.begin())
+            screen.call_after_refresh(self.end, self.begin(opens=self._is_above))
 
     def hold(self, event: events.Event) -> bool:
         """Whether an event has to wait."""
@@ -98,7 +106,7 @@ class EarlyKeys:
     async def _release(self, opening: object) -> None:
         if opening is not self._opening:
             return
-        in_prompt = isinstance(self._app.focused, PromptEditor)
+        in_prompt = self._opens and isinstance(self._app.focused, PromptEditor)
         for event in self.take():
             if isinstance(event, events.Paste):
                 await self._app.on_event(events.Paste(event.text))
