@@ -126,6 +126,9 @@ def test_what_is_pinned_is_left_alone_by_stages_and_hands(
     assert history.exempt("trim") == {first}
     outlook = hand.outlook(first)
     assert 0 < outlook.pinned <= outlook.pin_budget
+    weighed = {item.key: history.weigh(item).total for item in history.items()}
+    assert outlook.pinned - outlook.pinned_along == weighed[first], "the call that stays is no pin"
+    assert outlook.pinned_along > 0
     assert hand.pin(first, pinned=False)
     assert not hand.pin(first, pinned=False)
     assert [event.pinned for event in of(records, MessagePinned) if isinstance(event, MessagePinned)] == [

@@ -80,7 +80,8 @@ class ByHand:
             offload=self._move(seqs, "offload"),
             restore=self._back(seqs),
             floor=self.compactions.floor(),
-            pinned=self._pinned_tokens(self.history.pinned()),
+            pinned=(pinned := self._pinned_tokens(self.history.pinned())),
+            pinned_along=pinned - self._pinned_tokens(self.history.pinned(), alone=True),
             pin_budget=self._budget,
         )
 
@@ -105,14 +106,18 @@ class ByHand:
         tokens = self._pinned_tokens(self.history.pinned() | {seq})
         return _FULL.format(budget, tokens) if tokens > budget else ""
 
-    def _pinned_tokens(self, pinned: frozenset[int]) -> int:
+    def _pinned_tokens(self, pinned: frozenset[int], *, alone: bool = False) -> int:
+        """Tokens of pinned messages, with those that stay along or without."""
         history = self.history
 
         def weigh(item: Item) -> int:
             return history.weigh(item).total
 
-        sizes = sizes_of(history.items(), history.usage(), weigh)
-        return cost_of(history.items(), pinned, lambda item: sizes.of(weigh(item)))
+        items = history.items()
+        sizes = sizes_of(items, history.usage(), weigh)
+        if alone:
+            return sum(sizes.of(weigh(item)) for item in items if item.key in pinned)
+        return cost_of(items, pinned, lambda item: sizes.of(weigh(item)))
 
     def _decided(self, seq: int, stage: HandStage) -> Rewrite | Refused:
         history, stages, item = self.history, self.compactions.compactor.policy.stages, self._item(seq)

@@ -35,5 +35,7 @@ class Outlook:
     """What no compaction can remove from the view."""
     pinned: int = 0
     """What stays because of pins, calls and their results together."""
+    pinned_along: int = 0
+    """Of that, what nobody has pinned itself: the calls of pinned results, the results of pinned calls."""
     pin_budget: int = 0
     """What may stay because of pins."""

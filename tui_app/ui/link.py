@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from tui_app.context.events import AssistantDelta, Record
-from tui_app.conversation.engine import Engine
+from tui_app.conversation.engine import Engine, EngineStopped
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Work
 from tui_app.conversation.work_queue import WorkQueue
@@ -74,7 +74,8 @@ class Link:
         self._engine = Engine(opening, self._inbox.put)
         self._early = WorkQueue()
         self._ready = False
-        self._locked = False
+        self._locked: SessionLocked | None = None
+        """Why the session could not be opened, while another process writes it."""
         self._wanted = asyncio.Event()
         self._review = opening.settings.review
 
@@ -101,9 +102,9 @@ class Link:
         self._inbox.bind(asyncio.get_running_loop())
         try:
             opened = await asyncio.wrap_future(self._engine.start())
-        except SessionLocked:
+        except SessionLocked as locked:
+            self._locked = locked
             await self._engine.stop()
-            self._locked = True
             raise
         self._ready = True
         self.ask_about(self._review)
@@ -119,8 +120,8 @@ class Link:
 
     def _try_again(self) -> None:
         """Have the session opened anew where another process wrote it before."""
-        if self._locked:
-            self._engine, self._locked = Engine(self._opening, self._inbox.put), False
+        if self._locked is not None:
+            self._engine, self._locked = Engine(self._opening, self._inbox.put), None
             self._wanted.set()
 
     def submit(self, work: Work) -> None:
@@ -201,9 +202,19 @@ class Link:
             self._early.move(place, label, step)
 
     async def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> T:
-        """Run a coroutine on the engine's loop and wait for its outcome."""
+        """Run a coroutine on the engine's loop and wait for its outcome.
+
+        Raises:
+            SessionLocked: if another process writes the session.
+            EngineStopped: if the session is closed first.
+        """
         self._try_again()
-        return await asyncio.wrap_future(self._engine.ask(request))
+        try:
+            return await asyncio.wrap_future(self._engine.ask(request))
+        except EngineStopped:
+            if self._locked is not None:
+                raise self._locked from None
+            raise
 
     async def records(self) -> AsyncIterator[list[Record]]:
         """Everything that happens, in batches of what has arrived meanwhile."""

@@ -152,6 +152,18 @@ async def test_an_editor_throws_nothing_away_by_one_key(
         assert app.results == [NewWords("As written.")]
 
 
+async def test_the_original_words_put_back_are_taken_back_like_an_edit() -> None:
+    app = Host(replace(EDITABLE, original="As written."))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("e", *"Mine ", "tab", "down", "enter")
+        area, ways = app.screen.query_one(TextArea), app.screen.query_one(OptionList)
+        assert area.text == "As written."
+        assert ways.highlighted == 0, "the next enter saves"
+        assert "ctrl+z" in str(app.screen.query_one("#dialog-hints").render())
+        await pilot.press("ctrl+z")
+        assert area.text.startswith("Mine ")
+
+
 async def test_nothing_edited_nothing_asked() -> None:
     app = Host(EDITABLE)
     async with app.run_test() as pilot:

@@ -368,3 +368,8 @@ async def test_a_compaction_is_cancelled_where_it_is_shown() -> None:
         await pilot.press("x")
         assert source.cancelled == 1
         assert app.screen is screen
+
+
+def test_what_stays_along_with_pins_is_said() -> None:
+    view = replace(VIEW, outlook=replace(OUTLOOK, pinned_along=400))
+    assert "pinned 3.1k of 25.6k (0.4k of it stays along) · floor" in limits(view, UNICODE)

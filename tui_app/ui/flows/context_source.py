@@ -12,6 +12,7 @@ from tui_app.conversation.shares import on_scale
 from tui_app.conversation.work import Work
 from tui_app.session.entries import Body, Entry
 from tui_app.session.ledger import growths, ledger, scaled, turns_left
+from tui_app.session.lock import SessionLocked
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui.chat_session import ChatSession
@@ -86,7 +87,12 @@ class SessionContext:
         async def look(opened: "OpenSession") -> Outlook:
             return opened.conversation.outlook(*seqs)
 
-        return Outlook() if self._session.read_only else await self._session.link.ask(look)
+        if self._session.read_only:
+            return Outlook()
+        try:
+            return await self._session.link.ask(look)
+        except SessionLocked:
+            return Outlook()
 
     async def stale(self) -> Mapping[int, str]:
         """Which results of reading a file are out of date; files are read again in a thread."""

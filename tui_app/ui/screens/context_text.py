@@ -152,7 +152,8 @@ def limits(view: ContextView, glyphs: Glyphs) -> str:
     elif usage.window.stated > 0:
         parts.append(f"{where} ({when})" if when else where)
     if outlook.pinned:
-        parts.append(f"pinned {tokens(outlook.pinned)} of {tokens(outlook.pin_budget)}")
+        along = f" ({tokens(outlook.pinned_along)} of it stays along)" if outlook.pinned_along else ""
+        parts.append(f"pinned {tokens(outlook.pinned)} of {tokens(outlook.pin_budget)}{along}")
     if outlook.floor:
         parts.append(f"floor {tokens(outlook.floor)}: cannot go lower")
     return f" {glyphs.separator} ".join(parts)

@@ -79,8 +79,11 @@ class SummaryEditor(Dialog[str]):
             case 0:
                 self.dismiss(self._area.text if self._changed else None)
             case 1:
-                self._area.text = self._original
+                # As an edit, so that it can be taken back like one.
+                self._area.replace(self._original, (0, 0), self._area.document.end)
+                self._ways.highlighted = 0
                 self.set_focus(self._area)
+                self.key_row.said = "ctrl+z brings your words back"
             case _:
                 self._discard()
 
