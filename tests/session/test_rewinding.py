@@ -5,14 +5,17 @@ from tui_app.context.events import (
     AssistantMessage,
     CompactionComplete,
     Payload,
+    Rewritten,
     SessionClear,
     SessionRewind,
+    ToolOffloaded,
     ToolResult,
     UserMessage,
 )
 from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.head_fields import head_of
 from tui_app.session.rewinding import rewind_points, tokens_after_rewind
+from tui_app.ui.screens.rewind import leaving_words
 
 
 def view(*events: Payload) -> AgentView:
@@ -75,3 +78,17 @@ def test_tokens_after_are_those_of_what_stays_by_the_measure_of_the_model() -> N
 def test_going_back_behind_a_summary_counts_the_full_history_in_front_of_it() -> None:
     folded = view(*TALK, DONE, asked("three"))
     assert tokens_after_rewind(folded, 3, usage(folded)) == 100
+
+
+def test_what_was_rewritten_behind_a_prompt_comes_back_in_full_with_it() -> None:
+    result = ToolResult(tool_call_id="c", name="ls", text="x", tokens={"tool_results": 500})
+    call = AssistantMessage(text="", call_ids=("c",), tokens={"tool_calls": 5})
+    change = Rewritten(seq=3, tokens={"tool_results": 20})
+    stage = ToolOffloaded(changes=(change,), tokens_before=500, tokens_after=20)
+    folded = view(asked("one"), call, result, answered(), asked("two"), stage, answered(), asked("three"))
+    points = {point.title: point for point in rewind_points(folded)}
+    assert {title: point.restored for title, point in points.items()} == {"one": 0, "two": 1, "three": 0}
+    assert "1 result rewritten since comes back in full." in leaving_words(points["two"], None)
+    assert "rewritten" not in leaving_words(points["three"], None)
+    grown = tokens_after_rewind(folded, points["two"].seq, usage(folded))
+    assert grown > usage(folded).total

@@ -26,23 +26,28 @@ class RewindPoint:
     """Messages that would leave with a rewind, the prompt included, or that a fork would hold."""
     compactions: int = 0
     """Compactions that a rewind would take back."""
+    restored: int = 0
+    """Messages in front of it that were archived, put in files or shortened since: they come back in full."""
 
 
 def rewind_points(view: AgentView) -> list[RewindPoint]:
     """List the prompts a view holds, or holds in a summary, the newest first."""
     points: list[RewindPoint] = []
     messages = 0
+    rewritten = [
+        (head.seq, head.form[0]) for head in view.visible() if head.type in MESSAGES and head.form[0]
+    ]
     for head in sorted(view.held(), key=lambda head: head.seq, reverse=True):
         messages += head.type in MESSAGES
         if head.type == UserMessage.TYPE and not is_interruption(head.title):
-            taken_back = sum(compaction >= head.seq for compaction in view.compactions)
             points.append(
                 RewindPoint(
                     seq=head.seq,
                     time=head.time,
                     title=head.title,
                     messages=messages,
-                    compactions=taken_back,
+                    compactions=sum(compaction >= head.seq for compaction in view.compactions),
+                    restored=sum(seq < head.seq <= rewrite for seq, rewrite in rewritten),
                 )
             )
     return points

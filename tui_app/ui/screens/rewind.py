@@ -110,4 +110,7 @@ def leaving_words(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
     if point.compactions:
         taken_back = count(point.compactions, "compaction")
         said.append(f"{taken_back} would be taken back: the history in front of it comes back in full.")
+    if point.restored:
+        comes = "comes" if point.restored == 1 else "come"
+        said.append(f"{count(point.restored, 'result')} rewritten since {comes} back in full.")
     return " ".join([*said, "The prompt goes into the editor; the log keeps everything."])
