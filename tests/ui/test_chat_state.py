@@ -24,7 +24,9 @@ from tui_app.context.events import (
     TurnEnd,
     TurnRetry,
     TurnStart,
+    UserMessage,
 )
+from tui_app.session.heads import first_line
 from tui_app.ui.chat_events import ASKING, PROPOSED, advance
 from tui_app.ui.chat_state import NOTICES, ChatState, noticed
 from tui_app.ui.compaction_outcome import CANCELLED, outcome_text
@@ -251,3 +253,9 @@ def test_a_summary_of_somebody_who_stood_in_is_noted(by: str, model: str, words:
     done = replace(FAILED, outcome="success", performed_by=by, model=model, reason="The server is down")
     assert after(done).notices == (f"The summary was written {words}: The server is down.",)
     assert after(replace(done, reason="")).notices == ()
+
+
+@pytest.mark.parametrize("prompt", ["port the ferry times " * 12, "first line\nsecond line", "\n  short  \n"])
+def test_a_session_is_called_the_same_now_and_when_it_is_opened_again(prompt: str) -> None:
+    assert after(UserMessage(text=prompt)).title == first_line(prompt)
+    assert after(UserMessage(text=prompt), state=ChatState(title="harbour")).title == "harbour"
