@@ -226,7 +226,7 @@ def test_context_for_another_window_and_model(plimsoll: Plimsoll, imported: str)
     room = small["total"] + 100
     assert "No room is left" in plimsoll("context", imported, "--window", str(room)).out
     almost = plimsoll("context", imported, "--window", str(small["total"] * 1000 // 547)).out
-    assert ": 54% of " in almost, "rounded down, as on the gauge"
+    assert ": 55% of " in almost, "rounded as on the gauge"
     keyless = plimsoll("context", imported, "--model", "openai:gpt-5", "--json")
     assert keyless.code == 0
     assert keyless.json["limit"] > 128_000

@@ -12,7 +12,7 @@ from tui_app.context.counting.usage import CATEGORIES, ContextUsage, percent_tex
 from tui_app.log_numbers import log_number
 from tui_app.ui import format as numbers
 from tui_app.ui.safe_text import one_line
-from tui_app.ui.widgets.gauge_text import window_text
+from tui_app.ui.widgets.gauge_text import BACKGROUND, BLOCKING, window_text
 
 if TYPE_CHECKING:
     from tui_app.conversation.request import Opening
@@ -108,8 +108,9 @@ def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = F
     """Print a breakdown for a person; its rows add up to the total."""
     window = usage.window
     about = "" if usage.exact else "~"
+    share = percent_text(usage.total, window.stated, (BACKGROUND, BLOCKING))
     say(
-        f"{session} for {model}: {percent_text(usage.total, window.stated)} of {window_text(window.stated)}, "
+        f"{session} for {model}: {share} of {window_text(window.stated)}, "
         f"{about}{numbers.tokens(usage.total)} tokens in {numbers.count(usage.messages, 'message')}"
     )
     say(f"The window is known from: {window.source}. Kept for the answer: {numbers.tokens(window.reserve)}.")

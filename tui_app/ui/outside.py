@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from tui_app.context.counting.usage import ContextUsage, percent_text
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
+from tui_app.ui.widgets.gauge_text import BACKGROUND, BLOCKING
 
 if TYPE_CHECKING:
     from tui_app.ui.chat_state import ChatState
@@ -106,7 +107,7 @@ def _fill_text(usage: ContextUsage) -> str:
     limit = usage.window.stated
     if usage.total > limit > 0:
         return f"over by {tokens(usage.total - limit)}"
-    return percent_text(usage.total, limit)
+    return percent_text(usage.total, limit, (BACKGROUND, BLOCKING))
 
 
 def progress(state: "ChatState") -> str:

@@ -50,7 +50,7 @@ async def test_the_whole_flow(served: Desk, fake_openai: FakeOpenAI, session: st
         # The next answer's own number takes the estimate's place.
         await deck.send("go on")
         await deck.answered(7)
-        assert deck.gauge.startswith("1% of 128k · 2.2k · ok")
+        assert deck.gauge.startswith("2% of 128k · 2.2k · ok")
 
 
 async def test_ctrl_o_opens_the_newest_compaction_from_the_prompt(

@@ -121,13 +121,16 @@ def test_rows_always_sum_to_the_total(figures: list[int], unmeasured: int) -> No
     printed = category_lines(usage, 20, PLAIN).plain.split("\n")
     shown = [int(line[17:28].replace(",", "")) for line in printed]
     assert sum(shown[:-1]) == shown[-1] == usage.total
+    shares = [line[28:].split()[0] for line in printed]
+    told = [0 if share == "<1%" else int(share.rstrip("%")) for share in shares]
+    assert sum(told[:-1]) == told[-1]
 
 
 def test_what_no_category_explains_is_named() -> None:
     assert [row.name for row in category_rows(USAGE)][-1] == "not measured"
     text = category_lines(USAGE, 20, UNICODE).plain
     assert "not measured             500" in text
-    assert "total                 85,500   66%" in text
+    assert "total                 85,500   67%" in text
 
 
 def words(pilot: Pilot[None]) -> str:
@@ -144,7 +147,7 @@ async def test_enter_names_the_message_to_show(size: tuple[int, int]) -> None:
     app = Host(ContextScreen(Source(), VIEW))
     async with app.run_test(size=size) as pilot:
         heads = words(pilot)
-        assert "Context   66% of 128k · ~85.5k · ok" in heads
+        assert "Context   67% of 128k · ~85.5k · ok" in heads
         assert "212 messages · reserve 8k · compacts at 80% (in about 3 turns)" in heads
         assert "pinned 3.1k of 25.6k · floor 11.2k: cannot go lower" in heads
         assert "saved so far: offload 44.0k" in heads
@@ -212,7 +215,7 @@ async def test_what_makes_no_sense_is_said_and_not_asked_for() -> None:
     source = Source()
     async with Host(ContextScreen(source, VIEW)).run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        assert "after a: 46% of 128k (-25.5k) · u: 70% of 128k (+4.5k)" in words(pilot)
+        assert "after a: 47% of 128k (-25.5k) · u: 70% of 128k (+4.5k)" in words(pilot)
         await pilot.press("o")
         assert source.asked == []
         assert "This result is in a file already." in words(pilot)

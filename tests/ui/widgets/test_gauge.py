@@ -4,10 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from tests.ui.screens.test_context import Source
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow, percent_text
+from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow, percent_text, percent_texts
 from tui_app.context.windows.window import resolve_window
 from tui_app.session.known import UNKNOWN
 from tui_app.settings import Settings
@@ -55,7 +57,7 @@ def test_words_of_what_is_not_known() -> None:
 
 
 def test_a_pending_prompt_counts_and_makes_the_figure_an_estimate() -> None:
-    assert gauge_text(usage(91_500, exact=True), pending=12_000) == "80% of 128k · ~103.5k · near"
+    assert gauge_text(usage(91_500, exact=True), pending=12_000) == "81% of 128k · ~103.5k · near"
 
 
 def test_words_follow_the_policy_s_marks() -> None:
@@ -66,6 +68,35 @@ def test_words_follow_the_policy_s_marks() -> None:
     assert zone(None) == "ok"
     assert threshold_text(0.8) == "compacts at 80%"
     assert threshold_text(0) == ""
+
+
+@pytest.mark.parametrize(
+    ("used", "said"), [(1_280, "1%"), (85_500, "67%"), (85_119, "66%"), (85_120, "67%"), (128_000, "100%")]
+)
+def test_percent_is_rounded_half_up(used: int, said: str) -> None:
+    assert percent_text(used, 128_000) == said
+
+
+@pytest.mark.parametrize(("used", "said"), [(102_000, "79%"), (102_400, "80%"), (103_360, "81%")])
+def test_percent_is_never_ahead_of_a_threshold(used: int, said: str) -> None:
+    assert percent_text(used, 128_000, (0.8, 0.95)) == said
+
+
+@given(st.lists(st.integers(0, 40_000), max_size=10))
+def test_shares_of_the_parts_add_up_to_that_of_the_whole(parts: list[int]) -> None:
+    said = percent_texts(parts, 128_000)
+    whole = percent_text(sum(parts), 128_000)
+    assert sum(0 if text == "<1%" else int(text[:-1]) for text in said) == (
+        0 if whole == "<1%" else int(whole[:-1])
+    )
+    for tokens, text in zip(parts, said, strict=True):
+        assert (text == "0%") == (tokens == 0)
+        assert text == "<1%" or abs(int(text[:-1]) - tokens / 1_280) < 1
+
+
+def test_shares_of_what_is_less_than_nothing_or_of_no_limit_are_not_told() -> None:
+    assert percent_texts([1_280, -300], 128_000) == ["1%", ""]
+    assert percent_texts([5, 7], 0) == ["?%", "?%"]
 
 
 @pytest.mark.parametrize("used", [1, 7, 127_999])

@@ -1,6 +1,6 @@
 """How full the context window is, and with what: the one number behind gauge, triggers and reports."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -80,17 +80,48 @@ class ContextWindow:
         return max(1, self.limit - self.reserve)
 
 
-def percent_text(used: int, limit: int) -> str:
-    """Share of a limit, both in tokens, in whole percent; rounded down, never ahead of a threshold.
+def percent_text(used: int, limit: int, marks: Iterable[float] = ()) -> str:
+    """Share of a limit in whole percent, rounded half up but never to a threshold that is not reached.
 
     ``<1%`` instead of a false zero, ``?%`` where the limit is not known.
+
+    Args:
+        used: In tokens.
+        limit: In tokens, and itself a threshold; 0 where it is not known.
+        marks: Further thresholds, as shares of the limit; 0 is none.
     """
     if limit <= 0:
         return "?%"
-    if used <= 0:
-        return "0%"
-    whole = used * 100 // limit
-    return f"{whole}%" if whole else "<1%"
+    return _percent(_whole_percent(used, limit, marks), used) if used > 0 else "0%"
+
+
+def percent_texts(parts: Sequence[int], limit: int, marks: Iterable[float] = ()) -> list[str]:
+    """Shares of a limit that add up to what :func:`percent_text` says of all of them together.
+
+    Args:
+        parts: In tokens; one that is less than nothing has no share, and its text is empty.
+        limit: In tokens; 0 where it is not known.
+        marks: See :func:`percent_text`.
+    """
+    if limit <= 0:
+        return ["?%" for _ in parts]
+    shares = [max(0, part) * 100 // limit for part in parts]
+    missing = _whole_percent(sum(part for part in parts if part > 0), limit, marks) - sum(shares)
+    # Those that were rounded down by most are rounded up first.
+    by_rest = sorted(range(len(parts)), key=lambda at: -(max(0, parts[at]) * 100 % limit))
+    for at in by_rest[:missing]:
+        shares[at] += 1
+    return ["" if part < 0 else _percent(share, part) for share, part in zip(shares, parts, strict=True)]
+
+
+def _whole_percent(used: int, limit: int, marks: Iterable[float]) -> int:
+    share = (used * 200 + limit) // (2 * limit)
+    ahead = any(used < int(limit * mark) and share >= round(mark * 100) for mark in (*marks, 1.0) if mark > 0)
+    return used * 100 // limit if ahead else share
+
+
+def _percent(share: int, used: int) -> str:
+    return "<1%" if used > 0 and not share else f"{share}%"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -191,7 +191,9 @@ class ContextScreen(StopsCompaction):
         self.query_one("#context-saved").display = bool(saved) and self.app.size.height >= SHORT
         if view.usage is not None:
             width = max(8, self.app.size.width - 44)
-            lines = category_lines(view.usage, width, self._glyphs, view.shares)
+            lines = category_lines(
+                view.usage, width, self._glyphs, view.shares, (view.background, view.blocking)
+            )
             words = lines if self.has_class("-roomy") else category_words(view.usage, view.shares)
             self.query_one("#context-categories", Static).update(words)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from textual.content import Content
 
-from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, percent_text
+from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, percent_text, percent_texts
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.shares import Share
 from tui_app.session.ledger import LedgerRow
@@ -95,23 +95,28 @@ def _by_category(parts: Breakdown) -> list[tuple[str, int]]:
 
 
 def category_lines(
-    usage: ContextUsage, bar_width: int, glyphs: Glyphs, shares: Sequence[Share] = ()
+    usage: ContextUsage,
+    bar_width: int,
+    glyphs: Glyphs,
+    shares: Sequence[Share] = (),
+    marks: tuple[float, float] = (BACKGROUND, BLOCKING),
 ) -> Content:
     """One row per category: name, exact tokens, share of the window, bar; below it what it is made of."""
     rows = category_rows(usage)
     limit = usage.window.stated
     biggest = max((row.tokens for row in rows), default=1)
     lines = []
-    for row in rows:
+    shown = percent_texts([row.tokens for row in rows], limit, marks)
+    for row, share in zip(rows, shown, strict=True):
         cells = max(1, round(bar_width * row.tokens / max(1, biggest))) if row.tokens > 0 else 0
         lines.append(
             Content.assemble(
-                f"{row.name:<17}{row.tokens:>11,} {_share(row.tokens, limit):>5}  ",
+                f"{row.name:<17}{row.tokens:>11,} {share:>5}  ",
                 (glyphs.gauge_full * cells, "$text-accent"),
             )
         )
         lines += [Content.styled(text, "$text-muted") for text in made_of(row.name, shares)]
-    total = f"{'total':<17}{usage.total:>11,} {_share(usage.total, limit):>5}"
+    total = f"{'total':<17}{usage.total:>11,} {percent_text(usage.total, limit, marks):>5}"
     return Content("\n").join([*lines, Content.styled(total, "bold")])
 
 
@@ -125,10 +130,6 @@ def category_words(usage: ContextUsage, shares: Sequence[Share] = ()) -> Content
         )
         for row in category_rows(usage)
     )
-
-
-def _share(count: int, limit: int) -> str:
-    return percent_text(count, limit) if count >= 0 else ""
 
 
 def headline(view: ContextView) -> str:

@@ -85,7 +85,7 @@ def gauge_text(
     word = zone(usage, background, blocking, pending=pending)
     if used > limit:
         return f"over by {tokens(used - limit)} · {amount} of {size} · {word}"
-    return f"{percent_text(used, limit)} of {size} · {amount} · {word}"
+    return f"{percent_text(used, limit, (background, blocking))} of {size} · {amount} · {word}"
 
 
 def threshold_text(background: float) -> str:
