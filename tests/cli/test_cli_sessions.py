@@ -2,6 +2,7 @@
 
 import io
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,13 @@ def test_what_was_said_drives_no_terminal(plimsoll: Plimsoll, paths: Paths) -> N
     for output in (plimsoll("sessions").out, plimsoll("sessions", "show", session).out):
         assert not {"\x1b", "\x9b", "\x07", "\u202e"} & set(output)
     assert plimsoll("sessions", "--json").out.isascii()
+
+
+def test_show_says_how_many_messages_there_are(plimsoll: Plimsoll, paths: Paths) -> None:
+    with closing(Store(paths.database)) as store:
+        session = store.create(SessionStart(cwd="/tmp", model=""), time=1_000.0)
+        store.append(session, UserMessage(text="Hello there"), None, time=1_000.0)
+    assert ", 1 message, in /tmp" in plimsoll("sessions", "show", session).out
 
 
 def test_show_folds_results_into_their_calls(plimsoll: Plimsoll, paths: Paths) -> None:

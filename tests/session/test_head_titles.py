@@ -2,8 +2,8 @@
 
 import pytest
 
-from tui_app.context.events import FilesRestored, RestoredFile
-from tui_app.session.head_titles import files_title, thousands
+from tui_app.context.events import CompactionComplete, FilesRestored, RestoredFile
+from tui_app.session.head_titles import compaction_title, files_title, thousands
 
 BACK = RestoredFile(path="a", before="1" * 64, after="2" * 64)
 GONE = RestoredFile(path="b", before="1" * 64)
@@ -32,3 +32,24 @@ def test_files_that_went_back(event: FilesRestored, title: str) -> None:
 )
 def test_sizes_are_thousands_or_millions(tokens: int, written: str) -> None:
     assert thousands(tokens) == written
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "title"),
+    [
+        (212, 9, "91.5k → 6.2k · 212 messages → 9 · facts kept 98% by weight"),
+        (1, 1, "91.5k → 6.2k · 1 message → 1 · facts kept 98% by weight"),
+    ],
+)
+def test_a_compaction_counts_messages_and_weighs_facts(before: int, after: int, title: str) -> None:
+    done = CompactionComplete(
+        job="j",
+        outcome="success",
+        trigger="manual",
+        tokens_before=91_500,
+        tokens_after=6_200,
+        messages_before=before,
+        messages_after=after,
+        retention=0.98,
+    )
+    assert compaction_title(done) == title

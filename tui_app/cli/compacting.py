@@ -124,7 +124,7 @@ def complete_json(complete: CompactionComplete) -> dict[str, object]:
 def _show(complete: CompactionComplete) -> None:
     say(
         f"Compacted {numbers.tokens(complete.tokens_before)} to {numbers.tokens(complete.tokens_after)} "
-        f"tokens, {complete.messages_before:,} to {complete.messages_after:,} messages"
+        f"tokens, {complete.messages_before:,} to {numbers.count(complete.messages_after, 'message')}"
     )
     kept = "" if complete.retention is None else f", {complete.retention:.0%} of the facts kept by weight"
     cost = "" if complete.cost_usd is None else f", {numbers.cost(complete.cost_usd)}"

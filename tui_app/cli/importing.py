@@ -14,6 +14,7 @@ from tui_app.cli.output import print_json, say, tell
 from tui_app.cli.progress import ProgressLine
 from tui_app.conversation.import_watch import ImportProgress
 from tui_app.conversation.imported import same_import
+from tui_app.plurals import count
 from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
 from tui_app.session.ports import SessionStore
 from tui_app.ui import format as numbers
@@ -152,7 +153,7 @@ def say_left_out(notes: Sequence[str], skipped: Sequence[SkippedLine]) -> None:
     for each in skipped[:_SHOWN]:
         say(f"  line {each.line}: {each.reason}")
     if len(skipped) > _SHOWN:
-        say(f"  and {len(skipped) - _SHOWN:,} more lines that could not be used (--json lists them)")
+        say(f"  and {count(len(skipped) - _SHOWN, 'more line')} that could not be used (--json lists them)")
 
 
 COMMAND = Command(

@@ -124,7 +124,8 @@ def show_session(program: Program, wanted: str, *, as_json: bool) -> int:
         print_json({**asdict(info), "title": title, "entries": [asdict(entry) for entry in entries]})
         return OK
     say(f"{info.id}  {one_line(title, _TITLE_CELLS)}")
-    say(f"{moment(info.created)} to {moment(info.updated)}, {info.messages:,} messages, in {info.cwd}")
+    size = numbers.count(info.messages, "message")
+    say(f"{moment(info.created)} to {moment(info.updated)}, {size}, in {info.cwd}")
     if entries:
         say()
         say_table([_entry_row(entry) for entry in entries], right=(0, 4))
@@ -194,7 +195,8 @@ def _confirmed(info: SessionInfo, title: str) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise WrongUsage("Deleting cannot be undone. Without a terminal to ask in, say --yes.")
     name = one_line(title, _TITLE_CELLS) or info.id
-    tell(f'Delete session "{name}"? {info.messages:,} messages, cannot be undone. Type y to delete:')
+    size = numbers.count(info.messages, "message")
+    tell(f'Delete session "{name}"? {size}, cannot be undone. Type y to delete:')
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

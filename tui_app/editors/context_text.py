@@ -2,6 +2,7 @@
 
 from tui_app.context.counting.usage import percent_text
 from tui_app.conversation.conversation import Conversation
+from tui_app.plurals import count
 
 
 def context_text(conversation: Conversation) -> str:
@@ -15,6 +16,6 @@ def context_text(conversation: Conversation) -> str:
     share = percent_text(usage.total, usage.window.stated)
     head = (
         f"{usage.total:,} of {usage.window.stated:,} tokens ({share}), "
-        f"{usage.messages} messages, model {conversation.model}, policy {conversation.policy}."
+        f"{count(usage.messages, 'message')}, model {conversation.model}, policy {conversation.policy}."
     )
     return "\n".join([head, "", "| What | Tokens |", "|---|---:|", *rows])

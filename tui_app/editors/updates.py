@@ -46,6 +46,7 @@ from tui_app.context.tool_titles import call_title, result_note
 from tui_app.editors.questions import Question, question_of
 from tui_app.editors.spending import Spending
 from tui_app.editors.troubles import told
+from tui_app.plurals import count
 from tui_app.session.head_titles import compaction_title, output_text, thousands, truncation_title
 
 Update = Any
@@ -163,7 +164,7 @@ class Updates:
         if title is None or not step.calls:
             return []
         made = self._calls[step.tool_call_id] = self._calls.get(step.tool_call_id, 0) + len(step.calls)
-        title = f"{title}, {made} call{'' if made == 1 else 's'}"
+        title = f"{title}, {count(made, 'call')}"
         return [helpers.update_tool_call(step.tool_call_id, title=title)]
 
     def _gauge(self, gauge: GaugeChanged) -> Sequence[Update]:
@@ -191,7 +192,7 @@ class Updates:
                 title = f"Compacting the conversation ({thousands(payload.tokens_before)} tokens)"
                 return [helpers.start_tool_call(id, title, kind="think", status="in_progress")]
             case CompactionProgress():
-                title = f"Compacting the conversation: {payload.tokens_written:,} tokens written"
+                title = f"Compacting the conversation: {count(payload.tokens_written, 'token')} written"
                 return [helpers.update_tool_call(id, title=title)] if payload.job in self._jobs else []
             case CompactionComplete():
                 return self._compacted(id, payload)

@@ -22,6 +22,7 @@ from tui_app.context.events import (
     Truncation,
     ViewRewrite,
 )
+from tui_app.plurals import count
 
 _DONE = {
     ToolNormalised.TYPE: ("long result cut to size", "long results cut to size"),
@@ -50,20 +51,22 @@ def output_text(payload: AgentOutput) -> str:
 
 def rewrite_title(payload: ViewRewrite) -> str:
     """What a reversible stage did, in one line."""
-    count, (one, many) = len(payload.changes), _DONE[payload.TYPE]
+    changed, (one, many) = len(payload.changes), _DONE[payload.TYPE]
     sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
-    return f"{count} {one if count == 1 else many} · {sizes}"
+    return f"{changed} {one if changed == 1 else many} · {sizes}"
 
 
 def compaction_title(payload: CompactionComplete) -> str:
     """The numbers of a compaction in one line; the reason when it did not succeed."""
     if payload.outcome != "success":
         return payload.reason or payload.outcome
-    kept = "" if payload.retention is None else f" · facts kept {payload.retention:.0%}"
+    kept = "" if payload.retention is None else f" · facts kept {payload.retention:.0%} by weight"
     by = _writer(payload)
     sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
     part = _span(payload)
-    return f"{sizes} · {payload.messages_before} messages → {payload.messages_after}{part}{kept}{by}"
+    return (
+        f"{sizes} · {count(payload.messages_before, 'message')} → {payload.messages_after:,}{part}{kept}{by}"
+    )
 
 
 def _writer(payload: CompactionComplete) -> str:
@@ -95,7 +98,7 @@ def pressure_text(payload: MemoryPressure) -> str:
 
 def sub_agent_title(payload: SubAgentEnd) -> str:
     """What a sub-agent has done, in one line; the reason too where it did not get to its end."""
-    calls = f"{payload.calls} call{'' if payload.calls == 1 else 's'}"
+    calls = count(payload.calls, "call")
     size = thousands(payload.input_tokens + payload.output_tokens)
     price = "" if payload.cost_usd is None else f" · ${payload.cost_usd:.4f}"
     ended = "" if payload.outcome == "done" else f" · {payload.outcome}"
@@ -105,8 +108,8 @@ def sub_agent_title(payload: SubAgentEnd) -> str:
 
 def truncation_title(payload: Truncation) -> str:
     """What one request went without, in one line; the conversation itself is as it was."""
-    count = payload.messages_removed
-    what = f"{count} message{'' if count == 1 else 's'}" if count > 0 else "long results cut"
+    removed = payload.messages_removed
+    what = count(removed, "message") if removed > 0 else "long results cut"
     tokens = payload.tokens_removed
     size = thousands(tokens) if tokens >= 1_000 else str(tokens)
     # What is counted again when a request is cut can outweigh what little left.
@@ -125,9 +128,9 @@ def hook_title(payload: HookRan) -> str:
 
 def inbox_title(payload: MemoryInbox) -> str:
     """What a session was given from earlier ones."""
-    count = payload.entries
+    given = payload.entries
     more = f", {payload.left_out} more had no room" if payload.left_out else ""
-    return f"context board: {count} {'entry' if count == 1 else 'entries'} from earlier sessions{more}"
+    return f"context board: {given} {'entry' if given == 1 else 'entries'} from earlier sessions{more}"
 
 
 def pruned_title(payload: MemoryPruned) -> str:
@@ -167,6 +170,6 @@ def files_title(payload: FilesRestored) -> str:
         (len(payload.skipped), "left alone"),
     )
     (number, fate), *others = [each for each in fates if each[0]] or [(0, "restored")]
-    first = f"{number} file{'' if number == 1 else 's'} {fate}"
+    first = f"{count(number, 'file')} {fate}"
     said = ", ".join([first, *(f"{number} {fate}" for number, fate in others)])
     return f"taken back: {said}" if payload.undo else said

@@ -4,6 +4,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_app.plurals import count
 from tui_app.session.database import connect
 from tui_app.session.health import Health
 from tui_app.session.lock import holder
@@ -85,10 +86,8 @@ def _inside(health: Health, database: Path) -> list[Done]:
                 listed = list_unlisted(db)
                 done.append(Done(f"Listed again: {', '.join(listed)}"))
             if health.stale_index:
-                count = rebuild_index(db)
-                done.append(
-                    Done(f"The index of words is made anew: {count:,} message{'' if count == 1 else 's'}")
-                )
+                held = rebuild_index(db)
+                done.append(Done(f"The index of words is made anew: {count(held, 'message')}"))
             db.execute("COMMIT")
         except BaseException:
             if db.in_transaction:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_app.plurals import count
 from tui_app.session.info import SessionInfo
 from tui_app.session.ports import SessionStore
 
@@ -68,7 +69,7 @@ def due(
         if limits.days and days > limits.days:
             reason = f"not used for {days:,.0f} days"
         elif limits.max_sessions and kept >= limits.max_sessions:
-            reason = f"more than {limits.max_sessions:,} sessions"
+            reason = f"more than {count(limits.max_sessions, 'session')}"
         elif limits.max_bytes and total > limits.max_bytes:
             reason = f"more than {limits.max_bytes:,} bytes together"
         else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from tui_app.context.visible_text import visible
+from tui_app.ui.format import count
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import cut_cells, one_line
@@ -43,7 +44,11 @@ def question_detail(asked: "ApprovalRequested", *, bare: bool = False) -> Conten
     left = len(lines) - MOST_LINES
     shown = lines[:MOST_LINES]
     if left > 0:
-        shown.append(Content.styled(f"{left:,} more lines are not shown", "$text-warning"))
+        shown.append(
+            Content.styled(
+                f"{count(left, 'more line')} {'is' if left == 1 else 'are'} not shown", "$text-warning"
+            )
+        )
     return Content("\n").join(shown)
 
 

@@ -2,6 +2,10 @@
 
 from datetime import datetime, tzinfo
 
+from tui_app import plurals
+
+count = plurals.count
+
 
 def tokens(count: int) -> str:
     """Write a number of tokens: ``8``, ``0.2k``, ``91.5k``, ``128k``, ``1.1M``.
@@ -80,11 +84,6 @@ def count_lines(text: str) -> int:
     if not text:
         return 0
     return text.count("\n") + (not text.endswith("\n"))
-
-
-def count(number: int, thing: str) -> str:
-    """Write how many there are of a thing: ``1 turn``, ``1,204 turns``."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def file_size(count: int) -> str:

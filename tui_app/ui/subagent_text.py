@@ -5,6 +5,7 @@ from contextlib import closing
 
 from tui_app.context.events import Payload, SubAgentCall, SubAgentEnd, SubAgentStart, SubAgentStep, ToolCall
 from tui_app.context.tool_titles import call_title, result_note
+from tui_app.plurals import count
 from tui_app.session.head_titles import sub_agent_title
 from tui_app.session.location import Database
 from tui_app.session.places import open_store
@@ -22,7 +23,7 @@ def _lines(events: Sequence[Payload]) -> Iterator[str]:
     for event in events:
         match event:
             case SubAgentStart():
-                yield f"Sub-agent · {event.model} · at most {event.max_steps} steps"
+                yield f"Sub-agent · {event.model} · at most {count(event.max_steps, 'step')}"
                 yield f"Task: {event.task}"
             case SubAgentStep():
                 number += 1
@@ -35,7 +36,7 @@ def _lines(events: Sequence[Payload]) -> Iterator[str]:
 
 
 def _step(number: int, step: SubAgentStep) -> Iterator[str]:
-    used = f"{step.input_tokens + step.output_tokens:,} tokens"
+    used = count(step.input_tokens + step.output_tokens, "token")
     if not step.calls:
         # Its last words are the result itself.
         yield f"\nStep {number} · {used} · {'its answer' if step.text else 'its context was compacted'}"

@@ -292,6 +292,8 @@ def test_sizes_name_numbers_or_the_reason() -> None:
     assert sizes(DONE, UNICODE, False) == (
         "91.5k → 6.2k tokens   212 → 9 messages   facts: 1 kept · 1 recoverable · 1 lost"
     )
+    alone = replace(DONE, messages_before=1_212, messages_after=1)
+    assert "1,212 → 1 message   facts" in sizes(alone, UNICODE, False)
     assert sizes(DONE, UNICODE, True).endswith("undone: what it replaced is back")
     failed = replace(DONE, outcome="failed", reason="The model answered nothing.")
     assert sizes(failed, UNICODE, False) == "The model answered nothing. Nothing changed."

@@ -1,5 +1,6 @@
 """Model picker and sessions: what is listed, marked, searched and chosen."""
 
+from dataclasses import replace
 from datetime import UTC
 
 import pytest
@@ -163,6 +164,16 @@ async def test_sessions_filter_by_title() -> None:
         assert len(app.rows) == 1
         await pilot.press("enter")
         assert app.results == [SessionChoice("open", "885c8601")]
+
+
+async def test_one_message_is_one() -> None:
+    async with Host(SessionsScreen([replace(SESSIONS[0], messages=1)], tz=UTC)).run_test(
+        size=(80, 24)
+    ) as pilot:
+        await pilot.press("f8")
+        await pilot.pause()
+        text = str(pilot.app.screen.query_one("#confirm-text", Static).render())
+        assert "? 1 message, cannot be undone." in text
 
 
 @pytest.mark.parametrize(("key", "deleted"), [("y", True), ("enter", False), ("escape", False), ("n", False)])

@@ -64,10 +64,18 @@ def test_numbers() -> None:
     line = "203 messages leave, 9 stay · 3 of their results are in files · 91.5k → about 6.2k tokens · $0.004"
     assert numbers_line(PROPOSED, UNICODE) == line
     assert numbers_line(PROPOSED, PLAIN).isascii()
-    assert (
-        facts_line(PROPOSED, UNICODE)
-        == "Facts: 98 % kept · 1 recoverable · 1 lost · enter keeps one word for word"
-    )
+    facts = "Facts: 98 % kept by weight · 1 recoverable · 1 lost · enter keeps one"
+    assert facts_line(PROPOSED, UNICODE) == facts
+    assert len(facts) < 72, "it fits 80 columns"
+
+
+@pytest.mark.parametrize(
+    ("leave", "stay", "said"),
+    [(1, 9, "1 message leaves, 9 stay"), (1_203, 1, "1,203 messages leave, 1 stays")],
+)
+def test_one_message_is_one(leave: int, stay: int, said: str) -> None:
+    line = numbers_line(replace(PROPOSED, messages_leave=leave, messages_stay=stay), UNICODE)
+    assert line.startswith(f"{said} · ")
 
 
 @SIZES

@@ -47,7 +47,7 @@ def sample() -> list[Entry]:
     talk.add("assistant", "", body=Body(text=""))
     talk.add("tool", "run_command pytest", tokens=2_312, state="failed")
     talk.add("assistant", "It is", tokens=1_100)
-    talk.add("compaction", "91.5k → 6.2k · 212 messages → 9 · 4 s · facts kept 98 %")
+    talk.add("compaction", "91.5k → 6.2k · 212 messages → 9 · 4 s · facts kept 98 % by weight")
     talk.add("checkpoint", "checkpoint 003  sunday-import")
     talk.add("model", "one → two")
     talk.add("error", "Refused.", state="failed")
@@ -192,7 +192,7 @@ async def test_every_state_is_said_in_words(entry: Entry, words: str) -> None:
 
 async def test_a_compaction_by_the_provider_says_so() -> None:
     app = Side(
-        [Entry(seq=1, kind="compaction", time=NOON, title="9k → 1k · 3 messages → 1 · by the provider")]
+        [Entry(seq=1, kind="compaction", time=NOON, title="9k → 1k · 1 message → 1 · by the provider")]
     )
     async with app.run_test(size=(35, 4)):
         assert shown(app.timeline)[2] == "│  9k → 1k · by the provider"

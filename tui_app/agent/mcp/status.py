@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tui_app.plurals import count
+
 ServerState = Literal["off", "starting", "ready", "stopped", "failed"]
 
 
@@ -43,7 +45,7 @@ class McpStatus:
         """Its state as a person reads it."""
         match self.state:
             case "ready":
-                return f"ready, {len(self.tools)} tool{'' if len(self.tools) == 1 else 's'}"
+                return f"ready, {count(len(self.tools), 'tool')}"
             case "off":
                 return "switched off"
             case _:

@@ -2,6 +2,8 @@
 
 from difflib import unified_diff
 
+from tui_app.plurals import count
+
 _COMPARED_LINES = 6_000
 """Lines of both versions together up to which they are compared line by line."""
 DIFF_LINES = 600
@@ -52,5 +54,7 @@ def _bounded(rows: list[str]) -> str:
             break
         shown.append(row)
     if len(shown) < len(rows):
-        shown.append(f"[{len(rows) - len(shown):,} more lines of this change are not shown]")
+        left = len(rows) - len(shown)
+        verb = "is" if left == 1 else "are"
+        shown.append(f"[{count(left, 'more line')} of this change {verb} not shown]")
     return "\n".join(shown)

@@ -15,6 +15,7 @@ from tui_app.context.events import CompactionComplete, Record
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.plurals import count
 from tui_app.session.agent_view import STAGES
 from tui_app.session.failures import explained
 from tui_app.session.health import examine
@@ -84,7 +85,8 @@ def _files_of(store: SessionStore, session: str, folder: SessionFolder, limit: i
     history.load()
     files, done = SessionFiles(history, limit), []
     if stray := files.sweep():
-        done.append(f"{session}: {len(stray)} unfinished files of a crash are deleted")
+        are = "is" if len(stray) == 1 else "are"
+        done.append(f"{session}: {count(len(stray), 'unfinished file')} of a crash {are} deleted")
     if names := [*files.restore(), *files.restore_histories()]:
         done.append(f"{session}: written anew: {', '.join(names)}")
     return done

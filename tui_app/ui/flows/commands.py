@@ -26,6 +26,7 @@ from tui_app.ui.flows.selection import copy_message
 from tui_app.ui.flows.sessions import Chosen, choose_session
 from tui_app.ui.flows.settings import choose_theme, show_settings
 from tui_app.ui.flows.stats import show_stats
+from tui_app.ui.format import count
 from tui_app.ui.key_index import help_rows
 from tui_app.ui.screens.help import HelpScreen
 
@@ -159,7 +160,7 @@ async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
     if not held:
         session.say(NOTHING_TO_CLEAR)
         return
-    leave = "1 message leaves" if held == 1 else f"{held:,} messages leave"
+    leave = f"{count(held, 'message')} {'leaves' if held == 1 else 'leave'}"
     text = f"Clear the context? {leave} the model's view; the log keeps them."
     if await confirmed(app, text, verb="Clear", keep="Keep"):
         session.submit(Clear())

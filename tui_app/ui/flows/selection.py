@@ -11,6 +11,7 @@ from tui_app.log_numbers import log_number
 from tui_app.session.entries import Entry
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.copying import Format, copied
+from tui_app.ui.format import count
 from tui_app.ui.widgets.transcript import Wish
 
 NO_ANSWER = "There is no answer to copy yet."
@@ -57,7 +58,7 @@ async def copy(app: App[Any], session: ChatSession, entries: Sequence[Entry], fo
         return
     app.copy_to_clipboard(text)
     lines = text.count("\n") + 1
-    counted = f"{lines:,} line{'' if lines == 1 else 's'}"
+    counted = count(lines, "line")
     separator = session.glyphs.separator
     session.say(
         f"Copied {len(entries)} messages {separator} {counted}" if len(entries) > 1 else f"Copied {counted}."

@@ -63,7 +63,7 @@ def sizes(
         return f"{one_line(done.reason, 200 if numbers_last else REASON_CELLS)} Nothing changed.".strip()
     before = (
         f"{tokens(done.tokens_before)} {glyphs.arrow} {tokens(done.tokens_after)} tokens   "
-        f"{done.messages_before} {glyphs.arrow} {done.messages_after} messages"
+        f"{done.messages_before:,} {glyphs.arrow} {count(done.messages_after, 'message')}"
     )
     parts = [before]
     if done.facts:

@@ -168,7 +168,7 @@ def forecast(turns: int | None) -> str:
         return "with the next request"
     if turns > _MANY:
         return f"in more than {_MANY} turns"
-    return f"in about {turns} turn{'' if turns == 1 else 's'}"
+    return f"in about {count(turns, 'turn')}"
 
 
 def saved_text(saved: Sequence[StageRow], glyphs: Glyphs) -> str:

@@ -10,7 +10,7 @@ from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
 from tui_app.session.past_prompts import SEARCHED_CHARS, PastPrompt
-from tui_app.ui.format import count_lines
+from tui_app.ui.format import count, count_lines
 from tui_app.ui.keys import Hint, fixed_key
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.filter_dialog import FilterDialog
@@ -78,7 +78,7 @@ class PromptsScreen(FilterDialog[PastPrompt]):
         text = self._shown[index].text
         more = "more than " if len(text) >= SEARCHED_CHARS else ""
         lines = count_lines(text)
-        self.note(f"{more}{len(text):,} characters, {lines} line{'s' if lines != 1 else ''}")
+        self.note(f"{more}{count(len(text), 'character')}, {count(lines, 'line')}")
 
     def use(self, index: int) -> None:
         """Dismiss with a prompt."""

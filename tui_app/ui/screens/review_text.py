@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from textual.content import Content
 
 from tui_app.context.events import CompactionProgress, CompactionProposed, Fact
-from tui_app.ui.format import cost, percent, tokens
+from tui_app.ui.format import cost, count, percent, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import clean, one_line
 from tui_app.ui.screens.compaction_text import COLOURS
@@ -17,13 +17,13 @@ def progress_line(progress: CompactionProgress, glyphs: Glyphs) -> str:
     """``part 1 of 2, 840 tokens so far · claude-sonnet-5``."""
     of = f"part {progress.part} of {progress.parts}, " if progress.parts > 1 else ""
     by = f" {glyphs.separator} {progress.model}" if progress.model else ""
-    unit = "token" if progress.tokens_written == 1 else "tokens"
-    return clean(f"{of}{progress.tokens_written} {unit} so far{by}")
+    return clean(f"{of}{count(progress.tokens_written, 'token')} so far{by}")
 
 
 def numbers_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
     """``203 messages leave, 9 stay · 3 results are in files · 91.5k → about 6.2k tokens · $0.004``."""
-    parts = [f"{proposed.messages_leave} messages leave, {proposed.messages_stay} stay"]
+    leave, stay = proposed.messages_leave, proposed.messages_stay
+    parts = [f"{count(leave, 'message')} {_verb(leave, 'leave')}, {stay:,} {_verb(stay, 'stay')}"]
     if proposed.in_files:
         where = "is in a file" if proposed.in_files == 1 else "are in files"
         parts.append(f"{proposed.in_files} of their results {where}")
@@ -35,16 +35,20 @@ def numbers_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
     return f" {glyphs.separator} ".join(parts)
 
 
+def _verb(number: int, verb: str) -> str:
+    return f"{verb}s" if number == 1 else verb
+
+
 def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
-    """``Facts: 98 % kept · 7 recoverable · 1 lost``; empty where none were found."""
+    """``Facts: 98 % kept by weight · 7 recoverable · 1 lost``; empty where none were found."""
     if proposed.retention is None:
         return ""
-    parts = [f"Facts: {percent(proposed.retention)} kept"]
+    parts = [f"Facts: {percent(proposed.retention)} kept by weight"]
     for state in ("recoverable", "lost"):
-        count = sum(fact.state == state for fact in proposed.facts)
-        parts.extend([f"{count} {state}"] if count else [])
+        number = sum(fact.state == state for fact in proposed.facts)
+        parts.extend([f"{number} {state}"] if number else [])
     if len(parts) > 1:
-        parts.append("enter keeps one word for word")
+        parts.append("enter keeps one")
     return f" {glyphs.separator} ".join(parts)
 
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
-from tui_app.ui.format import tokens
+from tui_app.ui.format import count, tokens
 from tui_app.ui.keys import Hint, fixed_key
 from tui_app.ui.safe_text import one_line, padded
 from tui_app.ui.screens.confirm import ConfirmDialog
@@ -147,7 +147,7 @@ class SessionsScreen(FilterDialog[SessionChoice]):
             return
         row = self._shown[at]
         title = one_line(row.title, 60) or "untitled"
-        question = f'Delete session "{title}"? {row.messages} messages, cannot be undone.'
+        question = f'Delete session "{title}"? {count(row.messages, "message")}, cannot be undone.'
         self.ask(ConfirmDialog(question), lambda: self.dismiss(SessionChoice("delete", row.id)))
 
 

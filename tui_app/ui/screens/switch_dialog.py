@@ -17,6 +17,7 @@ from textual.types import CSSPathType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from tui_app.plurals import count
 from tui_app.ui.format import cost, tokens
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line
@@ -75,7 +76,7 @@ def size_text(plan: SwitchPlan) -> str:
 def switch_lines(plan: SwitchPlan) -> tuple[str, str, str]:
     """What each of the three ways does, in the order of :data:`WAYS`."""
     price = f" · ~{cost(plan.cost)}" if plan.cost else ""
-    turns = f"keeps the last {plan.keeps_turns} turn{'' if plan.keeps_turns == 1 else 's'}"
+    turns = f"keeps the last {count(plan.keeps_turns, 'turn')}"
     drops = f"drops the oldest {window_text(plan.drops_tokens)} for each request, {turns}"
     after, model = window_text(plan.estimate_after), one_line(plan.summary_model, 32)
     compact = f"about {after} after · summary by {model}{price}"

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from tui_app.plurals import count
+
 COUNTED_CHARS = 1_000_000
 """In a longer text no lines are counted."""
 MAX_ARGS_CHARS = 500_000
@@ -39,8 +41,12 @@ def _left_out(text: str, head: str, tail: str, chars: int, max_lines: int | None
     if chars and max_lines is not None and len(text) <= COUNTED_CHARS:
         lines = text.count("\n") - head.count("\n") - tail.count("\n")
     if lines > 1:
-        return f"{lines - 1:,} more lines are not shown"
-    return f"{chars:,} more characters are not shown" if chars else ""
+        return _more(lines - 1, "line")
+    return _more(chars, "character") if chars else ""
+
+
+def _more(number: int, thing: str) -> str:
+    return f"{count(number, f'more {thing}')} {'is' if number == 1 else 'are'} not shown"
 
 
 def _clip_lines(head: str, tail: str, max_lines: int | None) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tui_app.plurals import count
 from tui_app.session.entries import Body, Entry
 from tui_app.ui.format import clock, count_lines
 from tui_app.ui.safe_text import clean
@@ -52,7 +53,7 @@ def thinking_pieces(thinking: str, wording: Wording, *, expanded: bool) -> Itera
         return
     lines = count_lines(thinking)
     sign = wording.glyphs.expanded if expanded else wording.glyphs.collapsed
-    title = f"thinking {wording.glyphs.separator} {lines} line{'' if lines == 1 else 's'}"
+    title = f"thinking {wording.glyphs.separator} {count(lines, 'line')}"
     yield RowPiece(sign, title, Tone.DIM, fold=True)
     if expanded:
         yield from clipped(thinking, wording, Tone.DIM, "thinking")

@@ -1,5 +1,6 @@
 """What the rows of the timeline say, and which of them a filter shows: pure functions over entries."""
 
+import re
 from datetime import tzinfo
 from enum import Enum
 from typing import NamedTuple, assert_never
@@ -12,6 +13,7 @@ from tui_app.ui.widgets.entry_wording import LEFT
 from tui_app.ui.widgets.row_list import Row
 
 _CELLS = 200
+_MESSAGES = re.compile(r"[\d,]+ messages? ")
 _BAD: frozenset[EntryState] = frozenset(
     {"failed", "denied", "cancelled", "interrupted", "vetoed", "discarded"}
 )
@@ -161,5 +163,6 @@ def _second_row(entry: Entry, glyphs: Glyphs) -> Row:
     parts = one_line(entry.title, _CELLS).split(" · ")
     if parts[0].lower().startswith("conversation compacted"):
         parts = parts[1:]
-    short = [part.replace("facts kept", "kept") for part in parts if "messages" not in part]
+    short = [part.replace("facts kept", "kept").removesuffix(" by weight") for part in parts]
+    short = [part for part in short if not _MESSAGES.match(part)]
     return Row(f"{glyphs.pipe}  {' · '.join(short)}", "", "timeline--detail")

@@ -13,6 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
+from tui_app.plurals import count
 from tui_app.session.entries import Bodies
 from tui_app.ui.glyphs import PLAIN, Glyphs
 from tui_app.ui.plain_lines import Exact
@@ -267,8 +268,8 @@ class TranscriptView(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         )
 
     def _unread_row(self, width: int) -> Strip:
-        count = f"{self.unread} new line{'' if self.unread == 1 else 's'}"
-        text = f" {self._wording.glyphs.down} {count} "
+        lines = count(self.unread, "new line")
+        text = f" {self._wording.glyphs.down} {lines} "
         painter = self._pages.painter
         left = max(0, width - cell_len(text) - 1)
         base = painter.palette.style(Tone.TEXT)
