@@ -1,6 +1,9 @@
 """A list marks what its keys say in the order they came, and keeps it while the terminal changes its size."""
 
+import re
+
 import pytest
+from textual.widgets import Input, Static
 
 from tests.ui.app.test_accessibility import at, everything, full
 from tests.ui.kit import SMALL, WIDE, Deck, Desk, shown
@@ -57,3 +60,23 @@ async def test_keys_in_a_burst_move_the_mark_before_a_row_is_used(full: Desk, sc
         for step in (1, 10, -1):
             expected = min(rows - 1, max(0, expected + step))
         assert used == ([expected] if rows else [])
+
+
+@pytest.mark.parametrize("scene", [scene for scene in LISTS if scene != "search"])
+async def test_the_title_counts_what_the_filter_leaves(full: Desk, scene: str) -> None:
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, scene)
+        screen = deck.app.screen
+        assert isinstance(screen, FilterDialog)
+        title, rows = screen.query_one(".dialog-title", Static), screen.options.option_count
+        before = str(title.render())
+        assert " of " not in before.partition(" tokens of ")[0].replace("Conversations of", "")
+        screen.query_one(Input).value = "e"
+        await deck.settle()
+        assert re.search(rf"· {screen.options.option_count} of {rows}\b", str(title.render())), title.render()
+        screen.query_one(Input).value = "no row has these words"
+        await deck.settle()
+        assert f"· 0 of {rows}" in str(title.render())
+        screen.query_one(Input).value = ""
+        await deck.settle()
+        assert str(title.render()) == before

@@ -176,7 +176,7 @@ async def test_what_was_written_stays_in_the_list_around_a_question(served: Desk
         await deck.press("f8")
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
         await deck.press("y")
-        await deck.says("Sessions · 2")
+        await deck.says("Sessions · 1 of 2")
         assert searched(deck) == "tide"
         assert "How late" not in deck.text
         await deck.press("space", "x")

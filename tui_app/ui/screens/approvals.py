@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets import Input, Static
+from textual.widgets import Input
 from textual.widgets.option_list import Option
 
 from tui_app.context.events import ApprovalDecided
@@ -111,14 +111,18 @@ class ApprovalsScreen(FilterDialog[None]):
         """Show everything anew, and say what has happened."""
         self._view, self._said = view, one_line(visible(said), 300)
         if self.is_attached:  # it may have been closed meanwhile
-            self.query_one(".dialog-title", Static).update(Content(self.title_text))
-            self.fill(self.query_one(Input).value)
+            self.narrow(self.query_one(Input).value)
 
     @property
     def title_text(self) -> str:
         """First row of the dialog."""
         mode = " · read-only: nothing is written, run or fetched" if self._view.read_only else ""
-        return f"Approvals · {count(len(self._view.rules), 'rule')}{mode}"
+        return f"Approvals · {count(len(self._view.rules), 'rule')}{self.narrowed}{mode}"
+
+    @property
+    def total(self) -> int:
+        """Rules, what holds without one, and decisions."""
+        return len(self._view.rules) + 1 + len(self._view.decisions)
 
     def fill(self, wanted: str) -> None:
         """List the rules, then the decisions, with these words."""

@@ -55,7 +55,12 @@ class CheckpointsScreen(FilterDialog[str]):
     @property
     def title_text(self) -> str:
         """Says how many there are."""
-        return f"Checkpoints · {len(self._rows)}"
+        return f"Checkpoints · {self.how_many}"
+
+    @property
+    def total(self) -> int:
+        """All checkpoints."""
+        return len(self._rows)
 
     def fill(self, wanted: str) -> None:
         """List the checkpoints with these words in their title."""

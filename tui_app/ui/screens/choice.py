@@ -42,7 +42,12 @@ class ChoiceDialog(FilterDialog[str]):
     @property
     def title_text(self) -> str:
         """First row of the dialog."""
-        return one_line(self._title, 80)
+        return f"{one_line(self._title, 80)}{self.narrowed}"
+
+    @property
+    def total(self) -> int:
+        """All words."""
+        return len(self._words)
 
     def fill(self, wanted: str) -> None:
         """List the words with these in them."""

@@ -44,11 +44,39 @@ class FilterDialog(Dialog[Result]):
 
     written: str = ""
     """What stands in the search box; a list that comes up once more begins with it."""
+    _listed = False
+    """Whether the list has been filled, so that its rows can be counted."""
 
     @property
     @abstractmethod
     def title_text(self) -> str:
-        """First row of the dialog."""
+        """First row of the dialog; with :attr:`how_many` or :attr:`narrowed` in it, it follows the filter."""
+
+    @property
+    def total(self) -> int:
+        """Rows there are without a filter."""
+        return 0
+
+    @property
+    def found(self) -> int:
+        """Rows that the filter leaves."""
+        return self.options.option_count
+
+    @property
+    def how_many(self) -> str:
+        """How many rows there are: ``41``, or ``3 of 41`` while a filter hides some."""
+        if self._narrows:
+            return f"{self.found:,} of {self.total:,}"
+        return f"{self.total:,}"
+
+    @property
+    def _narrows(self) -> bool:
+        return self._listed and self.NARROWS and bool(self.written.strip())
+
+    @property
+    def narrowed(self) -> str:
+        """What a title without a number says of a filter: `` · 3 of 41``; empty while there is none."""
+        return f" · {self.how_many}" if self._narrows else ""
 
     @abstractmethod
     def fill(self, wanted: str) -> None:
@@ -96,7 +124,14 @@ class FilterDialog(Dialog[Result]):
             box.value = self.written
             box.cursor_position = len(self.written)
         self._explain_esc()
-        self.fill(self.written)
+        self.narrow(self.written)
+
+    def narrow(self, wanted: str) -> None:
+        """List what fits the search text, and say in the title how many rows that are."""
+        self.fill(wanted)
+        self._listed = True
+        if self.NARROWS:
+            self.query_one(".dialog-title", Static).update(Content(self.title_text))
 
     def on_resize(self, _: events.Resize) -> None:
         """The columns may have another width now."""
@@ -106,7 +141,7 @@ class FilterDialog(Dialog[Result]):
         """Paint the rows for the present width; the mark stays where keys have put it."""
         options = self.options
         at = options.highlighted
-        self.fill(self.query_one(Input).value)
+        self.narrow(self.query_one(Input).value)
         if at is not None and options.option_count:
             options.highlighted = min(at, options.option_count - 1)
 
@@ -115,7 +150,7 @@ class FilterDialog(Dialog[Result]):
         event.stop()
         self.written = event.value
         self._explain_esc()
-        self.fill(event.value)
+        self.narrow(event.value)
 
     def _explain_esc(self) -> None:
         self.key_row.instead = (CLEARS,) if self.NARROWS and self.written else ()

@@ -76,7 +76,12 @@ class HelpScreen(FilterDialog[CommandId]):
     @property
     def title_text(self) -> str:
         """What this is."""
-        return "Keys and commands"
+        return f"Keys and commands{self.narrowed}"
+
+    @property
+    def total(self) -> int:
+        """All keys and commands."""
+        return len(self._rows)
 
     def fill(self, wanted: str) -> None:
         """List what has these words in key, name, purpose or place; the sign that opened help closes it."""

@@ -84,18 +84,23 @@ class ImportScreen(FilterDialog[TranscriptRow]):
     @property
     def title_text(self) -> str:
         """What is listed."""
-        return "Conversations of other programs"
+        return f"Conversations of other programs{self.narrowed}"
 
     def show(self, rows: Sequence[TranscriptRow]) -> None:
         """List what was found, newest first."""
         self._rows = tuple(rows)
         if self.is_mounted:
-            self.fill(self._wanted)
+            self.narrow(self._wanted)
 
     def fail(self, why: str) -> None:
         """Say that there is no list."""
         self._failed = why
         self.show(())
+
+    @property
+    def total(self) -> int:
+        """All transcripts that were found."""
+        return len(self._rows or ())
 
     def fill(self, wanted: str) -> None:
         """List the transcripts with these words in title, program, folder or file."""

@@ -119,7 +119,7 @@ class McpScreen(FilterDialog[None]):
     def title_text(self) -> str:
         """Says how many there are, and what they take."""
         count, size = len(self._servers), sum(server.tokens for server in self._servers)
-        return f"MCP servers · {count} · {tokens(size)} tokens of each request"
+        return f"MCP servers · {count}{self.narrowed} · {tokens(size)} tokens of each request"
 
     def on_mount(self) -> None:
         """Show everything, and look for news from now on."""
@@ -135,8 +135,12 @@ class McpScreen(FilterDialog[None]):
         servers = tuple(await self._read())
         if servers != self._servers:
             self._servers = servers
-            self.query_one(".dialog-title").update(Content(self.title_text))  # type: ignore[attr-defined]
-            self.fill(self.query_one(Input).value)
+            self.narrow(self.query_one(Input).value)
+
+    @property
+    def total(self) -> int:
+        """Servers and their tools."""
+        return len(rows_of(self._servers))
 
     def fill(self, wanted: str) -> None:
         """List servers and tools with these words."""

@@ -104,8 +104,13 @@ class MemoryScreen(FilterDialog[MemoryChoice]):
     @property
     def title_text(self) -> str:
         """Says whose board it is."""
-        count = len(self._entries)
-        return f"Memory · {one_line(self._whose, 60)} · {count} {'entry' if count == 1 else 'entries'}"
+        unit = "entry" if len(self._entries) == 1 else "entries"
+        return f"Memory · {one_line(self._whose, 60)} · {self.how_many} {unit}"
+
+    @property
+    def total(self) -> int:
+        """All entries."""
+        return len(self._entries)
 
     def fill(self, wanted: str) -> None:
         """List the entries with these words in text, kind or source."""

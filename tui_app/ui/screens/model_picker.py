@@ -119,7 +119,17 @@ class ModelPicker(FilterDialog[str]):
     def title_text(self) -> str:
         """Says how large the conversation is."""
         missing = "" if self._asked else " · without models of servers"
-        return f"Model · this conversation is {tokens(self._tokens)}{missing}"
+        return f"Model · this conversation is {tokens(self._tokens)}{self.narrowed}{missing}"
+
+    @property
+    def total(self) -> int:
+        """All models that are offered."""
+        return len(self._choices)
+
+    @property
+    def found(self) -> int:
+        """Models that the filter leaves, without a name that is not in the list."""
+        return sum(isinstance(row, ModelRow) for row in self._shown)
 
     def fill(self, wanted: str) -> None:
         """List the models with these words in their names; a full name that is not listed is offered."""

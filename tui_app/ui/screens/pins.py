@@ -71,7 +71,12 @@ class PinsScreen(FilterDialog[PinChoice]):
     def title_text(self) -> str:
         """Says how many there are, and what they weigh."""
         total = sum(row.tokens for row in self._rows)
-        return f"Pinned · {len(self._rows)} · {tokens(total)} tokens of the next request"
+        return f"Pinned · {self.how_many} · {tokens(total)} tokens of the next request"
+
+    @property
+    def total(self) -> int:
+        """All pinned messages."""
+        return len(self._rows)
 
     def fill(self, wanted: str) -> None:
         """List the messages that hold all of the words in their first line."""

@@ -58,7 +58,12 @@ class PromptsScreen(FilterDialog[PastPrompt]):
     @property
     def title_text(self) -> str:
         """Says how many there are."""
-        return f"Earlier prompts · {len(self._prompts)}"
+        return f"Earlier prompts · {self.how_many}"
+
+    @property
+    def total(self) -> int:
+        """All earlier prompts."""
+        return len(self._prompts)
 
     def fill(self, wanted: str) -> None:
         """List the prompts that hold all of the words."""

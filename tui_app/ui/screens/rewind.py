@@ -52,7 +52,7 @@ class PromptPicker(FilterDialog[int]):
     @property
     def title_text(self) -> str:
         """What is asked for, and how many there are."""
-        return f"{self._title} · {count(len(self._points), 'prompt')}"
+        return f"{self._title} · {self.how_many} {'prompt' if self.total == 1 else 'prompts'}"
 
     def on_mount(self) -> None:
         """Name the keys."""
@@ -61,6 +61,11 @@ class PromptPicker(FilterDialog[int]):
             Hint("up/down", "choose", 1),
             Hint("esc", "close", 0, "screen.close"),
         )
+
+    @property
+    def total(self) -> int:
+        """All prompts."""
+        return len(self._points)
 
     def fill(self, wanted: str) -> None:
         """List the prompts that hold these words in their first line."""

@@ -106,7 +106,12 @@ class SessionsScreen(FilterDialog[SessionChoice]):
     @property
     def title_text(self) -> str:
         """Says how many there are."""
-        return f"Sessions · {len(self._rows)}"
+        return f"Sessions · {self.how_many}"
+
+    @property
+    def total(self) -> int:
+        """All sessions."""
+        return len(self._rows)
 
     def fill(self, wanted: str) -> None:
         """List the sessions with these words in title, folder or model."""

@@ -99,16 +99,21 @@ class SettingsScreen(FilterDialog[None]):
         """Show the settings anew, the same row marked, and say what has happened."""
         self._entries, self._said = tuple(entries), said
         if self.is_attached:  # it may have been closed meanwhile
-            self.fill(self.query_one(Input).value)
+            self.narrow(self.query_one(Input).value)
 
     @property
     def title_text(self) -> str:
         """First row of the dialog."""
-        return one_line(self._title, 200)
+        return f"{one_line(self._title, 200)}{self.narrowed}"
 
     def on_mount(self) -> None:
         """Show everything, or what was asked for."""
         self.query_one(Input).value = self._words
+
+    @property
+    def total(self) -> int:
+        """All settings."""
+        return len(self._entries)
 
     def fill(self, wanted: str) -> None:
         """List the settings with these words in name, value, source or purpose; the marked one stays so."""

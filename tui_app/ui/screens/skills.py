@@ -63,7 +63,12 @@ class SkillsScreen(FilterDialog[str]):
     @property
     def title_text(self) -> str:
         """Says how many there are."""
-        return f"Skills · {len(self._rows)} · {sum(row.in_use for row in self._rows)} in use"
+        return f"Skills · {self.how_many} · {sum(row.in_use for row in self._rows)} in use"
+
+    @property
+    def total(self) -> int:
+        """All skills."""
+        return len(self._rows)
 
     def fill(self, wanted: str) -> None:
         """List skills with these words in name or description."""
