@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tui_app.context.compaction.before import Veto
 from tui_app.context.events import (
     ApprovalRequested,
     CompactionAwaited,
@@ -26,6 +27,7 @@ from tui_app.context.events import (
     TurnStart,
     UserMessage,
 )
+from tui_app.conversation.hooks.outcomes import Run, before_compaction
 from tui_app.session.heads import first_line
 from tui_app.ui.chat_events import ASKING, PROPOSED, advance
 from tui_app.ui.chat_state import NOTICES, ChatState, noticed
@@ -128,7 +130,10 @@ def test_a_compaction_stopped_by_hand_says_as_before_that_nothing_changed() -> N
 
 
 def test_a_veto_in_the_background_is_a_notice_and_leaves_the_row_alone() -> None:
-    reason = "the preCompact hook guard.sh vetoed it: a release is under way"
+    runs = [Run(HookRan(hook="preCompact", command="guard.sh", outcome="vetoed"), "a release is under way")]
+    veto = before_compaction(runs)
+    assert isinstance(veto, Veto)
+    reason = veto.reason
     done = CompactionComplete(job="j", outcome="vetoed", trigger="background", reason=reason)
     state = after(TurnStart(text="hello"), begun("background"), done)
     assert state.background is None
@@ -136,6 +141,7 @@ def test_a_veto_in_the_background_is_a_notice_and_leaves_the_row_alone() -> None
     (notice,) = state.notices
     assert notice.startswith("Compaction vetoed: ")
     assert notice.endswith(f"{reason}. Nothing changed.")
+    assert notice.count("veto") == 1, "it is said once"
 
 
 @pytest.mark.parametrize("outcome", ["ok", "vetoed", "cancelled"])

@@ -75,7 +75,7 @@ async def test_a_veto_in_the_background_is_recorded_and_not_tried_again_at_once(
         await conversation.settle()
         complete = last_of(opened)
         assert (complete.outcome, complete.trigger) == ("vetoed", "background")
-        assert complete.reason == "the preCompact hook echo vetoed it: not before noon"
+        assert complete.reason == "not before noon (preCompact hook echo)"
         assert conversation.compactor.state is State.IDLE
         await turn(conversation, "Sixth")
         await conversation.settle()

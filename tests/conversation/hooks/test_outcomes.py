@@ -103,9 +103,7 @@ def test_instructions_of_all_hooks_in_order_and_a_veto_names_who() -> None:
     veto = judge(
         "preCompact", "background", GUARD, Ended(exit=2, stdout="x", stderr="a release is under way")
     )
-    assert before_compaction([*runs, veto]) == Veto(
-        "the preCompact hook guard.sh vetoed it: a release is under way"
-    )
+    assert before_compaction([*runs, veto]) == Veto("a release is under way (preCompact hook guard.sh)")
 
 
 def test_a_declined_tool_gets_the_reason() -> None:

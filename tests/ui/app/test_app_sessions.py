@@ -10,7 +10,7 @@ import pytest
 from textual.events import Key
 from textual.widgets import Input
 
-from tests.servers.behaviours import Text
+from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
@@ -193,10 +193,28 @@ async def test_a_session_open_elsewhere_is_not_deleted(served: Desk) -> None:
         async with shown(served.app()) as deck:
             await deck.ready()
             await listed(deck)
-            await deck.press("f8", "y")
+            await deck.press("f8")
             await deck.until(lambda: "open in another window (since" in deck.words, "who has it")
+            assert isinstance(deck.app.screen, SessionsScreen), "nobody is asked about what cannot be done"
     with served.log() as store:
         assert store.info(session).id == session
+
+
+async def test_a_session_open_elsewhere_is_named_before_one_is_asked_to_leave(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    session = served.store(Story().turns(1))
+    fake_openai.add(HangMidStream())
+    with written_elsewhere(served, session):
+        async with shown(served.app()) as deck:
+            await deck.ready()
+            await deck.send("talk")
+            await (await fake_openai.request(1)).paused.wait()
+            await listed(deck)
+            await deck.press("enter")
+            await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+            told = deck.words
+            assert told.index("open in another window (since") < told.index("Leave this session?")
 
 
 async def test_what_another_process_writes_is_shown_read_only(served: Desk) -> None:

@@ -198,7 +198,7 @@ def eventful() -> Story:
     story.user(ASKED).add(cut).answer("They are rows as well.", reported=31_000)
     ended = replace(DONE, facts=(), removed=(), summary="", title="", retention=None, cost_usd=None)
     story.add(replace(ended, outcome="discarded", trigger="manual", reason=DECLINED))
-    why = "the preCompact hook ./ask-harbour vetoed it: not before low tide"
+    why = "not before low tide (preCompact hook ask-harbour)"
     story.add(replace(ended, outcome="vetoed", reason=why))
     story.user("Which of them move?").answer("Easter does.")
     story.add(SessionRewind(to=story.seq - 1))

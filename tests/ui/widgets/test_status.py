@@ -94,6 +94,28 @@ async def test_narrow_rows_leave_out_whole_pieces_and_keep_time_and_escape() -> 
         assert "…" not in said(app)
 
 
+@pytest.mark.parametrize(
+    ("width", "text"),
+    [
+        (120, "Trying again in 4 s · try 2 of 5 · The provider of m is overloaded (HTTP 529)."),
+        (80, "Trying again in 4 s · try 2 of 5 · The provider of m is overloaded (…"),
+        (60, "Trying again in 4 s · The provider of m is overl…"),
+        (40, "Again in 4 s · The provider…"),
+    ],
+)
+async def test_a_pause_says_why_as_far_as_there_is_room(width: int, text: str) -> None:
+    app = Rows()
+    async with app.run_test(size=(width, 5)):
+        app.query_one(StatusRow).status = Status(
+            kind="pausing",
+            started=98.0,
+            wait_s=5.2,
+            notes=("try 2 of 5",),
+            text="The provider of m is overloaded (HTTP 529).",
+        )
+        assert said(app).partition("esc stops")[0].rstrip() == text
+
+
 TAKES_BACK = 'esc takes back "and now also the holidays"'
 
 

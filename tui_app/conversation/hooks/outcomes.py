@@ -72,7 +72,7 @@ def before_compaction(runs: Sequence[Run]) -> str | Veto:
     """What preCompact hooks have to say: instructions for the summary, or that there must be none."""
     for run in runs:
         if run.ran.outcome == "vetoed":
-            return Veto(f"the preCompact hook {run.ran.command} vetoed it: {run.said}")
+            return Veto(f"{run.said.rstrip('.')} (preCompact hook {run.ran.command})")
     return _cut("\n".join(run.said for run in runs if run.said), INSTRUCTIONS_CHARS)
 
 

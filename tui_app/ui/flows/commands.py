@@ -1,5 +1,6 @@
 """Running a slash command or a palette entry."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from tui_app.conversation.work import Clear, Restate
@@ -23,7 +24,7 @@ from tui_app.ui.flows.queue import show_queue
 from tui_app.ui.flows.restating import compact
 from tui_app.ui.flows.rewinding import retry, rewind
 from tui_app.ui.flows.selection import copy_message
-from tui_app.ui.flows.sessions import Chosen, choose_session
+from tui_app.ui.flows.sessions import Chosen, choose_session, held_elsewhere
 from tui_app.ui.flows.settings import choose_theme, show_settings
 from tui_app.ui.flows.stats import show_stats
 from tui_app.ui.format import count
@@ -188,6 +189,16 @@ async def _change_session(
     app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str
 ) -> None:
     chosen = await _chosen_session(app, session, command, argument)
+    if chosen is None:
+        return
     text = what_leaving_costs(session)
-    if chosen is not None and (not text or await confirmed(app, text, verb="Leave", keep="Stay")):
+    if not text or await confirmed(app, await _told_first(session, chosen, text), verb="Leave", keep="Stay"):
         app.open_session(chosen.session, at=chosen.seq)
+
+
+async def _told_first(session: ChatSession, chosen: Chosen, text: str) -> str:
+    """A question about leaving, behind what stands against it: the other session may be open elsewhere."""
+    if not chosen.session:
+        return text
+    who = await asyncio.to_thread(held_elsewhere, session.launch, chosen.session)
+    return f"That session is open in {who} and would only be shown. {text}" if who else text

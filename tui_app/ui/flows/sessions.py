@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from textual.app import App
@@ -16,6 +17,7 @@ from tui_app.session.naming import rename_session
 from tui_app.session.places import has_begun, open_store
 from tui_app.session.removal import delete_session
 from tui_app.session.search import Searched, searching
+from tui_app.session.workspace import SessionFolder
 from tui_app.ui.launch import Launch
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.details import DetailsScreen
@@ -54,7 +56,7 @@ async def choose_session(app: App[Any], launch: Launch, current: str, written: s
             await app.push_screen_wait(DetailsScreen("No sessions", f"The sessions cannot be read. {told}"))
             return None
         rows = [_row(info) for info in infos if info.messages and info.id != current]
-        screen = SessionsScreen(rows)
+        screen = SessionsScreen(rows, held=partial(held_elsewhere, launch))
         screen.written = written
         choice = await app.push_screen_wait(screen)
         written = screen.written
@@ -71,6 +73,15 @@ async def choose_session(app: App[Any], launch: Launch, current: str, written: s
             await _rename(app, launch, next(row for row in rows if row.id == choice.id))
         elif refusal := await asyncio.to_thread(_delete, launch, choice.id):
             await app.push_screen_wait(DetailsScreen("Not deleted", refusal))
+
+
+def held_elsewhere(launch: Launch, session: str) -> str:
+    """Where a session is open for writing, in words; empty where it is not, or nobody can say."""
+    try:
+        with closing(open_store(launch.database, read_only=True)) as store:
+            return store.holder(session, SessionFolder(launch.paths.sessions_dir / session).lock_file)
+    except (OSError, sqlite3.Error):
+        return ""
 
 
 def _searching(launch: Launch) -> Search:

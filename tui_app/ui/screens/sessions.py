@@ -1,6 +1,7 @@
 """Earlier sessions: open one, name one, or delete one after a question."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import PurePath
@@ -91,14 +92,22 @@ class SessionsScreen(FilterDialog[SessionChoice]):
     PLACEHOLDER = "filter by title, folder or model"
     CLASSES_OF_BOX = "dialog -full"
 
-    def __init__(self, rows: Sequence[SessionRow], *, tz: tzinfo | None = None) -> None:
+    def __init__(
+        self,
+        rows: Sequence[SessionRow],
+        *,
+        held: Callable[[str], str] = lambda _: "",
+        tz: tzinfo | None = None,
+    ) -> None:
         """Offer sessions.
 
         Args:
             rows: Newest first.
+            held: Says where the session with an id is open, empty where it is not; asked in a thread.
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
         super().__init__()
+        self._held = held
         self._rows = tuple(rows)
         self._shown: list[SessionRow] = []
         self._tz = tz
@@ -145,12 +154,15 @@ class SessionsScreen(FilterDialog[SessionChoice]):
         if at is not None and self._shown:
             self.dismiss(SessionChoice("rename", self._shown[at].id))
 
-    def action_delete(self) -> None:
-        """Ask, then dismiss with the session to delete."""
+    async def action_delete(self) -> None:
+        """Ask, then dismiss with the session to delete; one that is open elsewhere cannot be."""
         at = self.options.highlighted
         if at is None or not self._shown:
             return
         row = self._shown[at]
+        if who := await asyncio.to_thread(self._held, row.id):
+            self.note(f"This session is open in {who}. Close it there first.")
+            return
         title = one_line(row.title, 60) or "untitled"
         question = f'Delete session "{title}"? {count(row.messages, "message")}, cannot be undone.'
         self.ask(ConfirmDialog(question), lambda: self.dismiss(SessionChoice("delete", row.id)))

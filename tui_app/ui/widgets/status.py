@@ -24,6 +24,8 @@ SHORT = 56
 """Columns below which a compaction is named in one word, so that its time stays."""
 MOST_ROWS = 3
 """Rows that a message takes at most."""
+LEAST_REASON = 24
+"""Cells of the reason of a pause that are worth more than the number of tries."""
 GAP = 2
 """Columns kept free before the hint at the right."""
 
@@ -88,7 +90,7 @@ def status_pieces(
             return [(0, f"Running {status.text}"), since, *written, *_notes(status)]
         case "pausing":
             left = duration(max(1, math.ceil(status.wait_s - elapsed)))
-            return [(0, f"Trying again in {left}"), *_notes(status), (2, status.text)]
+            return [(0, f"{'Again' if short else 'Trying again'} in {left}"), *_notes(status)]
         case "compacting":
             return [*_compacting(status, since, glyphs, short), *_notes(status)]
 
@@ -126,6 +128,17 @@ def fit_pieces(pieces: list[tuple[int, str]], width: int, separator: str = " · 
         if cell_len(text) <= width or worst == 0:
             return one_line(text, max(1, width))
         left = [(rank, piece) for rank, piece in left if rank != worst]
+
+
+def _with_reason(pieces: list[tuple[int, str]], reason: str, width: int, separator: str) -> str:
+    """The words of a pause with as much of its reason as there is room for: it counts for more than tries."""
+    if not reason:
+        return fit_pieces(pieces, width, separator)
+    least = separator.join(piece for rank, piece in pieces if rank == 0)
+    every = separator.join(piece for _, piece in pieces)
+    rest = width - cell_len(every) - cell_len(separator)
+    text = every if rest >= min(LEAST_REASON, cell_len(reason)) else least
+    return one_line(f"{text}{separator}{reason}", max(1, width))
 
 
 def message_rows(pieces: Sequence[str], width: int, separator: str) -> list[str]:
@@ -215,6 +228,8 @@ class StatusRow(Widget):
         hint = self._hint(self.size.width - cell_len(least) - GAP)
         room = self.size.width - (cell_len(hint) + GAP if hint else 0)
         text = fit_pieces(pieces, room, separator)
+        if status.kind == "pausing":
+            text = _with_reason(pieces, status.text, room, separator)
         spaces = " " * max(0, self.size.width - cell_len(text) - cell_len(hint))
         colour = "$text-accent" if status.busy else ""
         return Content.assemble((text, colour), spaces, (hint, "$text-muted"))
