@@ -28,7 +28,7 @@ from tui_app.context.events import (
     UserMessage,
 )
 from tui_app.conversation.hooks.outcomes import Run, before_compaction
-from tui_app.session.heads import first_line
+from tui_app.session.heads import spoken_line
 from tui_app.ui.chat_events import ASKING, PROPOSED, advance
 from tui_app.ui.chat_state import NOTICES, ChatState, noticed
 from tui_app.ui.compaction_outcome import CANCELLED, outcome_text
@@ -263,5 +263,5 @@ def test_a_summary_of_somebody_who_stood_in_is_noted(by: str, model: str, words:
 
 @pytest.mark.parametrize("prompt", ["port the ferry times " * 12, "first line\nsecond line", "\n  short  \n"])
 def test_a_session_is_called_the_same_now_and_when_it_is_opened_again(prompt: str) -> None:
-    assert after(UserMessage(text=prompt)).title == first_line(prompt)
+    assert after(UserMessage(text=prompt)).title == spoken_line(prompt)
     assert after(UserMessage(text=prompt), state=ChatState(title="harbour")).title == "harbour"

@@ -50,7 +50,7 @@ from tui_app.session.head_titles import (
     sub_agent_title,
     truncation_title,
 )
-from tui_app.session.heads import COMMAND_FAILED, Head, first_line
+from tui_app.session.heads import COMMAND_FAILED, Head, first_line, spoken_line
 
 
 def head_of(seq: int, time: float, payload: Payload) -> Head:
@@ -70,11 +70,13 @@ def head_of(seq: int, time: float, payload: Payload) -> Head:
 def _conversation(base: Head, payload: Payload) -> Head | None:
     match payload:
         case UserMessage() | SystemMessage():
-            return _with(base, title=first_line(payload.text), chars=len(payload.text), tokens=payload.tokens)
+            return _with(
+                base, title=spoken_line(payload.text), chars=len(payload.text), tokens=payload.tokens
+            )
         case AssistantMessage():
             return _with(
                 base,
-                title=first_line(payload.text or payload.thinking),
+                title=spoken_line(payload.text or payload.thinking),
                 chars=len(payload.text),
                 tokens=payload.tokens,
                 ids=payload.call_ids,
@@ -83,7 +85,7 @@ def _conversation(base: Head, payload: Payload) -> Head | None:
                 model=payload.model,
             )
         case AgentOutput(text=text):
-            return _with(base, title=first_line(text), chars=len(text))
+            return _with(base, title=spoken_line(text), chars=len(text))
         case ToolCall():
             return _with(base, title=call_title(payload.name, payload.args), ids=(payload.tool_call_id,))
         case ToolResult():
@@ -171,7 +173,7 @@ def _sub_agents(base: Head, payload: Payload) -> Head | None:
     match payload:
         case SubAgentStart():
             return _with(
-                base, title=first_line(payload.task), ids=(payload.tool_call_id,), model=payload.model
+                base, title=spoken_line(payload.task), ids=(payload.tool_call_id,), model=payload.model
             )
         case SubAgentStep():
             tokens = payload.input_tokens + payload.output_tokens

@@ -6,7 +6,10 @@ Heads are what opening a session reads; they are small, and nothing here imports
 import json
 from dataclasses import dataclass, field
 
-_TITLE_LIMIT = 160
+from tui_app.session.markup import words_of
+
+TITLE_LIMIT = 160
+"""Characters of a title."""
 COMMAND_FAILED = "command failed"
 """State of the result of a command that was run, and did not end well."""
 LATER = 2**62
@@ -85,4 +88,13 @@ class Head:
 def first_line(text: str) -> str:
     """First line with anything on it, cut to a row's length."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= _TITLE_LIMIT else f"{line[: _TITLE_LIMIT - 1]}…"
+    return _cut(line)
+
+
+def spoken_line(text: str) -> str:
+    """First words of what somebody said, without Markdown's signs, cut to a row's length."""
+    return _cut(words_of(text))
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= TITLE_LIMIT else f"{line[: TITLE_LIMIT - 1]}…"

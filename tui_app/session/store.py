@@ -16,7 +16,7 @@ from tui_app.context.events import (
 from tui_app.session import side_queries
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.database import connect, identity, make_sure
-from tui_app.session.heads import Head, first_line
+from tui_app.session.heads import Head, spoken_line
 from tui_app.session.info import SessionDeleted, SessionInfo, SessionNotFound
 from tui_app.session.lock import WriterLock, holder
 from tui_app.session.ports import Event
@@ -142,7 +142,7 @@ class Store:
                 used,
                 messages,
                 self._tokens(session, [record.data for record in records]),
-                plain(first_line(next(prompts, ""))),
+                plain(spoken_line(next(prompts, ""))),
                 session,
             ),
         )

@@ -40,7 +40,7 @@ from tui_app.context.events import (
 )
 from tui_app.session.costs import Costs
 from tui_app.session.head_titles import hook_title, pressure_text
-from tui_app.session.heads import first_line
+from tui_app.session.heads import spoken_line
 from tui_app.ui.chat_state import ChatState, Running, noting, saying
 from tui_app.ui.compaction_outcome import NOTICE_CELLS, REASON_CELLS, outcome_text, stand_in_text
 from tui_app.ui.format import tokens
@@ -264,7 +264,7 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
         case SessionStart():
             return replace(state, title=payload.title, model=payload.model, policy=payload.policy)
         case UserMessage(text=text):
-            return replace(state, sending="", title=state.title or first_line(text))
+            return replace(state, sending="", title=state.title or spoken_line(text))
         case QueueChanged(prompts=prompts, paused=paused):
             return replace(state, queue=prompts, paused=paused)
         case GaugeChanged(usage=usage):

@@ -10,6 +10,7 @@ from tui_app.session.exports.plain_text import without_sequences
 from tui_app.session.importers.result import ImportedEvent
 from tui_app.session.importers.source import Json
 from tui_app.session.interruptions import is_interruption
+from tui_app.session.markup import words_of
 
 MAX_TITLE = 60
 """Characters of a title that is taken from the first prompt."""
@@ -86,7 +87,8 @@ def title_of(events: Sequence[ImportedEvent]) -> str:
     """A title from the first prompt that says what was wanted; where none does, from a slash command."""
     texts = [event.data.text for event in events if isinstance(event.data, UserMessage)]
     commands = (without_markup(text) for text in texts if not is_interruption(text))
-    return one_line(_headline(next(filter(None, map(wanted, texts)), "")) or next(filter(None, commands), ""))
+    title = _headline(next(filter(None, map(wanted, texts)), "")) or next(filter(None, commands), "")
+    return words_of(one_line(title))
 
 
 def _headline(prompt: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tui_app.context.events import Payload, Record, UsageInfo, UserMessage, payload_to_json
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.heads import first_line
+from tui_app.session.heads import spoken_line
 from tui_app.session.info import SessionDeleted
 from tui_app.session.ports import Event
 from tui_app.session.postgres import queries
@@ -93,7 +93,7 @@ def _touch(db: Connection, session: str, records: Sequence[Record]) -> None:
             used,
             count_messages(kinds, before or ""),
             _tokens(db, session, int(tokens), [record.data for record in records]),
-            storable(first_line(next(prompts, ""))),
+            storable(spoken_line(next(prompts, ""))),
             session,
         ),
     )
