@@ -109,6 +109,7 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(
         assert not hand.relieve(key, stage)  # type: ignore[arg-type]
     said = [NO_RESULT, UNREAD if stage == "archive" else NO_GAIN, "#99 is not part of the next request."]
     assert notices(records) == said
+    assert all(each.passing for each in of(records, Notice) if isinstance(each, Notice))
     assert history.version == version
 
 
@@ -181,6 +182,7 @@ def test_a_full_disk_leaves_the_message(
     monkeypatch.setattr(SessionFolder, "write_tool_output", full)
     assert not hand.relieve(first, "offload")
     assert notices(records) == [f"#{first} stays: its file could not be written (No space left on device)."]
+    assert not any(each.passing for each in of(records, Notice) if isinstance(each, Notice))
     assert history.view.rewrites == []
 
 

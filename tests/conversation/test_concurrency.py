@@ -223,7 +223,7 @@ async def test_compacting_by_hand_waits_for_no_job_and_starts_no_second_one(
         watching = opened.conversation.watch()
         opened.conversation.submit(Compact())
         said = await until(watching, lambda data: isinstance(data, Notice))
-        assert said.data == Notice(text="A compaction is already running.")
+        assert said.data == Notice(text="A compaction is already running.", passing=True)
         assert (await released(opened, release)).trigger == "background"
         assert len(opened.conversation.history.view.compactions) == 1
 

@@ -65,6 +65,7 @@ async def test_a_name_nobody_knows_or_the_present_one_changes_nothing(
     [notice] = of(said, Notice)
     assert isinstance(notice, Notice)
     assert words in notice.text
+    assert notice.passing, "it answers a key"
     assert opened.conversation.policy == "plimsoll"
 
 

@@ -398,7 +398,9 @@ async def test_by_hand_the_open_session_is_read_and_read_again_only_if_it_went_o
         await remembering.settle()
         remembering.run()
         await remembering.settle()
-        said = [record.data.text async for record in _so_far(watching) if isinstance(record.data, Notice)]
+        told = [record.data async for record in _so_far(watching) if isinstance(record.data, Notice)]
+        said = [notice.text for notice in told]
+        assert [notice.passing for notice in told] == [True, False, False], "a refusal only answers a key"
         assert "already" in said[0]
         assert "1 remembered" in said[1]
         assert said[2] == NOTHING_NEW

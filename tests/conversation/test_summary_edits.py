@@ -7,7 +7,7 @@ from tests.conversation.test_compacting import ASKS, NOTES, filled, last_of, sto
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.rewording import parts_of
-from tui_app.context.events import CompactionEdited, Fact, RewriteUndone
+from tui_app.context.events import CompactionEdited, Fact, Notice, RewriteUndone
 from tui_app.conversation.exporting import export_session
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import BringBack, Compact, EditSummary, Restate, Restore
@@ -88,7 +88,11 @@ async def test_a_refused_edit_changes_nothing_and_says_why(desk: Desk, fake_open
         number = await compacted(opened, fake_openai)
         before = view_bytes(conversation)
         told: list[str] = []
+        passing: list[bool] = []
         opened.bus.listen(lambda record: told.append(getattr(record.data, "text", "")))
+        opened.bus.listen(
+            lambda record: passing.append(record.data.passing) if isinstance(record.data, Notice) else None
+        )
         for wanted, said in (
             (EditSummary(number, "  "), "The summary is empty."),
             (EditSummary(number, notes_of(opened)), "Nothing to change"),
@@ -99,6 +103,7 @@ async def test_a_refused_edit_changes_nothing_and_says_why(desk: Desk, fake_open
             await done(conversation, wanted)
             assert told[-1].startswith(said) or any(each.startswith(said) for each in told)
         assert view_bytes(conversation) == before
+        assert passing == [True] * 5, "each answers a key"
         await done(conversation, Restate(undo=True), EditSummary(number, "late"))
         assert any(each.startswith(f"#{number} is no summary") for each in told)
 

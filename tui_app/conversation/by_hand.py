@@ -67,7 +67,9 @@ class ByHand:
         try:
             self.history.rewrite(rewrite)
         except OSError as error:
-            return self._refuse(f"#{seq} stays: its file could not be written ({error.strerror or error}).")
+            told = f"#{seq} stays: its file could not be written ({error.strerror or error})."
+            self.history.append(Notice(text=told))
+            return False
         return True
 
     def outlook(self, *seqs: int) -> Outlook:
@@ -169,5 +171,5 @@ class ByHand:
         return next((item for item in self.history.items() if item.key == seq), None)
 
     def _refuse(self, reason: str) -> bool:
-        self.history.append(Notice(text=reason))
+        self.history.append(Notice(text=reason, passing=True))
         return False

@@ -63,7 +63,7 @@ class Compactions:
         try:
             self.compactor.start(trigger, focus, reviewer, span)
         except CompactionRefused as refusal:
-            self.history.append(Notice(text=str(refusal)))
+            self.history.append(Notice(text=str(refusal), passing=trigger == "manual"))
             return None
         if reviewer is not None and trigger != "model_switch":
             await self.compactor.written()

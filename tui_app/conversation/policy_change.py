@@ -29,9 +29,8 @@ class PolicySwitch:
         """Go on under another policy; a name that nobody knows changes nothing and is reported."""
         old, known = self.current, policy_names(self.settings)
         if name not in known:
-            self.history.append(
-                Notice(text=f"There is no policy {name}; nothing changed. Choose one of {', '.join(known)}.")
-            )
+            told = f"There is no policy {name}; nothing changed. Choose one of {', '.join(known)}."
+            self.history.append(Notice(text=told, passing=True))
             return
         if name == old:
             self.history.append(Notice(text=f"The policy is {name} already.", passing=True))

@@ -156,7 +156,7 @@ class SummaryEdits:
         return [*map(Utterance, carried), *utterances([Item(seq, messages[seq]) for seq in messages])]
 
     def _refuse(self, reason: str) -> bool:
-        self.history.append(Notice(text=reason))
+        self.history.append(Notice(text=reason, passing=True))
         return False
 
 

@@ -161,6 +161,24 @@ async def test_undoing_again_says_that_it_is_undone(
         await deck.says("This row cannot be undone")
 
 
+async def test_why_a_key_is_refused_is_read_in_the_status_row_and_is_no_notice(served: Desk) -> None:
+    session = served.store(Story("ferries").user("how late?").answer("At eleven."))
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.press("ctrl+g")
+        await deck.until(lambda: deck.status.startswith("Nothing to compact"), "why not")
+        await deck.send("/unpin #2")
+        await deck.until(lambda: deck.status.startswith("#2 is not pinned."), "why not")
+        await deck.send("/policy strict")
+        await deck.until(lambda: deck.status.startswith("No policy strict."), "why not")
+        deck.transcript.jump_to(2)
+        deck.transcript.focus()
+        await deck.press("less_than_sign")
+        await deck.until(lambda: "fewer than two messages" in deck.status, "why not")
+        assert deck.app.chat.session.state.notices == ()
+        assert "notice" not in deck.hints
+
+
 @pytest.mark.parametrize("failure", [Empty(), error(400, "no")], ids=["empty", "refused"])
 async def test_a_failure_changes_nothing_and_says_why(
     served: Desk, fake_openai: FakeOpenAI, session: str, failure: Empty

@@ -91,10 +91,10 @@ class Remembering:
     def run(self) -> None:
         """Read this session now, because a person asks for it; a notice says what came of it."""
         if not self.settings.enabled:
-            self.history.append(Notice(text=OFF))
+            self.history.append(Notice(text=OFF, passing=True))
             return
         if self._by_hand:
-            self.history.append(Notice(text=RUNNING))
+            self.history.append(Notice(text=RUNNING, passing=True))
             return
         task = asyncio.create_task(self._run(), name="memory by hand")
         self._by_hand.add(task)
@@ -178,7 +178,7 @@ class Remembering:
         try:
             done = await self._consolidated(session, self._scope())
         except SessionLocked:
-            self.history.append(Notice(text=RUNNING))
+            self.history.append(Notice(text=RUNNING, passing=True))
             return
         except (OSError, sqlite3.Error) as error:
             self.history.append(Notice(text=f"The session could not be read: {error}"))
