@@ -17,7 +17,7 @@ from textual.types import CSSPathType
 
 from tui_app.ui.early_keys import EarlyKeys
 from tui_app.ui.failing import SESSION, TellsFailures
-from tui_app.ui.held_keys import is_text, written
+from tui_app.ui.held_keys import heed, is_text, written
 from tui_app.ui.keys import as_bindings, textual_keymap
 from tui_app.ui.launch import Launch
 from tui_app.ui.outside import Outside
@@ -107,13 +107,13 @@ class PlimsollApp(TellsFailures, App[int]):
         """Hold back what is typed before there is a session or a dialog: nobody waits for a frame."""
         if self.early.hold(event):
             return
-        if self._held is not None and isinstance(event, events.Key | events.Paste):
-            if self._held or not self._is_written(event):
+        if isinstance(event, events.Key | events.Paste):
+            if self._held is not None and (self._held or not self._is_written(event)):
                 self._held.append(event)
-            else:
-                await super().on_event(event)
-        else:
-            await super().on_event(event)
+                return
+            if not event.is_forwarded:
+                heed(self.chat, event)
+        await super().on_event(event)
 
     def _is_written(self, event: events.Key | events.Paste) -> bool:
         """Whether what is typed can be seen in the prompt of the first session before that is there."""

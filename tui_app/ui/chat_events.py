@@ -41,7 +41,7 @@ from tui_app.context.events import (
 from tui_app.session.costs import Costs
 from tui_app.session.head_titles import hook_title, pressure_text
 from tui_app.session.heads import spoken_line
-from tui_app.ui.chat_state import ChatState, Running, noting, saying
+from tui_app.ui.chat_state import ChatState, Running, answering, noting, saying
 from tui_app.ui.compaction_outcome import NOTICE_CELLS, REASON_CELLS, outcome_text, stand_in_text
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
@@ -277,7 +277,7 @@ def _told(state: ChatState, payload: Payload) -> ChatState | None:
     """What must not be missed: it stays among the notices."""
     match payload:
         case Notice(text=text, passing=True):
-            return saying(state, text)
+            return answering(state, text)
         case Notice(text=text):
             return noting(saying(state, text), text)
         case HookRan(outcome="failed" | "timeout" | "missing" | "overruled"):

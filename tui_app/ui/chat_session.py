@@ -17,7 +17,7 @@ from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import heads_after
 from tui_app.session.stats_reader import StatsReader
 from tui_app.settings import SettingsError
-from tui_app.ui.chat_state import ChatState, loading, noticed, noting, saying, still_loading
+from tui_app.ui.chat_state import ChatState, loading, still_loading
 from tui_app.ui.following import Following
 from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
 from tui_app.ui.known_window import preview_of, with_window
@@ -27,11 +27,12 @@ from tui_app.ui.link import Link
 from tui_app.ui.looking_on import TAKEN_OVER, WRITTEN_ELSEWHERE, LookingOn
 from tui_app.ui.persistence import persistently
 from tui_app.ui.presenter import Presenter
+from tui_app.ui.telling import Telling
 from tui_app.ui.unsent import Unsent
 from tui_app.ui.widgets.chat_pane import ChatPane
 
 
-class ChatSession:
+class ChatSession(Telling):
     """Joins the screen's widgets with one session.
 
     Args:
@@ -42,9 +43,9 @@ class ChatSession:
     """
 
     def __init__(self, launch: Launch, wanted: str, presenter: Presenter, bodies: LateBodies) -> None:
+        super().__init__(presenter)
         self.launch = launch
         self.id = wanted
-        self.presenter = presenter
         presenter.setting, presenter.policy = launch.settings.window, launch.settings.policy
         self.bodies = bodies
         bodies.announce(presenter.redraw)
@@ -62,11 +63,6 @@ class ChatSession:
         """Log number of the message to begin at; 0 begins at the newest."""
         self._looking_on: LookingOn | None = None
         """Shows what another window writes, while this one only reads."""
-
-    @property
-    def state(self) -> ChatState:
-        """What the screen shows."""
-        return self.presenter.state
 
     @property
     def is_leaving(self) -> bool:
@@ -218,19 +214,6 @@ class ChatSession:
             self.unsent.given_back(text)
         self.presenter.update(replace(self.state, queue=()))
         self.report(why)
-
-    def say(self, text: str) -> None:
-        """Put a sentence in the status row; what is under way stays named there."""
-        self.presenter.update(saying(self.state, text))
-
-    def report(self, text: str) -> None:
-        """Say something that must not be missed: it stays among the notices."""
-        self.presenter.update(noting(saying(self.state, text), text))
-
-    def read_notices(self) -> tuple[str, ...]:
-        """What was reported, for somebody who looks at it now."""
-        self.presenter.update(noticed(self.state))
-        return self.state.notices
 
     def submit(self, work: Work) -> bool:
         """Ask for something that changes the conversation; whether that was possible."""

@@ -78,6 +78,11 @@ class ChatState:
         return self.usage.scale if self.usage is not None else 1.0
 
     @property
+    def standing(self) -> Status:
+        """What the status row says apart from what only answers a key."""
+        return self.status if self.status.under is None else self.status.under
+
+    @property
     def busy(self) -> bool:
         """Whether Esc has something to stop."""
         return self.turn or self.compacting or self.reviewing or self.background is not None
@@ -96,8 +101,23 @@ def still_loading(state: ChatState, early: tuple[str, ...]) -> ChatState:
 def saying(state: ChatState, text: str) -> ChatState:
     """Put a sentence in the status row: behind what is under way, or alone."""
     if state.status.busy:
-        return replace(state, status=replace(state.status, notes=(text,) if text else ()))
+        return replace(state, status=replace(state.status, notes=(text,) if text else (), under=None))
     return replace(state, status=Status(kind="message", text=text))
+
+
+def answering(state: ChatState, text: str) -> ChatState:
+    """Put a sentence in the status row that answers a key: it goes with the next one that does something."""
+    said = saying(state, text)
+    return replace(said, status=replace(said.status, under=state.standing))
+
+
+def moved_on(state: ChatState) -> ChatState:
+    """Take what answered a key off the status row; what stood there before may have gone on since."""
+    under = state.status.under
+    if under is None:
+        return state
+    before = replace(state.status, notes=under.notes, under=None) if state.status.busy else under
+    return replace(state, status=before)
 
 
 def noting(state: ChatState, text: str) -> ChatState:

@@ -36,7 +36,7 @@ class LookingOn:
 
     def look_again(self) -> None:
         """Say so when the window that wrote the session has let go of it, or a third one has it now."""
-        why, free = self.refusal, self._presenter.state.status.text == FREE
+        why, free = self.refusal, self._presenter.state.standing.text == FREE
         if why and free:
             self._say(why)
         elif not why and not free:

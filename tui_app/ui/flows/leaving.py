@@ -93,7 +93,7 @@ def _ask_again(screen: "ChatScreen", question: str) -> None:
 def _forget_question(session: ChatSession, question: str) -> None:
     """Take the question off the row once a second press would only ask it again."""
     if session.state.status.text == question:
-        session.say("")
+        session.move_on()
 
 
 def what_leaving_costs(session: ChatSession) -> str:

@@ -51,7 +51,7 @@ async def look_up(
     """
     escape = f" {session.glyphs.separator} {way_out}"
     said = one_line(what, app.size.width - len(escape)) + escape
-    session.say(said)
+    session.tell(said)
     asked = asyncio.ensure_future(session.link.ask(request))
     # In a worker of its own: the person may give up waiting without ending the flow.
     waiting = app.chat.run_worker(asyncio.wait([asked]), group=_LOOKUP, exit_on_error=False)
@@ -64,5 +64,5 @@ async def look_up(
         raise asyncio.CancelledError from None
     finally:
         if session.state.status.text == said or said in session.state.status.notes:
-            session.say("")
+            session.tell("")
     return asked.result()

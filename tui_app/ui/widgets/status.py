@@ -54,6 +54,8 @@ class Status:
     """Said behind it where there is room: what to do next, or something that came up meanwhile."""
     hint: str = ""
     """What Esc does next, when it is not the usual: ``esc takes back "queued two"``."""
+    under: "Status | None" = None
+    """What stood there before, where this only answers a key; None for what stays."""
 
     @property
     def busy(self) -> bool:
