@@ -30,7 +30,16 @@ from tui_app.context.events import (
 from tui_app.conversation.hooks.outcomes import Run, before_compaction
 from tui_app.session.heads import spoken_line
 from tui_app.ui.chat_events import ASKING, PROPOSED, advance
-from tui_app.ui.chat_state import NOTICES, ChatState, answering, moved_on, noticed
+from tui_app.ui.chat_state import (
+    EARLIER,
+    NOTICES,
+    ChatState,
+    answering,
+    bringing,
+    moved_on,
+    noticed,
+    unread_of,
+)
 from tui_app.ui.compaction_outcome import CANCELLED, outcome_text
 from tui_app.ui.under_way import running_compaction
 
@@ -281,3 +290,13 @@ def test_what_answers_a_key_gives_the_row_back_also_while_something_runs() -> No
     told = after(Notice(text="Mind this."))
     assert moved_on(told) == told, "what must not be missed stays"
     assert moved_on(answering(told, "No.")) == told
+
+
+def test_what_nobody_has_read_is_brought_into_the_next_session_once() -> None:
+    left = after(Notice(text="two"), Notice(text="two"), state=noticed(after(Notice(text="one"))))
+    assert unread_of(left) == ("two", "two")
+    state = bringing(after(Notice(text="three")), unread_of(left))
+    assert (state.notices, state.unread) == ((f"{EARLIER}two", "three"), 2)
+    again = bringing(ChatState(), unread_of(state))
+    assert again.notices == (f"{EARLIER}two", f"{EARLIER}three")
+    assert unread_of(noticed(again)) == ()

@@ -15,6 +15,7 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.types import CSSPathType
 
+from tui_app.ui.carried import carried_from
 from tui_app.ui.early_keys import EarlyKeys
 from tui_app.ui.failing import SESSION, TellsFailures
 from tui_app.ui.held_keys import heed, is_text, written
@@ -154,9 +155,8 @@ class PlimsollApp(TellsFailures, App[int]):
     async def _change_to(self, session: str, at: int) -> None:
         leaving, mode = self.chat, self.current_mode
         lost = (await asyncio.to_thread(leaving.session.unsent.keep)).lost if leaving.is_ready else ()
-        # What the disk does not take goes along where it can be seen.
-        draft = "\n".join(filter(None, (*lost, leaving.pane.prompt.editor.draft)))
-        self.chat = entering = ChatScreen(self.launch, session, draft=draft, at=at)
+        carried = carried_from(leaving, lost)
+        self.chat = entering = ChatScreen(self.launch, session, carried=carried, at=at)
         self._sessions_opened += 1
         self.add_mode(f"session-{self._sessions_opened}", lambda: entering)
         try:

@@ -1,5 +1,6 @@
 """The state of the chat screen as one frozen value."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from tui_app.ui.widgets.status import Status
 LOADING = "Loading the model; what you sent is next."
 NOTICES = 200
 """So many of the newest notices are kept."""
+EARLIER = "From an earlier session: "
+"""In front of notices that nobody had read when their session was left."""
 
 
 class Running(NamedTuple):
@@ -124,6 +127,18 @@ def noting(state: ChatState, text: str) -> ChatState:
     """Add a notice; the oldest ones leave."""
     notices = (*state.notices, text)[-NOTICES:]
     return replace(state, notices=notices, unread=min(state.unread + 1, NOTICES))
+
+
+def unread_of(state: ChatState) -> tuple[str, ...]:
+    """The notices that came since they were looked at last."""
+    return state.notices[len(state.notices) - state.unread :]
+
+
+def bringing(state: ChatState, notices: Iterable[str]) -> ChatState:
+    """Put what nobody has read in the session before in front of this one's notices; each is said once."""
+    before = tuple(dict.fromkeys(EARLIER + text.removeprefix(EARLIER) for text in notices))
+    every = (*before, *state.notices)[-NOTICES:]
+    return replace(state, notices=every, unread=min(len(before) + state.unread, NOTICES))
 
 
 def noticed(state: ChatState) -> ChatState:

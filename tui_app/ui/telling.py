@@ -1,6 +1,17 @@
 """What is said to the person on the chat screen: in the status row, and among the notices."""
 
-from tui_app.ui.chat_state import ChatState, answering, moved_on, noticed, noting, saying
+from collections.abc import Sequence
+
+from tui_app.ui.chat_state import (
+    ChatState,
+    answering,
+    bringing,
+    moved_on,
+    noticed,
+    noting,
+    saying,
+    unread_of,
+)
 from tui_app.ui.presenter import Presenter
 
 
@@ -35,6 +46,16 @@ class Telling:
     def report(self, text: str) -> None:
         """Say something that must not be missed: it stays among the notices."""
         self.presenter.update(noting(saying(self.state, text), text))
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """What was reported and nobody has looked at."""
+        return unread_of(self.state)
+
+    def bring(self, notices: Sequence[str]) -> None:
+        """Begin with what was reported in the session before and not read there."""
+        if notices:
+            self.presenter.update(bringing(self.state, notices))
 
     def read_notices(self) -> tuple[str, ...]:
         """What was reported, for somebody who looks at it now."""

@@ -7,8 +7,10 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.session.info import SessionInfo
+from tui_app.ui.chat_state import EARLIER
 from tui_app.ui.flows.forking import NOTHING
 from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.rewind import PromptPicker
 
 
@@ -102,3 +104,29 @@ async def test_a_running_answer_is_asked_about(served: Desk, fake_openai: FakeOp
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
         assert deck.app.chat.session.state.turn
         assert [info.id for info in stored(served)] == [session]
+
+
+async def test_notices_that_nobody_has_read_go_along_until_somebody_does(served: Desk, session: str) -> None:
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        deck.app.chat.session.report("Read long since.")
+        deck.app.chat.session.read_notices()
+        deck.app.chat.session.report("The server is missing.")
+        for way in ("/fork #2", "/new"):
+            left = deck.app.chat.session.id
+            await deck.send(way)
+            await elsewhere(deck, left)
+            await deck.until(lambda: "1 notice ·" in deck.hints, "what is unread")
+            deck.app.chat.session.report("The server is missing.")
+            deck.editor.clear_draft()
+        await deck.press("f2")
+        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the notices")
+        await deck.says(f"{EARLIER}The server is missing. The server is missing.")
+        assert deck.text.count("The server is missing.") == 2, "what was brought twice is said once"
+        assert "Read long since." not in deck.text
+        await deck.press("escape")
+        left = deck.app.chat.session.id
+        await deck.send("/new")
+        await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id != left, "a new session")
+        await deck.ready()
+        assert "notice" not in deck.hints

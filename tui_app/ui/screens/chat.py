@@ -15,6 +15,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.screen import Screen
 
+from tui_app.ui.carried import NOTHING, Carried
 from tui_app.ui.commands import CommandId, ParsedCommand, is_command, opens, parse
 from tui_app.ui.custom_commands import named
 from tui_app.ui.early_keys import Flow
@@ -61,13 +62,13 @@ class ChatScreen(TellsFailures, Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (LEAST[1], "-short"), (HIGH, "-high")]  # noqa: RUF012 - same
     app: "PlimsollApp"
 
-    def __init__(self, launch: Launch, session: str, *, draft: str = "", at: int = 0) -> None:
+    def __init__(self, launch: Launch, session: str, *, carried: Carried = NOTHING, at: int = 0) -> None:
         # As wide as the terminal is: corrected at the first resize, everything would be styled once more.
         size = get_terminal_size()
         wide, high = size.columns >= WIDE, size.lines >= HIGH
         super().__init__(classes=f"{'-wide' if wide else '-narrow'} {'-high' if high else '-short'}")
         self._launch, self._wanted, self._bodies = launch, session, LateBodies()
-        self._draft, self._at = draft, at
+        self.carried, self._at = carried, at
         self._session: ChatSession | None = None
         self.pane = ChatPane(launch.settings, self._bodies, launch.cwd, id="chat")
 
@@ -110,8 +111,9 @@ class ChatScreen(TellsFailures, Screen[None]):
         self._session = ChatSession(
             self._launch, self._wanted, Presenter(self.pane, self.app.outside), self._bodies
         )
-        if self._draft:
-            self.pane.prompt.editor.give_back(self._draft)
+        if self.carried.draft:
+            self.pane.prompt.editor.give_back(self.carried.draft)
+        self._session.bring(self.carried.notices)
         self._session.at = self._at
         self.work(self._session.unsent.write_down(lambda: self.pane.prompt.editor.draft), group="unsent")
         self.work(offer_custom(self, self._launch), group="custom")
