@@ -158,6 +158,8 @@ MARK_HINTS: tuple[Hint, ...] = (
     Hint("esc", "ends", 0),
 )
 """What can be done while entries of the conversation are marked."""
+TO_MARKS: tuple[Hint, ...] = (Hint("tab", "rows"), Hint("esc", "unmarks"))
+"""The ways to marked entries and out of them while the prompt has the focus."""
 ROW_HINTS: tuple[Hint, ...] = (
     Hint("enter", "open", 1, "focused.open"),
     Hint("p", "pin", 3, "focused.ask('pin')"),

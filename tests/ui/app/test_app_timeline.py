@@ -137,3 +137,33 @@ async def test_the_bottom_row_says_what_the_keys_do_where_the_focus_is(served: D
         await deck.until(lambda: "v mark" in deck.hints)
         deck.editor.focus()
         await deck.until(lambda: "ctrl+g compact" in deck.hints)
+
+
+@pytest.mark.parametrize("size", [WIDE, USUAL])
+async def test_keys_of_marked_rows_are_named_where_they_act_and_else_the_way_there(
+    served: Desk, size: tuple[int, int]
+) -> None:
+    async with shown(served.app(served.store(Story("Ferries").turns(2))), size) as deck:
+        await deck.ready()
+        deck.transcript.focus()
+        await deck.press("up", "v")
+        await deck.until(lambda: "1 marked" in deck.hints and "y text" in deck.hints)
+        deck.editor.focus()
+        await deck.until(lambda: "1 marked   tab rows   esc unmarks" in deck.hints, "the way there")
+        assert "y text" not in deck.hints
+        assert "ctrl+g compact" in deck.hints
+        await deck.press("y")
+        assert deck.editor.text == "y"
+        await deck.press("tab")
+        await deck.until(lambda: "y text" in deck.hints, "the keys that act")
+        assert deck.app.focused is deck.transcript
+        deck.editor.focus()
+        await deck.press("escape")
+        await deck.until(lambda: "marked" not in deck.hints, "no marks")
+        deck.transcript.focus()
+        await deck.press("v")
+        await deck.until(lambda: "1 marked" in deck.hints)
+        deck.app.chat.pane.timeline.display = True
+        deck.app.chat.pane.timeline.focus()
+        await deck.until(lambda: "enter show it" in deck.hints, "what the timeline does")
+        assert "y text" not in deck.hints

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_app.ui.keys import MARK_HINTS, ROW_HINTS, TIMELINE_HINTS, Hint, footer_hints
+from tui_app.ui.keys import MARK_HINTS, ROW_HINTS, TIMELINE_HINTS, TO_MARKS, Hint, footer_hints
 from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
@@ -48,15 +48,15 @@ def hints_for(
 
     Args:
         focused: What has the focus.
-        marked: Entries of the conversation that are marked; as long as there are any, they come first.
+        marked: Entries of the conversation that are marked; they are counted everywhere, and what is done
+            with them is named where the keys act.
         keymap: Keys of the actions that have others than the built-in ones.
         beside: Whether the timeline is shown: then it comes next behind the conversation.
     """
-    if marked:
-        return (Hint(f"{marked:,}", "marked"), *MARK_HINTS)
-    own = footer_hints(keymap)
+    own, count = footer_hints(keymap), (Hint(f"{marked:,}", "marked"),) if marked else ()
     if isinstance(focused, Transcript):
-        return (*ROW_HINTS, Hint("tab", "timeline" if beside else "prompt", 0), own[-1])
+        tab = Hint("tab", "timeline" if beside else "prompt", 0)
+        return (*count, *MARK_HINTS) if marked else (*ROW_HINTS, tab, own[-1])
     if isinstance(focused, Timeline):
-        return (*TIMELINE_HINTS, own[-1])
-    return own
+        return (*count, *TIMELINE_HINTS, own[-1])
+    return (*count, *(TO_MARKS if marked else ()), *own)
