@@ -260,3 +260,19 @@ def test_pieces_leave_whole_by_the_cells_they_take(name: str) -> None:
     width = cell_len(name) + len(" · 12 s")
     assert fit_pieces(pieces, width) == f"{name} · 12 s"
     assert fit_pieces(pieces, width - 1) == name
+
+
+@pytest.mark.parametrize(("width", "rows"), [(160, 1), (80, 2), (40, 3)])
+async def test_what_answers_a_key_while_something_runs_is_not_lost_for_want_of_room(
+    width: int, rows: int
+) -> None:
+    said_no = "A compaction is running already. Esc cancels it; then another can begin."
+    app = Rows()
+    async with app.run_test(size=(width, 8)) as pilot:
+        row = app.query_one(StatusRow)
+        row.status = Status(kind="compacting", trigger="manual", started=94.0, notes=(said_no,))
+        await pilot.pause()
+        assert row.size.height == rows
+        assert said_no in " ".join(said(app).split())
+        assert "esc cancels" in said(app).splitlines()[0], "what runs keeps its row"
+        assert all(cell_len(line) <= width for line in said(app).splitlines())

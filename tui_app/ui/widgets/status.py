@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rich.cells import cell_len
@@ -26,6 +26,8 @@ MOST_ROWS = 3
 """Rows that a message takes at most."""
 LEAST_REASON = 24
 """Cells of the reason of a pause that are worth more than the number of tries."""
+_LONG_S = 3_599
+"""Seconds whose words need as much room as any."""
 GAP = 2
 """Columns kept free before the hint at the right."""
 
@@ -169,7 +171,8 @@ def message_rows(pieces: Sequence[str], width: int, separator: str) -> list[str]
 class StatusRow(Widget):
     """One row of words; no spinner, so that a screen reader and a slow line are not busy with it.
 
-    A message that is too long for one row takes up to three: its end says what to do next.
+    A message that is too long for one row takes up to three: its end says what to do next. What is said while
+    something runs takes rows below that where it has no room behind it.
     """
 
     DEFAULT_CSS = """
@@ -212,17 +215,31 @@ class StatusRow(Widget):
     def render(self) -> Content:
         """The words at the left, what Esc does at the right."""
         rows = self._rows(self.size.width)
-        return Content("\n".join(rows)) if len(rows) > 1 else self._row()
+        if not self.status.busy:
+            return Content("\n".join(rows)) if len(rows) > 1 else self._row(self.status)
+        if len(rows) == 1:
+            return self._row(self.status)
+        return Content("\n").join([self._row(replace(self.status, notes=())), *map(Content, rows[1:])])
 
     def _rows(self, width: int) -> list[str]:
-        """The rows of a message that is too long for one; else one, whatever it says."""
-        status = self.status
+        """The rows of what is too long for one; an empty one stands for whatever has room in it."""
+        status, separator = self.status, f" {self.glyphs.separator} "
+        if status.busy:
+            return ["", *self._answers(width, separator)]
         if status.kind != "message" or not width or cell_len(one_line(status.text, 2 * width)) <= width:
             return [""]
-        return message_rows([status.text, *status.notes], width, f" {self.glyphs.separator} ")
+        return message_rows([status.text, *status.notes], width, separator)
 
-    def _row(self) -> Content:
+    def _answers(self, width: int, separator: str) -> list[str]:
+        """Rows for what was said while something runs, where there is no room for it behind that."""
         status = self.status
+        if status.kind == "pausing" or not status.notes or not width:
+            return []
+        pieces = status_pieces(status, _LONG_S, self.glyphs, short=width < SHORT)
+        line = separator.join([*(piece for _, piece in pieces), self._hint(width)])
+        return [] if cell_len(line) + GAP <= width else message_rows(status.notes, width, separator)
+
+    def _row(self, status: Status) -> Content:
         elapsed = max(0.0, self._clock() - status.started)
         separator = f" {self.glyphs.separator} "
         pieces = status_pieces(status, elapsed, self.glyphs, short=self.size.width < SHORT)
