@@ -59,13 +59,13 @@ def notices(records: list[Record]) -> list[str]:
 def test_a_result_is_archived_alone_and_taken_back(history: SessionHistory, records: list[Record]) -> None:
     hand, (first, second) = by_hand(history), talk(history)
     before, promised = history.usage().total, hand.outlook(first).archive.after
-    assert hand.relieve(first, "archive")
+    assert hand.relieve((first,), "archive")
     [event] = of(records, ToolArchived)
     assert isinstance(event, ToolArchived)
     assert [change.seq for change in event.changes] == [first]
     assert event.policy == "", "no policy wanted it"
     assert history.usage().total == promised < before, "the preview says what comes"
-    assert not hand.relieve(first, "archive")
+    assert not hand.relieve((first,), "archive")
     assert notices(records) == [ARCHIVED]
     assert hand.outlook(first).restore.after == before
     hand.compactions.restore(history.view.rewrites[-1])
@@ -84,7 +84,7 @@ def test_a_result_goes_to_a_file_whole_although_it_was_trimmed(
     answer(history, "Seen.")
     key = history.items()[2].key
     promised = hand.outlook(key).offload.after
-    assert hand.relieve(key, "offload")
+    assert hand.relieve((key,), "offload")
     [event] = of(records, ToolOffloaded)
     assert isinstance(event, ToolOffloaded)
     assert (
@@ -106,11 +106,23 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(
     prompt, newest = history.items()[0].key, history.items()[-1].key
     version = history.version
     for key in (prompt, newest, 99):
-        assert not hand.relieve(key, stage)  # type: ignore[arg-type]
+        assert not hand.relieve((key,), stage)  # type: ignore[arg-type]
     said = [NO_RESULT, UNREAD if stage == "archive" else NO_GAIN, "#99 is not part of the next request."]
     assert notices(records) == said
     assert all(each.passing for each in of(records, Notice) if isinstance(each, Notice))
     assert history.version == version
+
+
+def test_of_some_messages_one_sentence_says_which_stay_and_why(
+    history: SessionHistory, records: list[Record]
+) -> None:
+    hand, (first, second) = by_hand(history), talk(history)
+    prompt = history.items()[0].key
+    assert not hand.relieve((first, prompt, 99, second), "archive")
+    assert notices(records) == [
+        f"2 of 4 archived. #{prompt}: {NO_RESULT} #99: #99 is not part of the next request."
+    ]
+    assert hand.relieve((), "archive")
 
 
 def test_what_is_pinned_is_left_alone_by_stages_and_hands(
@@ -119,8 +131,8 @@ def test_what_is_pinned_is_left_alone_by_stages_and_hands(
     hand, (first, second) = by_hand(history), talk(history)
     hand.compactions.compactor.policy = PLIMSOLL
     assert hand.pin(first, pinned=True)
-    assert not hand.relieve(first, "archive")
-    assert hand.relieve(second, "archive")
+    assert not hand.relieve((first,), "archive")
+    assert hand.relieve((second,), "archive")
     assert not hand.pin(first, pinned=True)
     digest = history.view.rewrites[-1]
     assert not hand.pin(digest, pinned=True), "what stands for others cannot be pinned"
@@ -180,7 +192,7 @@ def test_a_full_disk_leaves_the_message(
 
     hand, (first, _) = by_hand(history), talk(history)
     monkeypatch.setattr(SessionFolder, "write_tool_output", full)
-    assert not hand.relieve(first, "offload")
+    assert not hand.relieve((first,), "offload")
     assert notices(records) == [f"#{first} stays: its file could not be written (No space left on device)."]
     assert not any(each.passing for each in of(records, Notice) if isinstance(each, Notice))
     assert history.view.rewrites == []
@@ -253,9 +265,9 @@ def test_the_preview_of_several_is_what_they_come_to(history: SessionHistory) ->
     promised = hand.outlook(first, second)
     assert promised.seqs == (first, second)
     assert promised.offload.count == 2
-    assert hand.relieve(first, "offload")
+    assert hand.relieve((first,), "offload")
     assert hand.outlook(first, second).offload.count == 1
-    assert hand.relieve(second, "offload")
+    assert hand.relieve((second,), "offload")
     assert history.usage().total == promised.offload.after
     back = hand.outlook(first, second).restore
     for rewrite in list(history.view.rewrites):

@@ -305,7 +305,7 @@ class Session(RuleBasedStateMachine):
         items, hand = self.history.items(), ByHand(self.history, self.compactions)
         key, before = items[choice % len(items)].key, self.history.usage().total
         promised = getattr(hand.outlook(key), stage)
-        if hand.relieve(key, stage):
+        if hand.relieve((key,), stage):
             assert self.history.usage().total == promised.after < before
         else:
             assert promised.refused

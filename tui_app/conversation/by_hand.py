@@ -1,6 +1,6 @@
 """What a person does to single messages of the next request: pins, archives, moves to a file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -56,21 +56,30 @@ class ByHand:
         self.history.append(MessagePinned(seq=seq, pinned=pinned))
         return True
 
-    def relieve(self, seq: int, stage: HandStage) -> bool:
-        """Archive a message or move it to a file; a notice says why not."""
+    def relieve(self, seqs: Sequence[int], stage: HandStage) -> bool:
+        """Archive messages or move them to files, one after the other; a notice says of which not, and why.
+
+        Returns:
+            Whether all of them were.
+        """
+        refused = {seq: told for seq in seqs if (told := self._relieve(seq, stage)) is not None}
+        if refused:
+            self.history.append(_told_together(refused, len(seqs), stage))
+        return not refused
+
+    def _relieve(self, seq: int, stage: HandStage) -> Notice | None:
+        """Archive one, or say why not."""
         rewrite = self._decided(seq, stage)
         if isinstance(rewrite, Rewrite) and self._after(rewrite) >= self.history.usage().total:
             rewrite = Refused(NO_GAIN)
         if isinstance(rewrite, Refused):
-            return self._refuse(rewrite.reason)
+            return Notice(text=rewrite.reason, passing=True)
         self.compactions.cancel()
         try:
             self.history.rewrite(rewrite)
         except OSError as error:
-            told = f"#{seq} stays: its file could not be written ({error.strerror or error})."
-            self.history.append(Notice(text=told))
-            return False
-        return True
+            return Notice(text=f"#{seq} stays: its file could not be written ({error.strerror or error}).")
+        return None
 
     def outlook(self, *seqs: int) -> Outlook:
         """What may be done with a message, or with some one after the other; nothing is changed."""
@@ -173,3 +182,15 @@ class ByHand:
     def _refuse(self, reason: str) -> bool:
         self.history.append(Notice(text=reason, passing=True))
         return False
+
+
+def _told_together(refused: Mapping[int, Notice], asked: int, stage: HandStage) -> Notice:
+    """One sentence for all that were refused, each reason once with the numbers it is for."""
+    if asked == 1:
+        return next(iter(refused.values()))
+    numbers: dict[str, list[int]] = {}
+    for seq, told in refused.items():
+        numbers.setdefault(told.text, []).append(seq)
+    done = f"{asked - len(refused)} of {asked} {'archived' if stage == 'archive' else 'put in files'}."
+    reasons = (f"{' '.join(f'#{seq}' for seq in seqs)}: {reason}" for reason, seqs in numbers.items())
+    return Notice(text=" ".join([done, *reasons]), passing=all(told.passing for told in refused.values()))

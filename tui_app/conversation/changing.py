@@ -56,5 +56,5 @@ class Changes:
         match change:
             case Pin(seq, pinned):
                 self.by_hand.pin(seq, pinned=pinned)
-            case Relieve(seq, stage):
-                self.by_hand.relieve(seq, stage)
+            case Relieve(seq, stage, others):
+                self.by_hand.relieve((seq, *others), stage)

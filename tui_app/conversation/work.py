@@ -122,16 +122,18 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Relieve:
-    """Archive the results of one message, or move them to files."""
+    """Archive the results of a message, or move them to files."""
 
     seq: int
     """Log number of the message."""
     stage: Literal["archive", "offload"]
+    others: tuple[int, ...] = ()
+    """Log numbers of more messages with which the same is done behind it."""
 
     @property
     def label(self) -> str:
         """What the queue shows."""
-        return f"{self.stage} #{self.seq}"
+        return f"{self.stage} {' '.join(f'#{seq}' for seq in (self.seq, *self.others))}"
 
 
 @dataclass(frozen=True, slots=True)

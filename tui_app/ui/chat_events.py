@@ -239,9 +239,7 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
                 state, "Cleared: the model starts afresh · /undo takes it back until you send a prompt"
             )
         case SessionRewind(failed=False, again=False):
-            return saying(
-                state, "Rewound: the prompt is in the editor · /undo takes it back until you send one"
-            )
+            return saying(state, "Rewound: the prompt is in the editor · ctrl+c, then /undo takes it back")
         case SessionRestored(tokens_after=after):
             return saying(state, f"Undone: the conversation is as it was before, ~{tokens(after)}")
         case _:

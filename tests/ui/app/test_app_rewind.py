@@ -53,7 +53,7 @@ async def test_a_prompt_comes_back_as_a_draft_and_the_model_forgets_what_followe
         assert left(deck) == [False, False, True, True, True, True, False]
         assert 'Rewound to before "question 1"' in deck.text
         assert "left behind · " in deck.text
-        assert deck.status.startswith("Rewound: the prompt is in the editor")
+        assert deck.status == "Rewound: the prompt is in the editor · ctrl+c, then /undo takes it back"
         await deck.press("enter")
         await deck.says("Another answer.")
     sent = [message["content"] for message in fake_openai.journal[0]["messages"] if message["role"] == "user"]

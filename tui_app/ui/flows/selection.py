@@ -25,10 +25,11 @@ async def act_on(app: App[Any], session: ChatSession, wanted: Wish, entries: Seq
         case "pin":
             pin_all(session, entries)
         case "archive" | "offload":
-            results = [entry for entry in entries if entry.kind == "tool" and entry.result_seq]
-            for entry in results:
-                session.submit(Relieve(entry.message, wanted))
-            if not results:
+            results = [entry.message for entry in entries if entry.kind == "tool" and entry.result_seq]
+            if results:
+                first, *others = (entry.message for entry in entries)
+                session.submit(Relieve(first, wanted, tuple(others)))
+            else:
                 session.say(f"Only results of tools can be {wanted}{'d' if wanted[-1] == 'e' else 'ed'}.")
         case _:
             await copy(app, session, entries, wanted)
