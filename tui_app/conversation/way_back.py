@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tui_app.context.events import Error
 
-BACK = "The prompt is back in the editor: enter sends it again."
+BACK = "The prompt went back into the editor, to be sent again."
 """Where nothing was answered, or the prompt was never sent."""
 KEPT = "What came so far is kept: /retry asks the same again."
 """Where a part of the answer has come, and tools may have run."""

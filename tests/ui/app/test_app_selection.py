@@ -144,3 +144,5 @@ async def test_copy_says_what_it_takes(served: Desk) -> None:
         await deck.says("/copy takes text, code or markdown")
         await deck.send("/copy #999")
         await deck.says("There is no message #999.")
+        await deck.send("/copy 9")
+        await deck.says("There are only 2 answers. /copy #9 copies the message with that number.")

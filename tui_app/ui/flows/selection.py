@@ -84,10 +84,20 @@ async def copy_message(app: App[Any], session: ChatSession, argument: str) -> No
         entry = entry_of(session, number)
     else:
         entry = answers[-number] if 0 < number <= len(answers) else None
-    if entry is None:
-        session.say(f"There is no message {wanted}." if words else NO_ANSWER)
-    else:
+    if entry is not None:
         await copy(app, session, [entry], form)
+    elif wanted.startswith("#"):
+        session.say(f"There is no message {wanted}.")
+    else:
+        session.say(_too_far_back(number, len(answers)) if answers else NO_ANSWER)
+
+
+def _too_far_back(number: int, answers: int) -> str:
+    """Why there is no such answer, counted from the newest, and what the number may have been meant for."""
+    if number == 0:
+        return USAGE
+    has = f"There {'is' if answers == 1 else 'are'} only {count(answers, 'answer')}."
+    return f"{has} /copy #{number} copies the message with that number."
 
 
 def entry_of(session: ChatSession, number: int) -> Entry | None:
