@@ -18,6 +18,7 @@ from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.dialog import Dialog
 from tui_app.ui.screens.filter_dialog import FilterDialog
 from tui_app.ui.screens.help import HelpRow, HelpScreen
+from tui_app.ui.screens.import_progress import ImportProgressDialog
 from tui_app.ui.screens.mcp import McpScreen
 from tui_app.ui.screens.memory import MemoryScreen
 from tui_app.ui.screens.message import MessageScreen
@@ -78,6 +79,7 @@ _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in a compaction", CompactionDetail),
     ("in a summary's editor", SummaryEditor),
     ("in questions", ConfirmDialog),
+    ("during an import", ImportProgressDialog),
 )
 """Places with keys that cannot be changed, and who acts on them there."""
 SIGNS: tuple[HelpRow, ...] = (

@@ -121,8 +121,9 @@ async def test_a_file_that_is_none(machine: Desk, name: str, why: str) -> None:
     assert not any(sessions(machine))
 
 
-async def test_esc_stops_an_import_and_nothing_is_left_of_it(
-    machine: Desk, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
+async def test_a_key_stops_an_import_and_nothing_is_left_of_it(
+    machine: Desk, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     gate, read = threading.Event(), importing.import_file
 
@@ -136,8 +137,9 @@ async def test_esc_stops_an_import_and_nothing_is_left_of_it(
         await deck.press("enter")
         await deck.until(lambda: isinstance(deck.app.screen, ImportProgressDialog), "the progress")
         await deck.says("Reading the file")
-        await deck.press("escape")
+        await deck.press(key)
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        await deck.says("Stopping the import…")
         gate.set()
         await deck.says("Import stopped. Nothing was imported.")
     assert not any(sessions(machine))

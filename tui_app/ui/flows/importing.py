@@ -122,7 +122,9 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> str:
     dialog = ImportProgressDialog(path.name, job.stop)
     work = asyncio.create_task(asyncio.to_thread(_write, session.launch, path, job))
     work.add_done_callback(lambda _: dialog.end())
-    await app.push_screen_wait(dialog)
+    if not await app.push_screen_wait(dialog):
+        # The thread notices at its next step, which may be seconds away in a file that is one line.
+        session.say("Stopping the import…")
     try:
         report = await work
     except ImportStopped:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
@@ -16,6 +17,11 @@ from tui_app.ui.screens.dialog import Dialog
 class ImportProgressDialog(Dialog[bool]):
     """Dismisses with ``True`` when the import has ended, and with ``None`` when it was stopped."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "ctrl+c", "close", "Stop", show=False, id="import.stop", priority=True, tooltip="Stop the import."
+        ),
+    ]
     HINTS: ClassVar[tuple[Hint, ...]] = (Hint("esc", "stop", 0, "screen.close"),)
 
     def __init__(self, name: str, stop: Callable[[], bool]) -> None:
