@@ -7,15 +7,17 @@ import pytest
 
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.scenes import SCENES, compared
-from tests.ui.app.story import MODEL
+from tests.ui.app.story import MODEL, Story
 from tests.ui.app.test_app_snapshots import DONE, compacted_talk, talk
 from tests.ui.app.test_app_steering_snapshots import long_question
 from tests.ui.kit import SMALL, Deck, Desk, shown
 from tests.ui.plans import SWITCH, proposed
 from tui_app.ui.screens.compaction_detail import CompactionDetail
 from tui_app.ui.screens.review import ReviewScreen
+from tui_app.ui.screens.rewind import PromptPicker
 from tui_app.ui.screens.switch_dialog import SwitchDialog
 from tui_app.ui.widgets.hints import HintRow
+from tui_app.ui.widgets.timeline import Timeline
 
 PLAN = replace(SWITCH, target="dinghy:scripted", current="")
 PROPOSED = proposed(DONE)
@@ -151,3 +153,28 @@ async def test_the_marked_way_says_in_full_what_it_does(small: Desk) -> None:
         await deck.says("stay on the present model")
         await deck.press("up")
         await deck.says("drops the oldest 61k for each request, keeps the last 9 turns")
+
+
+@pytest.mark.parametrize("plain", [False, True])
+async def test_the_rewind_list_has_the_room_there_is(small: Desk, plain: bool) -> None:
+    app = small.change(plain=plain).app(small.store(Story().turns(9)))
+    async with shown(app, SMALL) as deck:
+        await deck.ready()
+        await deck.send("/rewind")
+        await deck.until(lambda: isinstance(deck.app.screen, PromptPicker), "the prompts")
+        assert sum("question" in row for row in deck.rows) >= 7
+        assert "would leave the model's" in deck.text
+        assert "enter rewind   esc close" in deck.text
+
+
+async def test_a_timeline_over_the_chat_has_the_room_there_is(small: Desk) -> None:
+    async with shown(small.app(small.store(Story().turns(9))), SMALL) as deck:
+        await deck.ready()
+        await deck.press("ctrl+t")
+        await deck.settle()
+        assert deck.app.chat.query_one(Timeline).size.height >= 8
+        assert sum("question" in row or "answer" in row for row in deck.rows) >= 7
+        assert deck.editor.region.height == 1
+        await deck.press("ctrl+t")
+        await deck.settle()
+        assert "question 0" in deck.rows[0], "the title is back"

@@ -276,3 +276,12 @@ async def test_what_answers_a_key_while_something_runs_is_not_lost_for_want_of_r
         assert said_no in " ".join(said(app).split())
         assert "esc cancels" in said(app).splitlines()[0], "what runs keeps its row"
         assert all(cell_len(line) <= width for line in said(app).splitlines())
+
+
+@pytest.mark.parametrize(
+    ("paused", "said"),
+    [(False, "Enter on an empty prompt lets it in"), (True, "1 queued · Enter sends next")],
+)
+def test_what_a_queue_says_of_its_key_is_whole_in_40_columns(paused: bool, said: str) -> None:
+    assert queue_lines(("one",), paused, 38, steerable=True)[-1] == said
+    assert queue_lines(("one",), paused, 80, steerable=True)[-1].startswith(f"{said} ")

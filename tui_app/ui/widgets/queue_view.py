@@ -17,6 +17,7 @@ MAX_ROWS = 3
 PAUSED = "queued · Enter sends next · a new prompt goes first"
 """How a paused queue goes on, behind how many wait."""
 LET_IN = "Enter on an empty prompt lets it in after the present step"
+_LET_IN_SHORT = "Enter on an empty prompt lets it in"
 
 
 def queue_lines(
@@ -40,9 +41,10 @@ def queue_lines(
     if total > MAX_ROWS:
         rows.append(f"and {total - MAX_ROWS} more")
     if paused and total:
-        rows.append(one_line(f"{total} {PAUSED}", width))
+        whole = f"{total} {PAUSED}"
+        rows.append(whole if len(whole) <= width else one_line(whole.rpartition(" · ")[0], width))
     elif steerable and total:
-        rows.append(one_line(LET_IN, width))
+        rows.append(LET_IN if len(LET_IN) <= width else one_line(_LET_IN_SHORT, width))
     return rows
 
 
