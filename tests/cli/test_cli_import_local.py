@@ -57,7 +57,7 @@ def test_numbers_are_asked_for_in_a_terminal(
     assert home.exists()
     monkeypatch.setattr("sys.stdin", _Terminal("1-2\n"))
     result = plimsoll("import")
-    assert result.out.count("4 messages") == 2
+    assert result.out.count("4 messages") == 1
     monkeypatch.setattr("sys.stdin", _Terminal("\n"))
     assert plimsoll("import").code == 0
     monkeypatch.setattr("sys.stdin", _Terminal("3\n"))

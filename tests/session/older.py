@@ -41,7 +41,22 @@ CREATE TRIGGER said_less AFTER DELETE ON events WHEN old.type IN {SPEAKING} BEGI
     VALUES ('delete', old.rowid, old.session, {SAID.format("old.")});
 END;
 """
-OLDER = (SCHEMA_1, SCHEMA_2, "")
+SCHEMA_4 = """
+CREATE TABLE memories (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, repository TEXT NOT NULL, branch TEXT NOT NULL, text TEXT NOT NULL,
+    kind TEXT NOT NULL, made_by TEXT NOT NULL, session TEXT NOT NULL, seq INTEGER NOT NULL,
+    time REAL NOT NULL, weight REAL NOT NULL, pruned REAL NOT NULL DEFAULT 0,
+    pruned_by TEXT NOT NULL DEFAULT '',
+    reason TEXT NOT NULL DEFAULT '', replaced_by INTEGER NOT NULL DEFAULT 0,
+    added_told INTEGER NOT NULL DEFAULT 0, pruned_told INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX memories_by_scope ON memories (repository, branch);
+CREATE TABLE consolidations (
+    session TEXT PRIMARY KEY, repository TEXT NOT NULL, branch TEXT NOT NULL, asked REAL NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0, read_until INTEGER NOT NULL DEFAULT 0
+);
+"""
+OLDER = (SCHEMA_1, SCHEMA_2, "", SCHEMA_4)
 """What each version added to the schema; the third only counted anew. Kept here as they were released."""
 
 

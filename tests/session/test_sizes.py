@@ -25,7 +25,8 @@ from tui_app.context.events import (
 )
 from tui_app.conversation.importing import import_session
 from tui_app.session import migrations
-from tui_app.session.exports.export import group_tool_returns, user_view_messages
+from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.exports.export import user_view_messages
 from tui_app.session.preview import load_preview
 from tui_app.session.store import Store
 
@@ -44,8 +45,8 @@ def store(path: Path) -> Iterator[Store]:
     store.close()
 
 
-def test_messages_are_requests_and_responses(store: Store) -> None:
-    """As a provider counts them: the results of one answer go out as one request."""
+def test_messages_are_the_items_of_the_model_s_view(store: Store) -> None:
+    """One meaning everywhere: the list of sessions counts what the context screen and compactions count."""
     session = store.create(START, time=1.0)
 
     def results(*calls: str) -> list[Payload]:
@@ -63,7 +64,8 @@ def test_messages_are_requests_and_responses(store: Store) -> None:
     for events in said:
         store.append_many(session, [(event, None, 2.0) for event in events])
         counts.append(store.info(session).messages)
-    assert counts == [3, 4, 4, 8]
+        assert counts[-1] == len(fold_agent_view(store.heads(session)).visible())
+    assert counts == [3, 4, 6, 11]
 
 
 def test_tokens_are_those_of_the_view(store: Store) -> None:
@@ -121,7 +123,7 @@ def test_sizes_of_older_sessions_are_counted_again(path: Path, monkeypatch: pyte
         old._db.execute("UPDATE sessions SET messages = 99, tokens = 0")
         old.close()
     store = Store(path)
-    assert [(store.info(each).messages, store.info(each).tokens) for each in begun] == [(3, 0), (3, 44)]
+    assert [(store.info(each).messages, store.info(each).tokens) for each in begun] == [(4, 0), (4, 44)]
     store.close()
 
 
@@ -142,7 +144,7 @@ def test_import_reports_what_the_list_says(store: Store, tmp_path: Path) -> None
     report = import_session(file, store=store, cwd=tmp_path, now=5.0)
     info = store.info(report.session)
     assert (info.messages, info.tokens) == (report.messages, report.tokens)
-    assert info.messages == len(group_tool_returns(messages_of(store, report.session))) == 5
+    assert info.messages == len(messages_of(store, report.session)) == 6
     assert info.tokens > 0
 
 

@@ -208,7 +208,7 @@ def test_the_list_has_the_latest_first_and_counts(store: SessionStore) -> None:
     info = store.sessions()[0]
     assert (info.id, info.title, info.cwd, info.model) == (old, "first", "/tmp", "a:b")
     assert (info.created, info.updated, info.events) == (1.0, 6.0, 7)
-    assert (info.messages, info.tokens) == (4, 17)
+    assert (info.messages, info.tokens) == (5, 17)
     assert store.info(new).title == "Mine"
     store.set_title(old, "Na\ud800me")
     store.set_model(old, "c:d")

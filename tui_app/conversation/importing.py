@@ -26,6 +26,7 @@ from tui_app.session.head_fields import head_of
 from tui_app.session.importers import Imported, ImportedEvent, SkippedLine, import_file
 from tui_app.session.importers.closing import FIRST_SEQ
 from tui_app.session.ports import SessionStore
+from tui_app.session.sizes import count_messages
 
 StoredEvent = tuple[Payload, str | None, float]
 _TOLD_EVERY = 25
@@ -216,7 +217,7 @@ def _report(
         format=imported.format,
         file=str(path),
         title=title,
-        messages=imported.messages,
+        messages=count_messages(event.data.TYPE for event in imported.events),
         tool_calls=imported.tool_calls,
         tool_results=imported.tool_results,
         tokens=sum(_tokens(data) for data, _, _ in events),

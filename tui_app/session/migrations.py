@@ -112,7 +112,16 @@ _VERSION_4 = (
     )
     """,
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
+# Counted once more: a message is an item of the model's view, on every screen, each tool result by itself.
+_VERSION_5 = (
+    """
+    UPDATE sessions SET messages = (
+        SELECT COUNT(*) FROM events WHERE session = sessions.id
+        AND type IN ('system.message', 'user.message', 'assistant.message', 'tool.result', 'memory.inbox')
+    )
+    """,
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
 """Statements that lead from version N to N+1."""
 
 

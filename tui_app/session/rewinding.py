@@ -23,7 +23,7 @@ class RewindPoint:
     title: str
     """Its first line."""
     messages: int
-    """Messages that would leave with a rewind, the prompt included, or that a fork would hold."""
+    """Messages that would leave with a rewind, the prompt included; rows that a fork would hold."""
     compactions: int = 0
     """Compactions that a rewind would take back."""
     restored: int = 0

@@ -14,7 +14,7 @@ from tui_app.session.damaged_rows import DamagedRows, Row, open_damaged
 from tui_app.session.database import connect
 from tui_app.session.head_fields import head_of
 from tui_app.session.heads import Head
-from tui_app.session.visibility import MESSAGES
+from tui_app.session.visibility import CARRYING
 
 _TYPES: dict[str, type] = {"INTEGER": int, "REAL": float, "TEXT": str}
 _SIDE_FILES = ("-wal", "-shm")
@@ -163,9 +163,9 @@ def list_unlisted(db: sqlite3.Connection) -> list[str]:
     for session, created, updated, _ in unlisted:
         start = db.execute("SELECT data FROM events WHERE session = ? AND seq = 1", (session,)).fetchone()
         said = json.loads(start[0]) if start else {}
-        marks = ", ".join("?" * len(MESSAGES))
+        marks = ", ".join("?" * len(CARRYING))
         messages = db.execute(
-            f"SELECT COUNT(*) FROM events WHERE session = ? AND type IN ({marks})", (session, *MESSAGES)
+            f"SELECT COUNT(*) FROM events WHERE session = ? AND type IN ({marks})", (session, *CARRYING)
         ).fetchone()[0]
         values = (said.get("title") or _RESCUED, said.get("cwd", ""), said.get("model", ""))
         db.execute(

@@ -8,7 +8,6 @@ from typing import Any
 from tui_app.context.events import UserMessage
 from tui_app.session.rows import plain
 from tui_app.session.stats import COUNTED, FIGURES
-from tui_app.session.visibility import MESSAGES
 
 _PATHS = ", ".join(f"'$.{name}'" for name in FIGURES)
 
@@ -31,17 +30,6 @@ def prompts(db: sqlite3.Connection, cwd: str, most: int, chars: int) -> list[tup
         " WHERE cwd = ? AND type = ? ORDER BY time DESC, seq DESC LIMIT ?"
     )
     return db.execute(query, (chars, plain(cwd), UserMessage.TYPE, most)).fetchall()
-
-
-def last_message(db: sqlite3.Connection, session: str, before: int) -> str:
-    """Type of the last message in front of a log number; empty when there is none."""
-    marks = ", ".join("?" * len(MESSAGES))
-    query = (
-        f"SELECT type FROM events WHERE session = ? AND seq < ? AND type IN ({marks})"
-        " ORDER BY seq DESC LIMIT 1"
-    )
-    row = db.execute(query, (session, before, *MESSAGES)).fetchone()
-    return row[0] if row else ""
 
 
 def sizes(db: sqlite3.Connection) -> dict[str, int]:

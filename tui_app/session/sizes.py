@@ -23,22 +23,16 @@ from tui_app.context.events import (
 )
 from tui_app.session.agent_view import AgentView
 from tui_app.session.known import Known
-from tui_app.session.visibility import MESSAGES
+from tui_app.session.visibility import CARRYING
 
 
-def count_messages(kinds: Iterable[str], before: str = "") -> int:
-    """Count requests and responses; the results of one answer go out as one request.
+def count_messages(kinds: Iterable[str]) -> int:
+    """Count messages among events: what is an item of the model's view, each tool result by itself.
 
     Args:
-        kinds: Types of events, in order.
-        before: Type of the last message in front of them; empty when there is none.
+        kinds: Types of events.
     """
-    count = 0
-    for kind in kinds:
-        if kind in MESSAGES:
-            count += not (kind == before == ToolResult.TYPE)
-            before = kind
-    return count
+    return sum(kind in CARRYING for kind in kinds)
 
 
 def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:

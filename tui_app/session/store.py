@@ -132,7 +132,7 @@ class Store:
 
     def _touch(self, session: str, records: Sequence[Record]) -> None:
         kinds = [record.data.TYPE for record in records]
-        messages = count_messages(kinds, side_queries.last_message(self._db, session, records[0].seq))
+        messages = count_messages(kinds)
         used = next((record.time for record in reversed(records) if record.data.TYPE not in AFTERWARDS), None)
         prompts = (record.data.text for record in records if isinstance(record.data, UserMessage))
         self._db.execute(

@@ -216,7 +216,7 @@ async def test_status_history_and_checkpoints_are_words(served: Desk) -> None:
     async with shown(served.app(served.store(Story().turns(2)))) as deck:
         await deck.ready()
         for command, words in (
-            ("/history", "2 turns, 4 entries in the log."),
+            ("/history", "2 turns, 4 rows in the conversation."),
             ("/status", "harbour:scripted"),
             ("/session checkpoints", "There is no checkpoint yet. One is written"),
         ):

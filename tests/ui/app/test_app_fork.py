@@ -44,7 +44,7 @@ async def test_it_opens_at_once_with_the_prompt_as_a_draft(
         await deck.until(lambda: isinstance(deck.app.screen, PromptPicker), "the prompts")
         assert "Fork before · 3 prompts" in deck.text
         await deck.press("down")
-        await deck.says("2 messages and results come along into a new session")
+        await deck.says("2 rows of the conversation come along into a new session")
         await deck.press("enter")
         fork = await elsewhere(deck, session)
         assert deck.editor.text == "question 1"

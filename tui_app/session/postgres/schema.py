@@ -85,7 +85,16 @@ _VERSION_2 = (
     )
     """,
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2)
+# A message is an item of the model's view, on every screen: each tool result counts by itself.
+_VERSION_3 = (
+    """
+    UPDATE plimsoll.sessions SET messages = (
+        SELECT count(*) FROM plimsoll.events WHERE session = sessions.id
+        AND type IN ('system.message', 'user.message', 'assistant.message', 'tool.result', 'memory.inbox')
+    )
+    """,
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
 """Statements that lead from version N to N+1."""
 
 

@@ -15,7 +15,7 @@ from tui_app.session.postgres.words import said, vector
 from tui_app.session.rows import plain, row_of
 from tui_app.session.sizes import count_messages, tokens_after, view_tokens
 from tui_app.session.stats import COUNTED, FIGURES
-from tui_app.session.visibility import AFTERWARDS, MESSAGES
+from tui_app.session.visibility import AFTERWARDS
 
 CHANNEL = "plimsoll"
 """Where news of every session is told; the text is the session's id."""
@@ -75,14 +75,9 @@ def _figures(payload: Payload) -> str | None:
 def _touch(db: Connection, session: str, records: Sequence[Record]) -> None:
     kinds = [record.data.TYPE for record in records]
     prompts = (record.data.text for record in records if isinstance(record.data, UserMessage))
-    row: Any = db.execute(
-        "SELECT tokens, (SELECT type FROM plimsoll.events WHERE session = sessions.id AND seq < %s"
-        " AND type = ANY(%s) ORDER BY seq DESC LIMIT 1) FROM plimsoll.sessions WHERE id = %s",
-        (records[0].seq, list(MESSAGES), session),
-    ).fetchone()
+    row: Any = db.execute("SELECT tokens FROM plimsoll.sessions WHERE id = %s", (session,)).fetchone()
     if row is None:
         raise SessionDeleted(session)
-    tokens, before = row
     used = next((record.time for record in reversed(records) if record.data.TYPE not in AFTERWARDS), None)
     db.execute(
         "UPDATE plimsoll.sessions SET last = %s, updated = COALESCE(%s, updated),"
@@ -91,8 +86,8 @@ def _touch(db: Connection, session: str, records: Sequence[Record]) -> None:
         (
             records[-1].seq,
             used,
-            count_messages(kinds, before or ""),
-            _tokens(db, session, int(tokens), [record.data for record in records]),
+            count_messages(kinds),
+            _tokens(db, session, int(row[0]), [record.data for record in records]),
             storable(spoken_line(next(prompts, ""))),
             session,
         ),

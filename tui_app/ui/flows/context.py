@@ -51,7 +51,7 @@ async def show_history(app: App[Any], session: ChatSession) -> None:
     entries = session.presenter.view.entries
     turns = sum(entry.kind == "user" for entry in entries)
     lines = [
-        f"{count(turns, 'turn')}, {len(entries):,} {'entry' if len(entries) == 1 else 'entries'} in the log.",
+        f"{count(turns, 'turn')}, {count(len(entries), 'row')} in the conversation.",
         f"{count(len(heads), 'message')} in the next request.",
     ]
     text = "\n".join(lines) if entries else "Nothing has been said yet."

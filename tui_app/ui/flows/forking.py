@@ -69,14 +69,14 @@ async def _chosen(app: "PlimsollApp", session: ChatSession, argument: str) -> in
     if not points:
         session.say(NOTHING)
         return None
-    return await app.push_screen_wait(PromptPicker(points, "Fork before", "fork", _explained))
+    return await app.push_screen_wait(PromptPicker(points, "Fork before", "fork", _explained, unit="rows"))
 
 
 def _explained(point: RewindPoint) -> str:
     along = (
-        "1 message or result comes"
+        "1 row of the conversation comes"
         if point.messages == 1
-        else f"{point.messages:,} messages and results come"
+        else f"{point.messages:,} rows of the conversation come"
     )
     return f"{along} along into a new session, the prompt as a draft. This session stays as it is."
 

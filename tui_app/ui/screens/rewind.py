@@ -32,6 +32,7 @@ class PromptPicker(FilterDialog[int]):
         verb: str,
         explained: Callable[[RewindPoint], str],
         *,
+        unit: str = "msg",
         tz: tzinfo | None = None,
     ) -> None:
         """Offer prompts.
@@ -41,13 +42,14 @@ class PromptPicker(FilterDialog[int]):
             title: What is asked for.
             verb: What enter does.
             explained: What would come of choosing one, in words; asked for the marked one only.
+            unit: What the number of each row counts.
             tz: Time zone of the clock; ``None`` for that of the machine.
         """
         super().__init__()
         self._points = tuple(points)
         self._shown: list[RewindPoint] = []
         self._title, self._verb, self._explained = title, verb, explained
-        self._tz = tz
+        self._unit, self._tz = unit, tz
 
     @property
     def title_text(self) -> str:
@@ -73,7 +75,9 @@ class PromptPicker(FilterDialog[int]):
         self._shown = [point for point in self._points if all(word in point.title.lower() for word in words)]
         self.options.clear_options()
         width = max(30, self.size.width - 8)
-        self.options.add_options([Option(prompt_line(point, width, self._tz)) for point in self._shown])
+        self.options.add_options(
+            [Option(prompt_line(point, width, self._tz, self._unit)) for point in self._shown]
+        )
         if self._shown:
             self.options.highlighted = 0
         else:
@@ -88,10 +92,10 @@ class PromptPicker(FilterDialog[int]):
         self.dismiss(self._shown[index].seq)
 
 
-def prompt_line(point: RewindPoint, width: int, tz: tzinfo | None = None) -> Content:
+def prompt_line(point: RewindPoint, width: int, tz: tzinfo | None = None, unit: str = "msg") -> Content:
     """One row: when, the prompt, its number, and, where there is room, how many messages follow with it."""
     number = f"#{point.seq}"
-    size = f"{number:>7} {point.messages:>6} msg" if width >= 50 else f"{number:>5}"
+    size = f"{number:>7} {point.messages:>6} {unit}" if width >= 50 else f"{number:>5}"
     room = width - len(size) - 9
     title = one_line(point.title, max(12, min(room, _TITLE_CELLS))) or "(no text)"
     padding = " " * max(0, room - Content(title).cell_length)
