@@ -37,11 +37,13 @@ def test_sizes_are_thousands_or_millions(tokens: int, written: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "title"),
     [
-        (212, 9, "91.5k → 6.2k · 212 messages → 9 · facts kept 98% by weight"),
-        (1, 1, "91.5k → 6.2k · 1 message → 1 · facts kept 98% by weight"),
+        (212, 9, "91.5k → 6.2k · 212 messages → 9 · facts kept 98%"),
+        (1, 1, "91.5k → 6.2k · 1 message → 1 · facts kept 98%"),
     ],
 )
-def test_a_compaction_counts_messages_and_weighs_facts(before: int, after: int, title: str) -> None:
+def test_a_compaction_counts_messages_in_a_row_that_fits_80_columns(
+    before: int, after: int, title: str
+) -> None:
     done = CompactionComplete(
         job="j",
         outcome="success",
@@ -53,3 +55,4 @@ def test_a_compaction_counts_messages_and_weighs_facts(before: int, after: int, 
         retention=0.98,
     )
     assert compaction_title(done) == title
+    assert len(f"  ⊖ Conversation compacted · {title}") <= 79

@@ -60,7 +60,7 @@ def compaction_title(payload: CompactionComplete) -> str:
     """The numbers of a compaction in one line; the reason when it did not succeed."""
     if payload.outcome != "success":
         return payload.reason or payload.outcome
-    kept = "" if payload.retention is None else f" · facts kept {payload.retention:.0%} by weight"
+    kept = "" if payload.retention is None else f" · facts kept {payload.retention:.0%}"
     by = _writer(payload)
     sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
     part = _span(payload)
