@@ -20,6 +20,7 @@ from tui_app.settings import SettingsError
 from tui_app.ui.chat_state import ChatState, loading, still_loading
 from tui_app.ui.following import Following
 from tui_app.ui.glyphs import PLAIN, UNICODE, Glyphs
+from tui_app.ui.keys import Locked
 from tui_app.ui.known_window import preview_of, with_window
 from tui_app.ui.late_bodies import LateBodies
 from tui_app.ui.launch import Launch, begun_elsewhere, started
@@ -199,6 +200,7 @@ class ChatSession(Telling):
         finally:
             self._looking_on = None
             await looking_on.stop()
+            self.presenter.update(replace(self.state, locked=""))
 
     def _look_again(self) -> None:
         if self._looking_on is not None:
@@ -212,7 +214,8 @@ class ChatSession(Telling):
         while text := self.link.take_back_early():
             self.presenter.give_back(text)
             self.unsent.given_back(text)
-        self.presenter.update(replace(self.state, queue=()))
+        locked: Locked = "elsewhere" if self._looking_on is not None else "unusable"
+        self.presenter.update(replace(self.state, queue=(), locked=locked))
         self.report(why)
 
     def submit(self, work: Work) -> bool:

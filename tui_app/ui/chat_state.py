@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events import ApprovalRequested
 from tui_app.session.costs import Costs
+from tui_app.ui.keys import Locked
 from tui_app.ui.widgets.status import Status
 
 LOADING = "Loading the model; what you sent is next."
@@ -45,6 +46,8 @@ class ChatState:
     status: Status = field(default_factory=Status)
     queue: tuple[str, ...] = ()
     paused: bool = False
+    locked: Locked = ""
+    """Why nothing can be changed; empty when it can."""
     notices: tuple[str, ...] = ()
     unread: int = 0
     """How many of them came since they were looked at last."""

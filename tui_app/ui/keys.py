@@ -142,6 +142,8 @@ class Hint(NamedTuple):
     rank: int = 0
     action: str = ""
     """Textual action run by a click; empty for none."""
+    changes: bool = False
+    """Whether it does nothing where the session can only be looked at."""
 
     def __str__(self) -> str:
         return f"{self.label} {self.text}"
@@ -151,9 +153,9 @@ MARK_HINTS: tuple[Hint, ...] = (
     Hint("y", "text", 1),
     Hint("c", "code", 2),
     Hint("m", "Markdown", 3),
-    Hint("p", "pin", 4),
-    Hint("o", "offload", 5),
-    Hint("a", "archive", 6),
+    Hint("p", "pin", 4, changes=True),
+    Hint("o", "offload", 5, changes=True),
+    Hint("a", "archive", 6, changes=True),
     Hint("shift+↑↓", "more", 7),
     Hint("esc", "ends", 0),
 )
@@ -162,11 +164,11 @@ TO_MARKS: tuple[Hint, ...] = (Hint("tab", "rows"), Hint("esc", "unmarks"))
 """The ways to marked entries and out of them while the prompt has the focus."""
 ROW_HINTS: tuple[Hint, ...] = (
     Hint("enter", "open", 1, "focused.open"),
-    Hint("p", "pin", 3, "focused.ask('pin')"),
+    Hint("p", "pin", 3, "focused.ask('pin')", changes=True),
     Hint("v", "mark", 2, "focused.mark"),
-    Hint("u", "undo", 4, "focused.undo"),
-    Hint("<", "compact up to", 6, "focused.compact_part(True)"),
-    Hint(">", "from here", 7, "focused.compact_part(False)"),
+    Hint("u", "undo", 4, "focused.undo", changes=True),
+    Hint("<", "compact up to", 6, "focused.compact_part(True)", changes=True),
+    Hint(">", "from here", 7, "focused.compact_part(False)", changes=True),
     Hint("ctrl+o", "details", 5, "focused.details"),
 )
 """What can be done with a row while the conversation has the focus."""
@@ -178,6 +180,11 @@ TIMELINE_HINTS: tuple[Hint, ...] = (
     Hint("esc", "back", 0, "screen.cancel"),
 )
 """What can be done while the timeline has the focus."""
+Locked = Literal["", "elsewhere", "unusable"]
+"""Another window writes the session, or it could not be opened."""
+COPY = Hint("/fork", "a copy to write in", 1, "screen.slash('/fork')")
+"""The way on where another window writes the session."""
+_CHANGES = frozenset({"chat.compact", "chat.models"})
 _NO_KEY = "no-key-"
 _LABELS = {
     "escape": "esc",
@@ -277,6 +284,10 @@ def footer_hints(keymap: Mapping[str, str] | None = None) -> tuple[Hint, ...]:
     """
     keys = in_force(keymap or {})
     owner: dict[Scope, str] = {"chat": "screen.", "app": "app.", "prompt": "", "pane": ""}
-    shown = [Hint(key.label, key.hint, key.rank, owner[key.scope] + key.action) for key in keys if key.hint]
+    shown = [
+        Hint(key.label, key.hint, key.rank, owner[key.scope] + key.action, key.id in _CHANGES)
+        for key in keys
+        if key.hint
+    ]
     help_key = next(key.label for key in keys if key.id == "prompt.help")
     return (*shown, Hint(help_key, "keys", 0, "screen.slash('/help')"))

@@ -1,10 +1,12 @@
 """A window that only looks on: it shows what another one writes, and says who does or that it has let go."""
 
+from dataclasses import replace
+
 from tui_app.ui.chat_state import saying
 from tui_app.ui.following import Following, News
 from tui_app.ui.presenter import Presenter
 
-WRITTEN_ELSEWHERE = "This session is being written by {}: shown read-only."
+WRITTEN_ELSEWHERE = "This session is being written by {}: shown read-only. /fork goes on in a copy."
 FREE = "This session is free again: what you send next is written here."
 TAKEN_OVER = "The other window has let go of this session: it goes on here."
 
@@ -37,6 +39,8 @@ class LookingOn:
     def look_again(self) -> None:
         """Say so when the window that wrote the session has let go of it, or a third one has it now."""
         why, free = self.refusal, self._presenter.state.standing.text == FREE
+        if bool(self._presenter.state.locked) is not bool(why):
+            self._presenter.update(replace(self._presenter.state, locked="elsewhere" if why else ""))
         if why and free:
             self._say(why)
         elif not why and not free:

@@ -1,5 +1,6 @@
 """A second window of a session: read-only while the first one writes, and its writer once that is gone."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from tui_app.session.workspace import SessionFolder
 from tui_app.ui import following
 from tui_app.ui.looking_on import FREE, TAKEN_OVER
 from tui_app.ui.screens.confirm import ConfirmDialog
+from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.widgets.header import ChatHeader
 
 WRITER = """
@@ -273,3 +275,42 @@ async def test_the_limit_of_a_model_that_was_never_asked_is_known_here_too(serve
     with another_process(served, session):
         async with second(served, session) as deck:
             await deck.until(lambda: deck.gauge.startswith("3% of 128k · ~4."), "the gauge")
+
+
+async def test_a_window_that_looks_on_names_only_keys_that_act_there_and_a_way_on(
+    served: Desk, session: str
+) -> None:
+    lock = WriterLock(folder_of(served, session).lock_file)
+    async with second(served, session) as deck:
+        assert "/fork goes on in a copy" in deck.status
+        assert "/fork a copy to write in" in deck.hints
+        assert "f3 context" in deck.hints
+        assert not re.search("compact|models", deck.hints)
+        deck.transcript.focus()
+        await deck.press("up")
+        await deck.until(lambda: "enter open" in deck.hints, "keys of the row")
+        assert not re.search("pin|undo|compact|from here", deck.hints)
+        await deck.press("v")
+        await deck.until(lambda: "1 marked" in deck.hints, "the mark")
+        assert not re.search("pin|offload|archive", deck.hints)
+        await deck.press("escape", "f3")
+        await deck.until(lambda: isinstance(deck.app.screen, ContextScreen), "the context screen")
+        await deck.until(lambda: "s order" in deck.text, "its keys")
+        assert not re.search("p pin|o offload|a archive|u take back", deck.text)
+        await deck.press("escape")
+        lock.release()
+        await deck.says(FREE)
+        deck.editor.focus()
+        await deck.until(lambda: "ctrl+g compact" in deck.hints, "all keys")
+        assert "/fork" not in deck.hints
+
+
+async def test_a_copy_can_be_made_of_what_another_window_writes(served: Desk, session: str) -> None:
+    with WriterLock(folder_of(served, session).lock_file):
+        async with second(served, session) as deck:
+            await deck.send("/fork #2")
+            await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id != session, "a copy")
+            await deck.ready()
+            assert not deck.app.chat.session.read_only
+            assert deck.editor.text == "how late?"
+            assert "ctrl+g compact" in deck.hints

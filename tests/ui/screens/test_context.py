@@ -376,3 +376,30 @@ async def test_a_compaction_is_cancelled_where_it_is_shown() -> None:
 def test_what_stays_along_with_pins_is_said() -> None:
     view = replace(VIEW, outlook=replace(OUTLOOK, pinned_along=400))
     assert "pinned 3.1k of 25.6k (0.4k of it stays along) · floor" in limits(view, UNICODE)
+
+
+def keys_of(screen: ContextScreen) -> list[str]:
+    return [str(hint) for hint in screen.key_row.hints]
+
+
+async def test_the_last_row_names_the_keys_that_act_where_the_focus_is() -> None:
+    app = Host(ContextScreen(Source(), VIEW))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = app.screen
+        assert isinstance(screen, ContextScreen)
+        items = keys_of(screen)
+        assert {"p pin", "o offload", "a archive", "u take back", "/ search", "esc close"} <= set(items)
+        await pilot.press("slash", "p", "o")
+        assert keys_of(screen) == ["enter to the items", "esc end the search"]
+        await pilot.press("enter")
+        assert keys_of(screen) == [*items[:-1], "esc end the search"]
+        await pilot.press("escape")
+        assert keys_of(screen) == items
+
+
+async def test_a_session_that_is_only_looked_at_offers_nothing_that_changes_it() -> None:
+    app = Host(ContextScreen(Source(), replace(VIEW, locked=True)))
+    async with app.run_test(size=(120, 40)):
+        screen = app.screen
+        assert isinstance(screen, ContextScreen)
+        assert keys_of(screen) == ["enter show in the chat", "s order", "/ search", "esc close"]

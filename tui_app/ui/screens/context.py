@@ -18,6 +18,7 @@ from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.session.ledger import LedgerRow, together
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
+from tui_app.ui.screens.context_keys import context_hints
 from tui_app.ui.screens.context_text import (
     ContextView,
     category_lines,
@@ -110,17 +111,7 @@ class ContextScreen(StopsCompaction):
             tooltip="Stop the compaction that is under way; nothing changes then.",
         ),
     ]  # fmt: skip
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "show in the chat", 4),
-        Hint("space", "mark", 3),
-        Hint("p", "pin", 1, "screen.pin"),
-        Hint("o", "offload", 2, "screen.offload"),
-        Hint("a", "archive", 2, "screen.archive"),
-        Hint("u", "take back", 3, "screen.restore"),
-        Hint("s", "order", 5),
-        Hint("/", "search", 6),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    HINTS: ClassVar[tuple[Hint, ...]] = context_hints(ContextView())
 
     def __init__(self, source: ContextSource, view: ContextView, *, glyphs: Glyphs = UNICODE) -> None:
         """Show what fills the context.
@@ -156,6 +147,7 @@ class ContextScreen(StopsCompaction):
         self._write()
         self._compare()
         self._follow()
+        self.watch(self, "focused", self._name_keys, init=False)
 
     @work(exit_on_error=False)
     async def _follow(self) -> None:
@@ -182,8 +174,7 @@ class ContextScreen(StopsCompaction):
     def _write(self) -> None:
         """Put all figures on the screen but those of the marked item."""
         view = self._view
-        stop = (Hint("x", "cancel compaction", 0, "screen.cancel_compaction"),) if view.compacting else ()
-        self.key_row.hints = (*stop, *self.HINTS)
+        self._name_keys()
         saved = saved_text(view.saved, self._glyphs)
         self.query_one(".dialog-title", Static).update(Content(headline(view)))
         _say(self, "#context-limits", limits(view, self._glyphs))
@@ -196,6 +187,11 @@ class ContextScreen(StopsCompaction):
             )
             words = lines if self.has_class("-roomy") else category_words(view.usage, view.shares)
             self.query_one("#context-categories", Static).update(words)
+
+    def _name_keys(self) -> None:
+        """Name the keys that act now: in the search box letters are words to look for."""
+        items = self.query_one(LedgerList)
+        self.key_row.hints = context_hints(self._view, searched=items.searched, writes=items.is_written_in)
 
     @on(LedgerList.Marked)
     def _marked(self, event: LedgerList.Marked) -> None:
@@ -224,6 +220,7 @@ class ContextScreen(StopsCompaction):
         """End the search, or close without a decision."""
         items = self.query_one(LedgerList)
         if items.end_search():
+            self._name_keys()
             return
         if items.forget_choice():
             self._look()

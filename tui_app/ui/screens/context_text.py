@@ -61,6 +61,8 @@ class ContextView:
     """What each stage has saved."""
     compacting: str = ""
     """What is said of a compaction that is under way; empty where none is."""
+    locked: bool = False
+    """Whether the session can only be looked at."""
     asking: bool = False
     """Whether a tool's question waits in the chat."""
     outlook: Outlook = field(default_factory=Outlook)

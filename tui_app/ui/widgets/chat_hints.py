@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_app.ui.keys import MARK_HINTS, ROW_HINTS, TIMELINE_HINTS, TO_MARKS, Hint, footer_hints
+from tui_app.ui.keys import COPY, MARK_HINTS, ROW_HINTS, TIMELINE_HINTS, TO_MARKS, Hint, Locked, footer_hints
 from tui_app.ui.widgets.hints import HintRow
 from tui_app.ui.widgets.timeline import Timeline
 from tui_app.ui.widgets.transcript import Transcript
@@ -18,6 +18,8 @@ class ChatHints(HintRow):
     """Keys of the actions that have others than the built-in ones."""
     marked: reactive[int] = reactive(0, init=False)
     """Entries of the conversation that are marked."""
+    locked: reactive[Locked] = reactive("", init=False)
+    """Why the session can only be looked at; empty when it can be changed."""
 
     def __init__(self, keymap: Mapping[str, str], *, id: str | None = None) -> None:
         super().__init__(footer_hints(keymap), id=id)
@@ -31,6 +33,10 @@ class ChatHints(HintRow):
         """Name the keys as they are now."""
         self.tell()
 
+    def watch_locked(self) -> None:
+        """Name only what can be done now."""
+        self.tell()
+
     def watch_marked(self) -> None:
         """Say what can be done with marked entries."""
         self.tell()
@@ -38,11 +44,18 @@ class ChatHints(HintRow):
     def tell(self) -> None:
         """Say what the keys do where the focus is now."""
         beside = any(each.display for each in self.screen.query(Timeline))
-        self.hints = hints_for(self.screen.focused, self.marked, self.keymap, beside=beside)
+        self.hints = hints_for(
+            self.screen.focused, self.marked, self.keymap, beside=beside, locked=self.locked
+        )
 
 
 def hints_for(
-    focused: Widget | None, marked: int, keymap: Mapping[str, str], *, beside: bool = False
+    focused: Widget | None,
+    marked: int,
+    keymap: Mapping[str, str],
+    *,
+    beside: bool = False,
+    locked: Locked = "",
 ) -> tuple[Hint, ...]:
     """What the row offers.
 
@@ -52,7 +65,18 @@ def hints_for(
             with them is named where the keys act.
         keymap: Keys of the actions that have others than the built-in ones.
         beside: Whether the timeline is shown: then it comes next behind the conversation.
+        locked: Why the session can only be looked at; empty when it can be changed.
     """
+    hints = _every_hint(focused, marked, keymap, beside=beside)
+    if not locked:
+        return hints
+    way_on = (COPY,) if locked == "elsewhere" and not isinstance(focused, Transcript | Timeline) else ()
+    return (*way_on, *(hint for hint in hints if not hint.changes))
+
+
+def _every_hint(
+    focused: Widget | None, marked: int, keymap: Mapping[str, str], *, beside: bool
+) -> tuple[Hint, ...]:
     own, count = footer_hints(keymap), (Hint(f"{marked:,}", "marked"),) if marked else ()
     if isinstance(focused, Transcript):
         tab = Hint("tab", "timeline" if beside else "prompt", 0)

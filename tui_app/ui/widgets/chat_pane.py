@@ -120,7 +120,8 @@ class ChatPane(TellsFailures, Vertical):
         queue.fill(state.queue, state.sending, paused=state.paused, steerable=state.turn)
         self.query_one(StatusRow).status = state.status
         self._explain_escape()
-        self.query_one(ChatHints).notices = state.unread
+        hints = self.query_one(ChatHints)
+        hints.notices, hints.locked = state.unread, state.locked
         self.query_one(OutputTail).output = state.output
         self._show_question(state)
         self._name_timeline()

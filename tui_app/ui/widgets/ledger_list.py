@@ -152,6 +152,16 @@ class LedgerList(Vertical):
         search.display = True
         search.focus()
 
+    @property
+    def searched(self) -> bool:
+        """Whether the search box is there."""
+        return bool(self.query_one(Input).display)
+
+    @property
+    def is_written_in(self) -> bool:
+        """Whether letters are words to look for."""
+        return self.searched and self.screen.focused is self.query_one(Input)
+
     def end_search(self) -> bool:
         """Show everything again; whether anything was searched for."""
         search = self.query_one(Input)

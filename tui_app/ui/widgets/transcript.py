@@ -110,16 +110,16 @@ class Transcript(TranscriptParts):
 
     def action_move(self, step: int) -> None:
         """Go to the next visible entry, or further within one that is larger than the window."""
-        if self._cursor is None or not self._on_screen(self._cursor):
-            self._cursor = self._visible_slot(step)
-        elif self._hidden_part(self._cursor, step):
+        if self.cursor is None or not self._on_screen(self.cursor):
+            self.cursor = self._visible_slot(step)
+        elif self._hidden_part(self.cursor, step):
             self._viewport.scroll(step * _STEP)
             self._place()
             return
         else:
-            self._cursor = self._neighbour(self._cursor, step)
-        if self._cursor is not None:
-            self._viewport.reveal(self._cursor)
+            self.cursor = self._neighbour(self.cursor, step)
+        if self.cursor is not None:
+            self._viewport.reveal(self.cursor)
         self._place()
 
     def _span(self, slot: int) -> tuple[int, int]:
@@ -162,7 +162,7 @@ class Transcript(TranscriptParts):
     def action_last(self) -> None:
         """Scroll to the newest entry and follow what comes."""
         self._viewport.following = True
-        self._cursor = None
+        self.cursor = None
         self._place()
 
     # Marking
@@ -181,20 +181,20 @@ class Transcript(TranscriptParts):
     def action_mark(self) -> None:
         """Mark the entry under the cursor, or take its mark away."""
         if (entry := self.cursor_entry) is not None:
-            self._anchor = self._cursor
+            self._anchor = self.cursor
             self._show_marks(self._marks ^ {entry.seq})
 
     def action_extend(self, step: int) -> None:
         """Mark everything between where marking began and the next entry."""
         if self.cursor_entry is None:
             self.action_move(step)
-        elif self._cursor is not None:
-            self._anchor = self._cursor if self._anchor is None or not self._marks else self._anchor
-            self._cursor = min(self._neighbour(self._cursor, step), len(self._pages.entries) - 1)
-            self._viewport.reveal(self._cursor)
-        if self.cursor_entry is not None and self._cursor is not None:
-            anchor = self._cursor if self._anchor is None else self._anchor
-            between = slice(min(anchor, self._cursor), max(anchor, self._cursor) + 1)
+        elif self.cursor is not None:
+            self._anchor = self.cursor if self._anchor is None or not self._marks else self._anchor
+            self.cursor = min(self._neighbour(self.cursor, step), len(self._pages.entries) - 1)
+            self._viewport.reveal(self.cursor)
+        if self.cursor_entry is not None and self.cursor is not None:
+            anchor = self.cursor if self._anchor is None else self._anchor
+            between = slice(min(anchor, self.cursor), max(anchor, self.cursor) + 1)
             self._show_marks({entry.seq for entry in self._pages.entries[between] if _shows(entry)})
         self._place()
 
@@ -230,7 +230,7 @@ class Transcript(TranscriptParts):
         """Ask for all that is known about the entry under the cursor, or the newest that says more."""
         if (entry := self.cursor_entry) is not None:
             self.post_message(self.Opened(self, entry))
-        elif self._cursor is not None:
+        elif self.cursor is not None:
             self.post_message(self.NothingToDo("The answer is still being written."))
         else:
             self.open_newest()
@@ -238,8 +238,8 @@ class Transcript(TranscriptParts):
     def action_open(self) -> None:
         """Open or close the entry under the cursor, or ask for its details."""
         entry = self.cursor_entry
-        if self._cursor is not None and (entry is None or foldable(entry)):
-            self._toggle(self._cursor)
+        if self.cursor is not None and (entry is None or foldable(entry)):
+            self._toggle(self.cursor)
         elif entry is not None:
             self.post_message(self.Opened(self, entry))
 
@@ -278,8 +278,8 @@ class Transcript(TranscriptParts):
         if self.unread and offset.y == self._viewport.rows - 1:
             self.action_last()
             return
-        self._cursor = self.slot_at(offset)
-        if self._cursor is not None:
+        self.cursor = self.slot_at(offset)
+        if self.cursor is not None:
             piece = self._pages.piece_at(self._placed_y + offset.y)
             entry = self.cursor_entry
             if folds(piece) or (entry is not None and has_details(entry)):

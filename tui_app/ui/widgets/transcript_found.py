@@ -60,7 +60,7 @@ class SearchedTranscript(LiveTranscript):
         spot = self._found.go(self._pages, slot, hit, excerpt_at=excerpt.at if excerpt else None)
         if self._found.here is None and excerpt is None and hit.part != "title":
             return False
-        self._cursor = slot
+        self.cursor = slot
         self._viewport.show(spot)
         above = max(_LEAST_ABOVE, self._viewport.rows // 3)
         self._viewport.scroll(-above)

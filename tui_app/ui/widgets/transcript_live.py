@@ -35,7 +35,7 @@ class LiveTranscript(TranscriptView):
         """Show another conversation from its end; costs a few milliseconds for ten thousand entries."""
         self._stop_timer()
         self._pages.set_entries(entries)
-        self._cursor = None
+        self.cursor = None
         self._found = None
         self._marks.clear()
         self._viewport.following = True
@@ -63,7 +63,7 @@ class LiveTranscript(TranscriptView):
         """Scroll to the entry with a log number and put the cursor on it."""
         slot = self._pages.slot_of(seq)
         if slot is not None:
-            self._cursor = slot
+            self.cursor = slot
             self._viewport.show(Spot(slot, 0, 0))
             self._place()
 

@@ -57,7 +57,7 @@ class TranscriptParts(SearchedTranscript):
     def cursor_entry(self) -> Entry | None:
         """The entry that the cursor is on; None for none and for the live answer."""
         entries = self._pages.entries
-        return entries[self._cursor] if self._cursor is not None and self._cursor < len(entries) else None
+        return entries[self.cursor] if self.cursor is not None and self.cursor < len(entries) else None
 
     def action_compact_part(self, up_to: bool) -> None:
         """Ask for what was said up to the marked entry, or from it on, to be compacted."""

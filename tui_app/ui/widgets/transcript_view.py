@@ -8,7 +8,7 @@ from rich.segment import Segment
 from textual import events
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import reactive, var
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
@@ -68,6 +68,8 @@ class TranscriptView(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     }
     """
 
+    cursor: var[int | None] = var(None, init=False)
+    """Index of the entry that keys act on; one behind the last is the live answer."""
     unread: reactive[int] = reactive(0, init=False)
     """Lines that were added below while the person reads further up."""
     plain: reactive[bool] = reactive(False, init=False)
@@ -103,7 +105,6 @@ class TranscriptView(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         self._placed_y = 0
         self._placing = False
         self._palette_stale = False
-        self._cursor: int | None = None
         self._found: Found | None = None
         self._marks: set[int] = set()
         """Log numbers of the entries that are marked."""
@@ -256,7 +257,7 @@ class TranscriptView(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         if span is not None:
             strip = highlight(line, span, self.screen.get_component_rich_style("screen--selection"))
         if not line.blank:
-            focused = spot.slot == self._cursor and self.has_focus
+            focused = spot.slot == self.cursor and self.has_focus
             strip = signed(strip, painter, focused=focused, marked=self._is_marked(spot.slot))
         return strip.crop_extend(0, width, base).apply_offsets(-GUTTER, row)
 
@@ -289,8 +290,8 @@ class TranscriptView(Exact, ScrollView, can_focus=True, inherit_bindings=False):
 
     def text_select_all(self) -> None:
         """Select the entry under the mouse (a double click), not the whole conversation."""
-        if self._cursor is not None:
-            self.screen.selections = {self: whole(self._cursor)}
+        if self.cursor is not None:
+            self.screen.selections = {self: whole(self.cursor)}
 
     def slot_at(self, offset: Offset) -> int | None:
         """Find the entry at an offset in the window; None below the last one."""
