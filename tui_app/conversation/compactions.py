@@ -126,6 +126,14 @@ class Compactions:
         self.history.append(Notice(text=why, passing=True))
         return False
 
+    def may(self, span: Span) -> bool:
+        """Whether a person may have a part of the view compacted, as things are now."""
+        try:
+            self.compactor.preview("manual", span=span)
+        except CompactionRefused:
+            return False
+        return self.compactor.state is State.IDLE
+
     def floor(self) -> int:
         """Tokens no compaction can remove from the view."""
         history = self.history

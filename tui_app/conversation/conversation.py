@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 
 from tui_app.agent.errors import describe_error
 from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.span import Span
 from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.events import Record, SessionEnd, TurnEnd
 from tui_app.conversation.bus import EventBus, Subscription
@@ -167,6 +168,10 @@ class Conversation:
     def outlook(self, *seqs: int) -> Outlook:
         """What may be done with one message of the next request, or some; nothing is changed."""
         return self._changes.by_hand.outlook(*seqs)
+
+    def may_compact(self, span: Span) -> bool:
+        """Whether a part of the view can be compacted by hand, as things are now."""
+        return self._compactions.may(span)
 
     async def prepare(self) -> None:
         """Build the current model and measure the view against its window."""

@@ -163,6 +163,7 @@ MARK_HINTS: tuple[Hint, ...] = (
 TO_MARKS: tuple[Hint, ...] = (Hint("tab", "rows"), Hint("esc", "unmarks"))
 """The ways to marked entries and out of them while the prompt has the focus."""
 ROW_HINTS: tuple[Hint, ...] = (
+    Hint("up", "to a row", 1, "focused.move(-1)"),
     Hint("enter", "open", 1, "focused.open"),
     Hint("p", "pin", 3, "focused.ask('pin')", changes=True),
     Hint("v", "mark", 2, "focused.mark"),

@@ -277,3 +277,34 @@ async def test_details_of_a_compaction_of_an_earlier_run(
         assert "cannot be read" not in deck.text
         await deck.press("escape", "escape")
         assert deck.app.screen is deck.app.chat
+
+
+async def test_the_bottom_row_names_what_acts_on_the_row_under_the_cursor(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(BRIEF)
+    async with shown(served.app(session), (160, 40)) as deck:
+        await deck.ready()
+        transcript = deck.transcript
+        prompts = [entry.seq for entry in transcript._pages.entries if entry.kind == "user"]
+        transcript.jump_to(prompts[0])
+        transcript.focus()
+        await deck.until(lambda: "p pin" in deck.hints, "keys of the first prompt")
+        await deck.settle()
+        assert not re.search("undo|compact up to", deck.hints), "one message is no part"
+        transcript.jump_to(prompts[3])
+        await deck.until(lambda: "< compact up to" in deck.hints, "a part")
+        assert "> from here" in deck.hints
+        transcript.jump_to(prompts[-1])
+        await deck.until(lambda: ">" not in deck.hints, "the newest stays")
+        await deck.press("greater_than_sign")
+        await deck.until(lambda: deck.status.startswith("Nothing to compact"), "why not")
+        await deck.press("less_than_sign")
+        await deck.until(lambda: "compaction" in deck.kinds, "the entry")
+        await deck.idle()
+        transcript.jump_to(next(each.seq for each in transcript._pages.entries if each.kind == "compaction"))
+        transcript.focus()
+        await deck.until(lambda: "u undo" in deck.hints, "the way back")
+        assert "p pin" not in deck.hints
+        await deck.press("u")
+        await deck.until(lambda: "u undo" not in deck.hints, "it is undone")

@@ -22,8 +22,12 @@ def compact(session: ChatSession, argument: str = "") -> None:
 
 def compact_part(session: ChatSession, entry: Entry, *, up_to: bool) -> None:
     """Compact what was said up to a row, or from it on."""
-    span = Span(last=entry.result_seq or entry.seq) if up_to else Span(first=entry.seq)
-    session.submit(Compact(span=span))
+    session.submit(Compact(span=part_of(entry, up_to=up_to)))
+
+
+def part_of(entry: Entry, *, up_to: bool) -> Span:
+    """What was said up to a row, or from it on."""
+    return Span(last=entry.result_seq or entry.seq) if up_to else Span(first=entry.seq)
 
 
 def undo(session: ChatSession, entry: Entry) -> None:

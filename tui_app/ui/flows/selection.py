@@ -16,7 +16,7 @@ from tui_app.ui.widgets.transcript import Wish
 
 NO_ANSWER = "There is no answer to copy yet."
 USAGE = "/copy takes text, code or markdown, and a message: 2 for the answer before the last, #12 for one."
-_PINNABLE = ("user", "assistant", "tool")
+PINNABLE = ("user", "assistant", "tool")
 
 
 async def act_on(app: App[Any], session: ChatSession, wanted: Wish, entries: Sequence[Entry]) -> None:
@@ -37,7 +37,7 @@ async def act_on(app: App[Any], session: ChatSession, wanted: Wish, entries: Seq
 
 def pin_all(session: ChatSession, entries: Sequence[Entry]) -> None:
     """Pin messages; where all of them are pinned, take their pins away."""
-    messages = [entry for entry in entries if entry.kind in _PINNABLE]
+    messages = [entry for entry in entries if entry.kind in PINNABLE]
     pinned = any(not entry.pinned for entry in messages)
     changed = [entry for entry in messages if entry.pinned is not pinned]
     asked = [session.submit(Pin(entry.message, pinned)) for entry in changed]

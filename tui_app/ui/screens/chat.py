@@ -103,6 +103,7 @@ class ChatScreen(TellsFailures, Screen[None]):
         await asyncio.to_thread(_load)
         from tui_app.ui.chat_session import ChatSession
         from tui_app.ui.flows.custom import offer_custom
+        from tui_app.ui.flows.row_keys import follow_rows
         from tui_app.ui.flows.terminal_keys import tell_of_keys
         from tui_app.ui.presenter import Presenter
 
@@ -116,6 +117,7 @@ class ChatScreen(TellsFailures, Screen[None]):
         self._session.bring(self.carried.notices)
         self._session.at = self._at
         self.work(self._session.unsent.write_down(lambda: self.pane.prompt.editor.draft), group="unsent")
+        follow_rows(self)
         self.work(offer_custom(self, self._launch), group="custom")
         self.work(tell_of_keys(self._session), group="keys")
         self.post_message(self.Ready())

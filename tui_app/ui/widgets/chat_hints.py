@@ -1,6 +1,6 @@
 """The bottom row of the chat: what the keys do where the focus is."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from textual.reactive import reactive
 from textual.widget import Widget
@@ -18,6 +18,8 @@ class ChatHints(HintRow):
     """Keys of the actions that have others than the built-in ones."""
     marked: reactive[int] = reactive(0, init=False)
     """Entries of the conversation that are marked."""
+    acting: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    """Keys that act on the row under the cursor."""
     locked: reactive[Locked] = reactive("", init=False)
     """Why the session can only be looked at; empty when it can be changed."""
 
@@ -33,6 +35,10 @@ class ChatHints(HintRow):
         """Name the keys as they are now."""
         self.tell()
 
+    def watch_acting(self) -> None:
+        """Name the keys of another row."""
+        self.tell()
+
     def watch_locked(self) -> None:
         """Name only what can be done now."""
         self.tell()
@@ -45,7 +51,12 @@ class ChatHints(HintRow):
         """Say what the keys do where the focus is now."""
         beside = any(each.display for each in self.screen.query(Timeline))
         self.hints = hints_for(
-            self.screen.focused, self.marked, self.keymap, beside=beside, locked=self.locked
+            self.screen.focused,
+            self.marked,
+            self.keymap,
+            beside=beside,
+            acting=self.acting,
+            locked=self.locked,
         )
 
 
@@ -55,6 +66,7 @@ def hints_for(
     keymap: Mapping[str, str],
     *,
     beside: bool = False,
+    acting: Container[str] = (),
     locked: Locked = "",
 ) -> tuple[Hint, ...]:
     """What the row offers.
@@ -65,9 +77,12 @@ def hints_for(
             with them is named where the keys act.
         keymap: Keys of the actions that have others than the built-in ones.
         beside: Whether the timeline is shown: then it comes next behind the conversation.
+        acting: Keys that act on the row under the cursor.
         locked: Why the session can only be looked at; empty when it can be changed.
     """
     hints = _every_hint(focused, marked, keymap, beside=beside)
+    if isinstance(focused, Transcript) and not marked:
+        hints = tuple(hint for hint in hints if hint not in ROW_HINTS or hint.label in acting)
     if not locked:
         return hints
     way_on = (COPY,) if locked == "elsewhere" and not isinstance(focused, Transcript | Timeline) else ()
