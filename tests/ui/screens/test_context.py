@@ -203,6 +203,15 @@ async def test_each_key_asks_for_one_thing_with_the_marked_item(key: str, work: 
         assert "it is done when what runs has ended" in words(pilot)
 
 
+async def test_marked_items_are_one_wish() -> None:
+    source = Source()
+    async with Host(ContextScreen(source, VIEW)).run_test(size=(120, 40)) as pilot:
+        chosen = [row.seq for row in VIEW.rows]
+        await pilot.press("space", "space", "a")
+        first, *others = chosen[:2]
+        assert source.asked == [Relieve(first, "archive", tuple(others))]
+
+
 async def test_a_pinned_item_is_unpinned() -> None:
     source = Source(replace(VIEW, rows=(replace(ITEMS[0], pinned=True), *ITEMS[1:])))
     async with Host(ContextScreen(source, source.view)).run_test(size=(120, 40)) as pilot:

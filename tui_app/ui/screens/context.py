@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -234,11 +234,16 @@ class ContextScreen(StopsCompaction):
 
     def action_archive(self) -> None:
         """Archive the marked item."""
-        self._ask(lambda row: Relieve(row.seq, "archive"), lambda can: can.archive)
+        self._ask(self._relief("archive"), lambda can: can.archive)
 
     def action_offload(self) -> None:
         """Put the marked item in a file."""
-        self._ask(lambda row: Relieve(row.seq, "offload"), lambda can: can.offload)
+        self._ask(self._relief("offload"), lambda can: can.offload)
+
+    def _relief(self, stage: Literal["archive", "offload"]) -> Callable[[LedgerRow], Work | None]:
+        """One wish for all marked items: what became of them is said together."""
+        first, *others = [row.seq for row in self.query_one(LedgerList).chosen] or [0]
+        return lambda row: Relieve(first, stage, tuple(others)) if row.seq == first else None
 
     def action_restore(self) -> None:
         """Take back what the marked item was rewritten with."""
