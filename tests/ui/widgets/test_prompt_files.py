@@ -167,6 +167,12 @@ async def test_a_paste_shows_its_tokens_and_its_keys() -> None:
         await pasted(app, pilot)
         assert row(app) == ("attached: [pasted 63 lines] ~0.1k tok · ctrl+o expands, backspace removes")
         assert app.query_one(PromptRow).count == -(-len(f"a{BODY}") // 4)
+        await pilot.press("home")
+        assert row(app).endswith("~0.1k tok · ctrl+o at its mark expands")
+        await pilot.press("end")
+        assert row(app).endswith("ctrl+o expands, backspace removes")
+        await pilot.press("space", "b")
+        assert row(app).endswith("ctrl+o at its mark expands")
 
 
 async def test_a_paste_is_expanded_where_the_cursor_is() -> None:

@@ -14,7 +14,9 @@ from tui_app.ui.safe_text import cut_cells, one_line
 
 _LABEL_CELLS = 40
 CHIP_KEYS = "ctrl+o expands, backspace removes"
-"""What can be done with the chip of a pasted text."""
+"""What can be done with the chip of a pasted text that the cursor stands at."""
+CHIP_AWAY = "ctrl+o at its mark expands"
+"""The same from anywhere else in the draft."""
 
 
 class Bundle(NamedTuple):

@@ -16,7 +16,7 @@ from tui_app.ui.failing import TellsFailures
 from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.format import tokens
 from tui_app.ui.glyphs import UNICODE, Glyphs
-from tui_app.ui.widgets.attached_row import CHIP_KEYS, AttachedRow, Bundle, weigh
+from tui_app.ui.widgets.attached_row import CHIP_AWAY, CHIP_KEYS, AttachedRow, Bundle, weigh
 from tui_app.ui.widgets.offer_list import OfferList
 from tui_app.ui.widgets.prompt import PromptEditor
 
@@ -81,6 +81,7 @@ class PromptRow(TellsFailures, Vertical):
         """Draw what was set before the children existed."""
         self.watch_count(self.count)
         self.watch_glyphs(self.glyphs)
+        self.watch(self.editor, "selection", self._name_keys, init=False)
 
     def on_unmount(self) -> None:
         """End a walk through the workspace."""
@@ -104,11 +105,16 @@ class PromptRow(TellsFailures, Vertical):
             self._files = await asyncio.to_thread(weigh, self._folder, named)
             self._show()
 
+    def _name_keys(self) -> None:
+        """Say what can be done with a pasted text where the cursor is now."""
+        there = CHIP_KEYS if self.editor.chip_at_cursor() is not None else CHIP_AWAY
+        self._attached.keys = there if self.editor.pastes else ""
+
     def _show(self) -> None:
         editor = self.editor
         chips = tuple(Bundle(chip, estimate(body)) for chip, body in editor.pastes)
         # A path that is still being written is no mistake.
         files = tuple(each for each in self._files if not (each.why_not and each.label == editor.writing))
         self._attached.bundles = (*files, *chips)
-        self._attached.keys = CHIP_KEYS if chips else ""
+        self._name_keys()
         self.count = estimate(editor.draft) + sum(each.tokens for each in self._files)
