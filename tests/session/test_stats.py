@@ -89,6 +89,11 @@ def test_turns_requests_and_tools() -> None:
     assert (stats.turns, stats.requests, stats.tool_calls, stats.tool_failures) == (2, 2, 2, 1)
 
 
+def test_an_answer_that_broke_off_and_was_asked_for_again_takes_no_turn_away() -> None:
+    stats = folded(UserMessage(text="one"), AssistantMessage(text="Well"), SessionRewind(to=2, failed=True))
+    assert stats.turns == 1
+
+
 def test_tokens_and_cost_by_model() -> None:
     stats = folded(
         AssistantMessage(

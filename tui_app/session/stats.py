@@ -127,6 +127,8 @@ class StatsFold:
     _counts: Counter[str] = field(default_factory=Counter)
     _unanswered: int = 0
     """Requests noted since the last answer."""
+    _prompt: int = 0
+    """Log number of the newest prompt."""
     _models: dict[str, ModelRow] = field(default_factory=dict)
     _unpriced_models: Counter[str] = field(default_factory=Counter)
     _sides: dict[str, SideRow] = field(default_factory=dict)
@@ -180,8 +182,11 @@ class StatsFold:
         match kind:
             case ToolResult.TYPE:
                 self._counts["failed tools"] += data.get("outcome") != "success"
+            case UserMessage.TYPE:
+                self._prompt = seq
             case SessionRewind.TYPE if data.get("failed"):
-                self._counts["failed prompts"] += 1
+                # An answer that broke off and was asked for again leaves the view in the same way.
+                self._counts["failed prompts"] += number(data, "to") == self._prompt
             case SessionRewind.TYPE if to := number(data, "to"):
                 self._savings.rewound(seq, to)
             case SessionClear.TYPE:

@@ -49,7 +49,7 @@ async def show_history(app: App[Any], session: ChatSession) -> None:
     """Count turns and messages."""
     heads = session.presenter.agent_view.visible()
     entries = session.presenter.view.entries
-    turns = sum(entry.kind == "user" for entry in entries)
+    turns = sum(entry.kind == "user" and entry.state != "failed" for entry in entries)
     lines = [
         f"{count(turns, 'turn')}, {count(len(entries), 'row')} in the conversation.",
         f"{count(len(heads), 'message')} in the next request.",
