@@ -31,14 +31,9 @@ from tui_app.conversation.hooks.outcomes import Run, before_compaction
 from tui_app.session.heads import spoken_line
 from tui_app.ui.chat_events import ASKING, PROPOSED, advance
 from tui_app.ui.chat_state import (
-    EARLIER,
     NOTICES,
     ChatState,
-    answering,
-    bringing,
-    moved_on,
     noticed,
-    unread_of,
 )
 from tui_app.ui.compaction_outcome import CANCELLED, outcome_text
 from tui_app.ui.under_way import running_compaction
@@ -274,29 +269,3 @@ def test_a_summary_of_somebody_who_stood_in_is_noted(by: str, model: str, words:
 def test_a_session_is_called_the_same_now_and_when_it_is_opened_again(prompt: str) -> None:
     assert after(UserMessage(text=prompt)).title == spoken_line(prompt)
     assert after(UserMessage(text=prompt), state=ChatState(title="harbour")).title == "harbour"
-
-
-def test_what_answers_a_key_gives_the_row_back_also_while_something_runs() -> None:
-    state = answering(after(TurnStart(text="go")), "No.")
-    assert (state.status.kind, state.status.notes) == ("connecting", ("No.",))
-    assert answering(state, "Not now.").status.notes == ("Not now.",)
-    assert moved_on(answering(state, "Not now.")) == after(TurnStart(text="go"))
-    start = CompactionStart(job="j", trigger="manual", tokens_before=9, messages_before=3, model="m")
-    further = CompactionProgress(job="j", part=2, parts=3, tokens_written=5)
-    state = after(further, state=answering(after(start), "No."))
-    assert (moved_on(state).status.notes, moved_on(state).status.part) == ((), 2), "time goes on"
-    mind = after(Notice(text="Mind this."), state=state)
-    assert moved_on(mind).status.notes == ("Mind this.",)
-    told = after(Notice(text="Mind this."))
-    assert moved_on(told) == told, "what must not be missed stays"
-    assert moved_on(answering(told, "No.")) == told
-
-
-def test_what_nobody_has_read_is_brought_into_the_next_session_once() -> None:
-    left = after(Notice(text="two"), Notice(text="two"), state=noticed(after(Notice(text="one"))))
-    assert unread_of(left) == ("two", "two")
-    state = bringing(after(Notice(text="three")), unread_of(left))
-    assert (state.notices, state.unread) == ((f"{EARLIER}two", "three"), 2)
-    again = bringing(ChatState(), unread_of(state))
-    assert again.notices == (f"{EARLIER}two", f"{EARLIER}three")
-    assert unread_of(noticed(again)) == ()

@@ -41,7 +41,7 @@ from tui_app.context.events import (
 from tui_app.session.costs import Costs
 from tui_app.session.head_titles import hook_title, pressure_text
 from tui_app.session.heads import spoken_line
-from tui_app.ui.chat_state import ChatState, Running, answering, noting, saying
+from tui_app.ui.chat_state import ChatState, Running, answering, going_on, noting, saying
 from tui_app.ui.compaction_outcome import NOTICE_CELLS, REASON_CELLS, outcome_text, stand_in_text
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
@@ -64,8 +64,9 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         payload: What happened.
         now: Monotonic seconds, the clock of the status row.
     """
+    before = state.status
     state = _spending(state, payload)
-    return (
+    after = (
         _turn(state, payload, now)
         or _tool(state, payload, now)
         or _compaction(state, payload, now)
@@ -75,6 +76,7 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         or _told(state, payload)
         or state
     )
+    return going_on(after, before)
 
 
 def _spending(state: ChatState, payload: Payload) -> ChatState:
