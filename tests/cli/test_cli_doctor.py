@@ -274,7 +274,7 @@ def test_repair_writes_missing_files_anew(plimsoll: Plimsoll, imported: str, pli
     (folder / "checkpoints" / "002-never.md").write_text("half")
     repaired = plimsoll("doctor", "--repair", "--json").json["repaired"]
     assert [text.split(": ")[1] for text in repaired] == [
-        "1 unfinished files of a crash are deleted",
+        "1 unfinished file of a crash is deleted",
         "written anew",
     ]
     assert {path: path.read_bytes() for path in files} == files

@@ -21,7 +21,12 @@ async def confirmed(app: "PlimsollApp", text: str, *, verb: str, keep: str) -> b
     """
     dialog = ConfirmDialog(text, verb=verb, keep=keep)
     done = await app.push_screen_wait(dialog)
-    if dialog.typed:
-        # At once: the draft may be about to go along to another session.
-        app.chat.pane.prompt.editor.insert(clean(normalise(dialog.typed)))
+    write_on(app, dialog.typed)
     return bool(done)
+
+
+def write_on(app: "PlimsollApp", text: str) -> None:
+    """Put what was written into a question where the person had been writing."""
+    if text:
+        # At once: the draft may be about to go along to another session.
+        app.chat.pane.prompt.editor.insert(clean(normalise(text)))

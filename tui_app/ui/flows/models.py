@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from textual import events
-
 from tui_app.conversation.work import Switch
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.api_keys import ask_for_key
+from tui_app.ui.flows.asking import write_on
 from tui_app.ui.flows.lookup import LookupCancelled, look_up
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.model_picker import ModelPicker, ModelRow
@@ -112,8 +111,7 @@ async def _switch(app: "PlimsollApp", session: ChatSession, forecast: "SwitchFor
         return
     dialog = SwitchDialog(_plan(forecast, session.state.model))
     way = await app.push_screen_wait(dialog)
-    if dialog.typed:
-        app.chat.pane.prompt.editor.post_message(events.Paste(dialog.typed))
+    write_on(app, dialog.typed)
     if way in ("compact", "anyway"):
         session.submit(Switch(forecast.target, way))
     else:

@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from textual import events
-
 from tui_app.context.events import CompactionProgress, CompactionProposed, CompactionStart
 from tui_app.ui.chat_session import ChatSession
+from tui_app.ui.flows.asking import write_on
 from tui_app.ui.screens.review import ReviewScreen
 
 if TYPE_CHECKING:
@@ -41,8 +40,7 @@ async def _ask(app: "PlimsollApp", session: ChatSession, screen: ReviewScreen | 
         screen = None
         if wanted is None:
             return
-        if wanted.typed:
-            app.chat.pane.prompt.editor.post_message(events.Paste(wanted.typed))
+        write_on(app, wanted.typed)
         if wanted.focus is not None:
             session.link.refocus(job, wanted.focus)
             screen = ReviewScreen(None, job=job, glyphs=session.glyphs)
