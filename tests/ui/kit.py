@@ -1,7 +1,7 @@
 """The whole app for tests: a home of its own, a folder to talk about, stored sessions, words on screen."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
@@ -10,6 +10,7 @@ from typing import Any, Self
 from textual import events
 from textual.pilot import Pilot
 from textual.widget import Widget
+from textual.worker import WorkerCancelled, WorkerFailed
 
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import NOON, Story
@@ -191,6 +192,11 @@ class Deck:
     async def settle(self) -> None:
         """Let messages, and those that they cause, be worked off, and paint."""
         for _ in range(3):
+            await self.pilot.pause(0)
+        # What the bottom row names is asked of the engine.
+        for worker in [each for each in self.app.workers if each.group == "row keys"]:
+            with suppress(WorkerCancelled, WorkerFailed):
+                await worker.wait()
             await self.pilot.pause(0)
 
     @property

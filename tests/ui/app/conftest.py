@@ -12,6 +12,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import LIMIT_S, Desk, write_files
 from tui_app.conversation import opening
 from tui_app.ui import chat_session
+from tui_app.ui.flows import row_keys
 from tui_app.ui.widgets import lone_letter, stray_keys
 
 FILES = {
@@ -32,6 +33,7 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys for a question count at once; tests of its own tell them apart by time."""
     monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
     monkeypatch.setattr(lone_letter, "ALONE_S", 0.0)
+    monkeypatch.setattr(row_keys, "RESTS_S", 0.0)
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,6 @@
 """Which keys act on the row under the cursor, for the bottom row: what would be refused is not named."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from tui_app.session.entries import Entry
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from tui_app.conversation.opening import OpenSession
     from tui_app.ui.screens.chat import ChatScreen
 
+RESTS_S = 0.15
+"""Seconds on a row after which somebody looks at it, and does not only pass."""
 _PARTS = {"<": True, ">": False}
 """Keys that compact a part, and whether it ends with the row."""
 
@@ -43,6 +46,8 @@ async def _look(screen: "ChatScreen", hints: ChatHints) -> None:
     alone = _alone(session, entry)
     # Until the agent side has answered, the row keeps its words: it would flicker with every step.
     hints.acting = alone | (hints.acting & _PARTS.keys())
+    # In a long conversation an answer takes the agent side a tenth of a second: not at every step on the way.
+    await asyncio.sleep(RESTS_S)
     hints.acting = alone | await _parts(session, entry)
 
 
