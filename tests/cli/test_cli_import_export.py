@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import stat
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +103,25 @@ def test_a_stopped_import_says_what_was_imported(
     done = plimsoll("import", chat, *others)
     assert done.code == 130
     assert f"Stopped. Imported: 1 of 3. Not imported: {others[0]}, {others[1]}" in done.err
+
+
+def test_an_interrupt_that_a_library_has_swallowed_stops_an_import_all_the_same(
+    plimsoll: Plimsoll, chat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = importing.import_file
+
+    def deaf(*args: Any) -> Any:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return real(*args)
+
+    monkeypatch.setattr(importing, "import_file", deaf)
+    before = signal.getsignal(signal.SIGINT)
+    done = plimsoll("import", chat)
+    assert done.code == 130
+    assert f"Stopped. Imported: 0 of 1. Not imported: {chat}" in done.err
+    assert signal.getsignal(signal.SIGINT) is before
+    assert plimsoll("sessions", "--json").json["sessions"] == []
 
 
 def test_import_counts_as_the_last_use_of_a_session(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import FAILED, OK, WrongUsage
 from tui_app.cli.import_listing import find_local, list_local, picked
+from tui_app.cli.interrupting import interruptible
 from tui_app.cli.output import print_json, say, tell
 from tui_app.cli.progress import ProgressLine
 from tui_app.conversation.import_watch import ImportProgress
@@ -105,9 +106,10 @@ def _import(program: Program, store: SessionStore, path: Path, args: argparse.Na
     # Counting needs pydantic-ai, which takes a second to load.
     from tui_app.conversation.importing import import_session
 
-    with ProgressLine(f"Importing {path}") as line:
+    with interruptible() as go_on, ProgressLine(f"Importing {path}") as line:
 
         def watch(progress: ImportProgress) -> None:
+            go_on()
             line.update(_how_far(path, progress))
 
         return import_session(

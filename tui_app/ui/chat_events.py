@@ -109,7 +109,7 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
         case AssistantMessage():
             return replace(state, unlogged=0)
         case TurnEnd(outcome=outcome):
-            done = Status(kind="message" if (told := turn_text(state.turn_costs)) else "idle", text=told)
+            done = _with_costs(state)
             ends = {"cancelled": STOPPED, "done": done}
             status = _unless_compacting(state, ends.get(outcome, _after(state, outcome)))
             state = replace(state, calls=(), question=None, ahead=())
@@ -170,6 +170,14 @@ def _pausing(retry: TurnRetry, now: float) -> Status:
     return Status(
         kind="pausing", started=now, wait_s=retry.wait_s, text=one_line(retry.reason, 200), notes=(nth,)
     )
+
+
+def _with_costs(state: ChatState) -> Status:
+    """What a turn has cost, behind what was reported as it came to its end."""
+    told, costs = state.status, turn_text(state.turn_costs)
+    if told.busy and told.notes and told.under is None:
+        return Status(kind="message", text=told.notes[0], notes=(costs,) if costs else ())
+    return Status(kind="message" if costs else "idle", text=costs)
 
 
 def _unless_compacting(state: ChatState, status: Status) -> Status:

@@ -89,6 +89,14 @@ class ChatState:
         return self.status if self.status.under is None else self.status.under
 
     @property
+    def answer(self) -> str:
+        """What the status row answers to the last key; empty where it answers nothing."""
+        status = self.status
+        if status.under is None:
+            return ""
+        return status.notes[0] if status.busy and status.notes else status.text
+
+    @property
     def busy(self) -> bool:
         """Whether Esc has something to stop."""
         return self.turn or self.compacting or self.reviewing or self.background is not None

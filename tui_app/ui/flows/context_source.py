@@ -46,7 +46,7 @@ class SessionContext:
         """The newest event shown, the gauge, the policy, and what is asked or under way."""
         state = self._session.state
         under_way = state.turn, compacting_text(state), state.question is not None
-        return self._session.presenter.last, state.usage, state.policy, state.locked, *under_way
+        return self._session.presenter.last, state.usage, state.policy, state.locked, state.answer, *under_way
 
     async def read(self) -> ContextView:
         """All that is shown, as it is now; the figures of the log are read in a thread."""
@@ -72,6 +72,7 @@ class SessionContext:
             compacting=compacting_text(state),
             locked=bool(state.locked),
             asking=state.question is not None,
+            answer=state.answer,
             outlook=outlook,
             shares=shares,
         )

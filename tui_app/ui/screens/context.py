@@ -18,6 +18,7 @@ from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.session.ledger import LedgerRow, together
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
+from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.context_keys import context_hints
 from tui_app.ui.screens.context_text import (
     ContextView,
@@ -124,6 +125,8 @@ class ContextScreen(StopsCompaction):
         super().__init__()
         self._source, self._view, self._glyphs = source, view, glyphs
         self._version = source.version
+        self._known = view.answer
+        """What was answered to a wish and is said already."""
         self._refused: tuple[object, ...] = ()
         """The items of which was said why something cannot be done; it stands until other ones are marked."""
         self._stale: Mapping[int, str] = {}
@@ -191,11 +194,14 @@ class ContextScreen(StopsCompaction):
     def _name_keys(self) -> None:
         """Name the keys that act now: in the search box letters are words to look for."""
         items = self.query_one(LedgerList)
-        self.key_row.hints = context_hints(self._view, searched=items.searched, writes=items.is_written_in)
+        self.key_row.hints = context_hints(
+            self._view, searched=items.searched, writes=items.is_written_in, chosen=items.has_choice
+        )
 
     @on(LedgerList.Marked)
     def _marked(self, event: LedgerList.Marked) -> None:
         event.stop()
+        self._name_keys()
         self._look()
 
     @work(group="outlook", exclusive=True, exit_on_error=False)
@@ -207,7 +213,11 @@ class ContextScreen(StopsCompaction):
             return
         self._refused = ()
         count = together(self._view.rows, rows[0]) if len(rows) == 1 else 0
-        _say(self, "#context-outlook", outlook_text(self._view.usage, outlook, count, self._glyphs))
+        text = outlook_text(self._view.usage, outlook, count, self._glyphs)
+        if self._view.answer not in ("", self._known):
+            text, self._refused = one_line(self._view.answer, 300), _as_they_are(rows)
+        self._known = self._view.answer
+        _say(self, "#context-outlook", text)
 
     @on(RowList.Selected)
     def _selected(self, event: RowList.Selected) -> None:
@@ -223,6 +233,7 @@ class ContextScreen(StopsCompaction):
             self._name_keys()
             return
         if items.forget_choice():
+            self._name_keys()
             self._look()
         else:
             self.dismiss(None)

@@ -4,15 +4,19 @@ from tui_app.ui.keys import Hint
 from tui_app.ui.screens.context_text import ContextView
 
 
-def context_hints(view: ContextView, *, searched: bool = False, writes: bool = False) -> tuple[Hint, ...]:
+def context_hints(
+    view: ContextView, *, searched: bool = False, writes: bool = False, chosen: bool = False
+) -> tuple[Hint, ...]:
     """What the last row names.
 
     Args:
         view: What is shown.
         searched: Whether the search box is there.
         writes: Whether letters are written into it.
+        chosen: Whether items are marked, whose marks go first.
     """
-    leave = Hint("esc", "end the search" if searched else "close", 0, "screen.close")
+    leaves = "end the search" if searched else "unmark" if chosen else "close"
+    leave = Hint("esc", leaves, 0, "screen.close")
     if writes:
         return (Hint("enter", "to the items", 1), leave)
     stop = (Hint("x", "cancel compaction", 0, "screen.cancel_compaction"),) if view.compacting else ()

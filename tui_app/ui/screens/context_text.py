@@ -63,6 +63,8 @@ class ContextView:
     """What is said of a compaction that is under way; empty where none is."""
     locked: bool = False
     """Whether the session can only be looked at."""
+    answer: str = ""
+    """What came of the last wish, where that is more than can be seen."""
     asking: bool = False
     """Whether a tool's question waits in the chat."""
     outlook: Outlook = field(default_factory=Outlook)

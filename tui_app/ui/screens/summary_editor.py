@@ -87,6 +87,13 @@ class SummaryEditor(Dialog[str]):
             case _:
                 self._discard()
 
+    @on(TextArea.Changed)
+    def _edited(self, event: TextArea.Changed) -> None:
+        """What was said of the original words holds only while they stand there."""
+        event.stop()
+        if self._area.text != self._original:
+            self.key_row.said = ""
+
     def action_other(self) -> None:
         """Go to the summary, or to what can be done with it."""
         # At once: the next key may be there already.

@@ -94,6 +94,11 @@ class LedgerList(Vertical):
         found = [row for row in self._all if row.seq in self._chosen]
         return found or ([self.marked] if self.marked is not None else [])
 
+    @property
+    def has_choice(self) -> bool:
+        """Whether any item is marked."""
+        return bool(self._chosen)
+
     def forget_choice(self) -> bool:
         """Take all marks away; whether there were any."""
         had = bool(self._chosen)
