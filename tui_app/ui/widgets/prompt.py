@@ -171,7 +171,7 @@ class PromptEditor(ChipArea):
     async def _acted(self, event: events.Key) -> bool:
         """Do what a key is bound to, here or further out; whether it is."""
         active = self.screen.active_bindings.get(event.key)
-        if active is None or (event.is_printable and active.node is not self):
+        if active is None or (active.node is not self and event.is_printable and self.screen.focused is self):
             return False
         if active.binding.id == "chat.interrupt" and self._interrupt():
             return True
