@@ -1,6 +1,7 @@
 """Which keys act on the row under the cursor, for the bottom row: what would be refused is not named."""
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_app.session.entries import Entry
@@ -28,7 +29,8 @@ def follow_rows(screen: "ChatScreen") -> None:
 
     def look() -> None:
         if screen.focused is pane.transcript:
-            screen.work(_look(screen, hints), group="row keys")
+            # What makes a coroutine: the next key may cancel a worker before it has begun.
+            screen.work(partial(_look, screen, hints), group="row keys")
 
     screen.watch(pane.transcript, "cursor", look, init=False)
     screen.watch(screen, "focused", look, init=False)
