@@ -221,7 +221,7 @@ class ChatScreen(TellsFailures, Screen[None]):
             case Transcript.CompactRequested(entry=entry, up_to=up_to):
                 compact_part(self.session, entry, up_to=up_to)
             case Transcript.Asked(wanted=wanted, entries=entries):
-                self.work(act_on(self.app, self.session, wanted, entries), group="selection")
+                self.work(act_on(self.app, self.session, wanted, entries), group="selection", exclusive=False)
 
     def action_slash(self, text: str) -> None:
         """Run the slash command that a key stands for."""
