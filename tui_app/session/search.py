@@ -1,7 +1,7 @@
 """Finding what was said in any session: ranked, with the words around it and the place to go to."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -72,7 +72,7 @@ def search_sessions(database: Database, query: str, *, limit: int = 50, typing: 
 
 def searching(
     database: Database, query: str, stopped: Callable[[], bool], *, limit: int = 50, typing: bool = False
-) -> Iterator[Searched]:
+) -> Generator[Searched, None, None]:
     """Search as ``search_sessions`` does, and say in between how far it is; blocks between two reports.
 
     Args:

@@ -1,7 +1,9 @@
 """The search of all sessions: how far it is, what it finds on the way, and a way to stop it."""
 
+import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from typing import Any
 
 import pytest
 from textual.app import App, ComposeResult
@@ -32,15 +34,16 @@ class Slow:
     def __init__(self) -> None:
         self.go = threading.Semaphore(0)
         self.ended = threading.Event()
-        self.stopped = False
+        self.stopped = self.begun = False
 
-    def __call__(self, words: str, stopped: Callable[[], bool]) -> Iterator[Searched]:
+    def __call__(self, words: str, stopped: Callable[[], bool]) -> Generator[Searched, None, None]:
         try:
             for part in range(1, 4):
                 while not self.go.acquire(timeout=0.01):
                     if stopped():
                         self.stopped = True
                         return
+                self.begun = True
                 yield Searched([hit(number) for number in range(part, 0, -1)], part * 10, 30)
         finally:
             self.ended.set()
@@ -123,7 +126,7 @@ async def test_what_is_typed_meanwhile_stops_the_search_before() -> None:
 async def test_a_resize_searches_nothing_anew_and_each_search_begins_at_its_best_hit() -> None:
     searched: list[str] = []
 
-    def quick(words: str, stopped: Callable[[], bool]) -> Iterator[Searched]:
+    def quick(words: str, stopped: Callable[[], bool]) -> Generator[Searched, None, None]:
         searched.append(words)
         yield Searched([hit(1), hit(2)], 30, 30)
 
@@ -157,7 +160,7 @@ async def test_stopped_before_anything_is_found_nothing_of_another_search_is_lef
 
 
 async def test_a_failure_ends_the_search() -> None:
-    def failing(words: str, stopped: Callable[[], bool]) -> Iterator[Searched]:
+    def failing(words: str, stopped: Callable[[], bool]) -> Generator[Searched, None, None]:
         raise SearchFailed("The sessions cannot be searched.")
         yield Searched(())
 
@@ -172,3 +175,25 @@ async def test_a_failure_ends_the_search() -> None:
 def test_a_server_counts_no_sessions() -> None:
     assert title_of(Searched(()), "looking") == "Search all sessions · searching · esc stops"
     assert title_of(None, "stopped") == "Search all sessions · stopped"
+
+
+async def test_a_search_that_is_stopped_between_two_parts_holds_nothing_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow, made, real = Slow(), list[Generator[Searched, None, None]](), asyncio.to_thread
+
+    def searching(words: str, stopped: Callable[[], bool]) -> Generator[Searched, None, None]:
+        made.append(slow(words, stopped))
+        return made[-1]
+
+    async def first_only(*args: Any) -> Any:
+        return await (asyncio.Event().wait() if slow.begun else real(*args))
+
+    slow.go.release()
+    monkeypatch.setattr(asyncio, "to_thread", first_only)
+    app = Host(SearchScreen(searching))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen.query_one(Input).value = "tide"
+        await until(pilot, lambda: app.found.option_count == 1)
+        await pilot.press("escape")
+        await until(pilot, slow.ended.is_set)

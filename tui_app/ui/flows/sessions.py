@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -87,7 +87,7 @@ def held_elsewhere(launch: Launch, session: str) -> str:
 def _searching(launch: Launch) -> Search:
     """What searches the sessions while somebody types."""
 
-    def search(words: str, stopped: Callable[[], bool]) -> Iterator[Searched]:
+    def search(words: str, stopped: Callable[[], bool]) -> Generator[Searched, None, None]:
         try:
             yield from searching(launch.database, words, stopped, typing=True)
         except sqlite3.Error as error:

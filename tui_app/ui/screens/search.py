@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from datetime import datetime, tzinfo
 from functools import partial
 from typing import ClassVar, Literal
@@ -29,7 +30,7 @@ _WHO = {
 _TITLE_CELLS = 24
 SLOW_S = 0.2
 """Seconds after which a search says how far it is; one that is sooner done would only flicker."""
-Search = Callable[[str, Callable[[], bool]], Iterator[Searched]]
+Search = Callable[[str, Callable[[], bool]], Generator[Searched, None, None]]
 """Searches for words, and asks whether to stop; each step is taken in a thread."""
 _HELP = 'Words in any order, "words side by side", or the beginning of one as harb*'
 
@@ -164,6 +165,9 @@ class SearchScreen(FilterDialog[Found]):
                 self._show((), "Nothing holds all of that.")
         finally:
             slow.stop()
+            # Where it is at work in a thread just now, that ends it: it asks whether it is to stop.
+            with suppress(ValueError):
+                parts.close()
         self._end("")
 
     def _tell(self) -> None:
