@@ -190,21 +190,19 @@ class CutStream:
         await stage.delta({"role": "assistant", "content": ""})
         for piece in pieces(self.text)[: self.after]:
             await stage.delta({"content": piece})
+        await self.stop(stage)
+
+    async def stop(self, stage: Stage) -> None:
+        """Break off."""
         await stage.cut()
 
 
 @dataclass(frozen=True)
-class EndsEarly:
-    """The stream ends in order after a few words, as behind a proxy that gave up its server."""
+class EndsEarly(CutStream):
+    """The same as seen behind a proxy that gave up its server: the body ends in order."""
 
-    text: str = "This answer breaks off long before it has said what it meant to say."
-    after: int = 4
-
-    async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
-        await stage.delta({"role": "assistant", "content": ""})
-        for piece in pieces(self.text)[: self.after]:
-            await stage.delta({"content": piece})
+    async def stop(self, stage: Stage) -> None:
+        """See ``CutStream``."""
         await stage.end()
 
 

@@ -28,7 +28,7 @@ def heed(chat: "ChatScreen", event: events.Key | events.Paste) -> None:
         chat: Where the row is; under a dialog it stays as it is.
         event: What is typed; a key that means nothing leaves everything.
     """
-    if not (chat.is_ready and chat.is_current):
+    if not (chat.is_ready and chat.is_current) or chat.session.state.status.under is None:
         return
     if isinstance(event, events.Paste) or event.is_printable or event.key in chat.active_bindings:
         chat.session.move_on()

@@ -176,6 +176,15 @@ async def pins(deck: Deck) -> None:
     await at(deck, PinsScreen)
 
 
+async def assert_intact(deck: Deck, size: tuple[int, int], where: str) -> None:
+    await deck.settle()
+    rows = deck.rows
+    assert len(rows) == size[1], where
+    assert not [row for row in rows if not safe(row)], where
+    wrong = {row: cells(row) for row in rows if cells(row) != size[0]}
+    assert not wrong, f"{where} at {size}"
+
+
 def story(text: str) -> Story:
     """A session with the text in every place that a log has for one."""
     words = f"beacon {text}"
@@ -227,12 +236,7 @@ async def test_shown_safely_with_the_layout_intact(
         await deck.ready()
         for where, scene in WHERE.items():
             await scene(deck)
-            await deck.settle()
-            rows = deck.rows
-            assert len(rows) == size[1], where
-            assert not [row for row in rows if not safe(row)], where
-            wrong = {row: cells(row) for row in rows if cells(row) != size[0]}
-            assert not wrong, f"{where} at {size}"
+            await assert_intact(deck, size, where)
             while deck.app.screen is not deck.app.chat:
                 await deck.press("escape")
             deck.app.chat.pane.step_back()

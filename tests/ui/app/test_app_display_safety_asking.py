@@ -6,7 +6,7 @@ import pytest
 from textual.events import Paste
 from textual.widgets import Input, OptionList, TextArea
 
-from tests.ui.app.test_app_display_safety import NASTY, TOGETHER, cells, safe
+from tests.ui.app.test_app_display_safety import NASTY, TOGETHER, assert_intact, safe
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.context.events import ApprovalDecided, CompactionProgress, CompactionProposed, Fact
 from tui_app.conversation.file_keeping import FileOutlook
@@ -155,12 +155,7 @@ async def test_shown_safely_with_the_layout_intact(served: Desk, kinds: str, siz
         await deck.ready()
         for where, scene in WHERE.items():
             await scene(deck, text)
-            await deck.settle()
-            rows = deck.rows
-            assert len(rows) == size[1], where
-            assert not [row for row in rows if not safe(row)], where
-            wrong = {row: cells(row) for row in rows if cells(row) != size[0]}
-            assert not wrong, f"{where} at {size}"
+            await assert_intact(deck, size, where)
             while deck.app.screen is not deck.app.chat:
                 deck.app.pop_screen()
                 await deck.settle()

@@ -12,7 +12,7 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.test_app_approvals import asked
-from tests.ui.app.test_app_display_safety import NASTY, TOGETHER, at, cells, safe, story
+from tests.ui.app.test_app_display_safety import NASTY, TOGETHER, assert_intact, at, story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.ui.screens.checkpoints import CheckpointsScreen
 from tui_app.ui.screens.prompts import PromptsScreen
@@ -81,15 +81,6 @@ async def checkpoints(deck: Deck) -> None:
 def storable(kinds: str) -> str:
     """All texts of some kinds; neither a log nor a server takes half of a pair."""
     return " ".join(NASTY[name] for name in TOGETHER[kinds]).encode("utf-8", "replace").decode()
-
-
-async def assert_intact(deck: Deck, size: tuple[int, int], where: str) -> None:
-    await deck.settle()
-    rows = deck.rows
-    assert len(rows) == size[1], where
-    assert not [row for row in rows if not safe(row)], where
-    wrong = {row: cells(row) for row in rows if cells(row) != size[0]}
-    assert not wrong, f"{where} at {size}"
 
 
 @pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])

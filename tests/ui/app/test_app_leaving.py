@@ -82,15 +82,19 @@ async def test_a_list_that_fails_stops_no_prompt(
         await goes_on(deck, fake_openai)
 
 
+async def details_of_a_prompt(deck: Deck) -> None:
+    await deck.ready()
+    await deck.press("tab")
+    await deck.until(lambda: deck.app.focused is deck.transcript, "the rows")
+    await deck.press("up", "up", "ctrl+o")
+    await deck.until(lambda: isinstance(deck.app.screen, MessageScreen), "the message")
+
+
 async def test_keys_behind_a_fork_from_a_message_do_not_stop_it(
     served: Desk, session: str, copying: Gate
 ) -> None:
     async with shown(served.app(session)) as deck:
-        await deck.ready()
-        await deck.press("tab")
-        await deck.until(lambda: deck.app.focused is deck.transcript, "the rows")
-        await deck.press("up", "up", "ctrl+o")
-        await deck.until(lambda: isinstance(deck.app.screen, MessageScreen), "the message")
+        await details_of_a_prompt(deck)
         await deck.press("f")
         await deck.until(copying.reached.is_set, "the copy")
         await deck.press("ctrl+o", "enter")
@@ -116,11 +120,7 @@ async def test_esc_while_a_fork_is_copied_leaves_none_behind(
 
 async def test_enter_right_behind_f_in_a_message_leaves_the_fork_alone(served: Desk, session: str) -> None:
     async with shown(served.app(session)) as deck:
-        await deck.ready()
-        await deck.press("tab")
-        await deck.until(lambda: deck.app.focused is deck.transcript, "the rows")
-        await deck.press("up", "up", "ctrl+o")
-        await deck.until(lambda: isinstance(deck.app.screen, MessageScreen), "the message")
+        await details_of_a_prompt(deck)
         await deck.hurry("f", "enter")
         fork = await elsewhere(deck, session)
         assert {info.id for info in stored(served)} == {session, fork}
