@@ -8,8 +8,8 @@ from unittest import mock
 from make_screenshots import PATHS, PROJECT, Clock
 
 from tui_app.agent.mcp.status import McpStatus, McpTool
-from tui_app.context.events import AssistantMessage, SessionStart, UserMessage
 from tui_app.conversation.boards import boards_in
+from tui_app.events import AssistantMessage, SessionStart, UserMessage
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import EXTRACTION, Draft
 from tui_app.memory.scope import scope_of

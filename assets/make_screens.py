@@ -48,8 +48,8 @@ from ways import (  # noqa: E402
     in_timeline,
 )
 
-from tui_app.context.events import Trigger  # noqa: E402
 from tui_app.conversation.writers import SummaryWriters  # noqa: E402
+from tui_app.events import Trigger  # noqa: E402
 from tui_app.settings import OFFLINE_MODEL  # noqa: E402
 
 TARGET = HERE.parent / "docs" / "screens"

@@ -8,8 +8,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from docs.tables import fill  # noqa: E402
-from tui_app.context.events import BY_TYPE, PAYLOADS  # noqa: E402
-from tui_app.context.events.schema import events_schema  # noqa: E402
+from tui_app.events import BY_TYPE, PAYLOADS  # noqa: E402
+from tui_app.events.schema import events_schema  # noqa: E402
 
 PAGE = HERE / "events.md"
 DEFINITIONS: dict[str, dict[str, Any]] = events_schema()["$defs"]

@@ -29,7 +29,7 @@ LIGHT_MODULES = (
     "tui_app.session.user_view",
     "tui_app.session.entries",
     "tui_app.context",
-    "tui_app.context.events",
+    "tui_app.events",
     "tui_app.context.counting.usage",
     "tui_app.context.policy",
 )
@@ -130,7 +130,7 @@ def test_what_is_painted_first_waits_for_no_agent(module: str) -> None:
 def test_the_first_frame_does_without_what_comes_right_behind_it() -> None:
     first = ["tui_app.cli.program", "tui_app.cli.screen", "tui_app.ui.launch", "tui_app.ui.app"]
     behind = (
-        "tui_app.context.events",
+        "tui_app.events",
         "tui_app.context.policy",
         "tui_app.conversation.work",
         "tomllib",

@@ -24,7 +24,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.profiles import ModelProfile
 
 from tui_app.context import PLIMSOLL, ContextGovernor
-from tui_app.context.events import CompactionComplete, Payload, Truncation, UsageInfo
+from tui_app.events import CompactionComplete, Payload, Truncation, UsageInfo
 
 CAREFUL = replace(PLIMSOLL, name="careful", background_threshold=0.6, recent_share=0.3)
 """The default policy, only earlier and with more of the newest messages kept."""

@@ -27,8 +27,8 @@ from pydantic_ai.exceptions import (
 )
 
 from tui_app.agent.errors import describe_error
-from tui_app.context.events import Error
 from tui_app.context.windows.limits import ContextTooLarge
+from tui_app.events import Error
 
 MODEL = "openai:gpt-5"
 LIBRARY_WORDS = re.compile(

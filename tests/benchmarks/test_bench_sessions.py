@@ -10,7 +10,7 @@ import pytest
 
 from tests.benchmarks.measure import Comparison, in_turn
 from tests.benchmarks.sessions import write_session
-from tui_app.context.events import SessionStart, UserMessage
+from tui_app.events import SessionStart, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.search import search_sessions

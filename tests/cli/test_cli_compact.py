@@ -8,7 +8,7 @@ from tests.cli.conftest import Plimsoll
 from tests.servers.behaviours import Empty, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.counting.usage import CATEGORIES
-from tui_app.context.events import ModelChange
+from tui_app.events import ModelChange
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
 from tui_app.session.store import Store

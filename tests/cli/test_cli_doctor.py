@@ -13,7 +13,7 @@ from tui_app.agent.discovery import LocalServer
 from tui_app.cli.doctor import checks as doctor_checks
 from tui_app.cli.doctor import terminal as doctor_terminal
 from tui_app.cli.doctor.terminal import check_encoding, check_terminal, check_tmux
-from tui_app.context.events import CompactionComplete
+from tui_app.events import CompactionComplete
 
 KEY = "sk-" + "b2" * 20
 

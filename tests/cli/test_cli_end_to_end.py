@@ -12,7 +12,7 @@ import pytest
 
 from tests.servers.behaviours import HangBeforeHeaders, HangMidStream
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import AssistantMessage, SessionEnd
+from tui_app.events import AssistantMessage, SessionEnd
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
 from tui_app.session.store import Store

@@ -14,9 +14,9 @@ from tui_app.agent.shelf import why_unavailable
 from tui_app.cli.headless import AnswerView, JsonView
 from tui_app.cli.hints import for_shell
 from tui_app.context.counting.usage import ContextWindow
-from tui_app.context.events import Error, Notice, Payload, Record, TurnRetry
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.turns import too_large
+from tui_app.events import Error, Notice, Payload, Record, TurnRetry
 from tui_app.session.info import SessionDeleted
 from tui_app.session.lock import Overtaken
 

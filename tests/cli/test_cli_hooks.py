@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.conftest import Plimsoll
 from tests.context.schema_check import problems
-from tui_app.context.events.schema import event_schema
+from tui_app.events.schema import event_schema
 
 QUESTION = ("run", "when is low water?", "--model", "offline:extractive")
 

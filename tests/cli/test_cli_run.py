@@ -10,8 +10,8 @@ import pytest
 from tests.cli.conftest import Plimsoll, Result
 from tests.servers.behaviours import Failure, Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import Payload, Record, SessionEnd, SessionStart, UserMessage
 from tui_app.conversation.telemetry import NO_ADDRESS
+from tui_app.events import Payload, Record, SessionEnd, SessionStart, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.ports import Event
 from tui_app.session.store import Store

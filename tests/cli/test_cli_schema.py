@@ -10,7 +10,7 @@ from tests.cli.conftest import Plimsoll
 from tests.context.schema_check import problems
 from tests.servers.behaviours import error
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import BY_TYPE, PAYLOADS
+from tui_app.events import BY_TYPE, PAYLOADS
 from tui_app.paths import Paths
 from tui_app.session.store import Store
 

@@ -8,14 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tui_app.context.events import (
-    FilesRestored,
-    RestoredFile,
-    SessionStart,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-)
+from tui_app.events import FilesRestored, RestoredFile, SessionStart, ToolCall, ToolResult, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
 from tui_app.session.store import Store

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Plimsoll
 from tests.cli.test_cli_shared import server
 from tests.servers.postgres import PASSWORD, Cluster
-from tui_app.context.events import MemoryConsolidated, SessionStart, UserMessage
+from tui_app.events import MemoryConsolidated, SessionStart, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.location import Server
 from tui_app.session.postgres.store import PostgresStore

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tui_app.context.events import SessionStart, UserMessage
+from tui_app.events import SessionStart, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.store import Store
 from tui_app.ui import launch

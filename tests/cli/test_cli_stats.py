@@ -5,13 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tui_app.context.events import (
-    AssistantMessage,
-    CompactionComplete,
-    SessionStart,
-    ToolTrimmed,
-    UserMessage,
-)
+from tui_app.events import AssistantMessage, CompactionComplete, SessionStart, ToolTrimmed, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.store import Store
 

@@ -9,7 +9,7 @@ import pytest
 from tui_app.cli import output
 from tui_app.cli.headless import AnswerView, JsonView, RecordView, Verdict
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantDelta,
     AssistantMessage,
     CompactionComplete,

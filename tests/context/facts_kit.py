@@ -19,8 +19,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.events import Fact
 from tui_app.context.items import Item
+from tui_app.events import Fact
 
 Outcome = Literal["success", "failed", "denied", "interrupted", "retried"]
 

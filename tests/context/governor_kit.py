@@ -20,7 +20,6 @@ from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction.spending import Ledger
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import CompactionComplete, Payload
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
 from tui_app.context.items import Item
@@ -29,6 +28,7 @@ from tui_app.context.summaries.summary import ModelSummariser, Progress, Summary
 from tui_app.context.summaries.summary_prompt import INSTRUCTIONS
 from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.limits import Limits
+from tui_app.events import CompactionComplete, Payload
 
 P = TypeVar("P", bound=Payload)
 Delta = str | dict[int, DeltaThinkingPart] | dict[int, DeltaToolCall]

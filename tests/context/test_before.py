@@ -11,12 +11,12 @@ from tui_app.context.compaction.before import Veto
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction.guards import Breaker
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.events import CompactionProgress, CompactionStart, Trigger
 from tui_app.context.history import ListHistory
 from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.summaries.summary_prompt import summary_prompt
 from tui_app.context.windows.window import resolve_window
+from tui_app.events import CompactionProgress, CompactionStart, Trigger
 
 
 @dataclass

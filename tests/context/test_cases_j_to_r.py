@@ -25,13 +25,13 @@ from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction.job import State
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.events import CompactionComplete, Truncation
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.requests.outgoing import build
 from tui_app.context.requests.repair import sendable
 from tui_app.context.summaries.summary import SummaryTask
 from tui_app.context.windows.window import resolve_window
+from tui_app.events import CompactionComplete, Truncation
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 

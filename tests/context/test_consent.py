@@ -2,7 +2,9 @@
 
 import pytest
 
-from tui_app.context.checking.provenance import UNCONFIRMED, Utterance, mark_unconfirmed
+from tui_app.context.checking.provenance import mark_unconfirmed
+from tui_app.context.checking.sources import Utterance
+from tui_app.context.fact_extractors.labels import UNCONFIRMED
 
 QUESTION = "Shall I delete the logs in /var/log?"
 DELETING = "The user approved deleting the logs in /var/log."

@@ -14,11 +14,11 @@ from pydantic_ai.messages import (
 from tests.context.governor_kit import Provider, plain_counter, rig, run, tokens
 from tests.context.histories import as_items
 from tui_app.context.compaction.segments import boundary_of
-from tui_app.context.events import CompactionStart
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import Recent
 from tui_app.context.presets import SLIDING_WINDOW
 from tui_app.context.requests.outgoing import usage_as_sent
+from tui_app.events import CompactionStart
 
 
 def fanned(turns: int, calls: int = 5) -> list[ModelMessage]:

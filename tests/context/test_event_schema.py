@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.context.schema_check import problems
 from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
-from tui_app.context.events import (
+from tui_app.events import (
     BY_TYPE,
     PAYLOADS,
     CompactionComplete,
@@ -26,8 +26,7 @@ from tui_app.context.events import (
     TurnEnd,
     UsageInfo,
 )
-from tui_app.context.events.docstrings import Docstrings, docstrings
-from tui_app.context.events.schema import event_schema, events_schema, summary_of
+from tui_app.events.schema import Docstrings, docstrings, event_schema, events_schema, summary_of
 
 EVERY = events_schema()
 ERROR = Error(kind="context_overflow", message="It is too long.", limit=8_000, requested=9_000)
@@ -227,8 +226,8 @@ def test_without_source_the_schema_lacks_only_words() -> None:
         "import inspect, json\n"
         "def missing(_): raise OSError('could not get source code')\n"
         "inspect.getsource = missing\n"
-        "from tui_app.context.events import PAYLOADS\n"
-        "from tui_app.context.events.schema import events_schema, summary_of\n"
+        "from tui_app.events import PAYLOADS\n"
+        "from tui_app.events.schema import events_schema, summary_of\n"
         "print(json.dumps([events_schema(), [summary_of(payload) for payload in PAYLOADS]]))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -252,6 +251,6 @@ def wordless(part: Any) -> Any:
 
 
 def test_schema_waits_for_no_agent_library() -> None:
-    code = "import sys, tui_app.context.events.schema; print({'pydantic', 'pydantic_ai'} & set(sys.modules))"
+    code = "import sys, tui_app.events.schema; print({'pydantic', 'pydantic_ai'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -14,9 +14,9 @@ from tests.context.governor_kit import (
 from tests.context.validity import as_bytes
 from tui_app.context.compaction.guards import NO_PROGRESS
 from tui_app.context.compaction.job import State
-from tui_app.context.events import CompactionComplete, Notice
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.events import CompactionComplete, Notice
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 

@@ -15,11 +15,11 @@ from pydantic_ai.messages import (
 from tests.context.governor_kit import Provider, agent, rig, run, sized
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes
-from tui_app.context.events import CompactionStart, Notice, Truncation
 from tui_app.context.policy import OFF
 from tui_app.context.requests.pipeline import SILENT_TRUNCATION
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.context.windows.limits import ContextTooLarge
+from tui_app.events import CompactionStart, Notice, Truncation
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 

@@ -18,8 +18,8 @@ from tests.context.governor_kit import (
 )
 from tests.context.validity import as_bytes, complaints, prompts
 from tui_app.context.compaction.job import State
-from tui_app.context.events import CompactionAwaited, CompactionComplete, CompactionStart, Payload, UsageInfo
 from tui_app.context.policy import Policy
+from tui_app.events import CompactionAwaited, CompactionComplete, CompactionStart, Payload, UsageInfo
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 

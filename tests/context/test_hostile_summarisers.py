@@ -10,9 +10,9 @@ from pydantic_ai.messages import CompactionPart
 from tests.context.governor_kit import NOTES
 from tests.context.hostile_kit import HOSTILE, Arena, list_arena, saying, session_arena
 from tests.context.validity import as_bytes
-from tui_app.context.checking.provenance import UNCONFIRMED
 from tui_app.context.compaction.job import State
-from tui_app.context.events import CompactionComplete
+from tui_app.context.fact_extractors.labels import UNCONFIRMED
+from tui_app.events import CompactionComplete
 from tui_app.session.store import Store
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]

@@ -20,11 +20,11 @@ from tests.context.word_counter import WordCounter
 from tui_app.context.compaction.segments import place_summary
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown
-from tui_app.context.events import CompactionComplete, ToolTrimmed
 from tui_app.context.history import ListHistory, Proposal, reported_tokens
 from tui_app.context.items import Item, to_messages
 from tui_app.context.stages.rewrite import Change, Rewrite
 from tui_app.context.windows.window import resolve_window
+from tui_app.events import CompactionComplete, ToolTrimmed
 
 
 def said(text: str = "hello") -> ModelRequest:

@@ -9,7 +9,6 @@ from tests.context.governor_kit import plain_counter
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction.spending import Ledger
 from tui_app.context.counting.usage import Breakdown
-from tui_app.context.events import CompactionComplete, Payload
 from tui_app.context.facts import extract_facts
 from tui_app.context.history import ListHistory
 from tui_app.context.items import Item, to_messages
@@ -24,6 +23,7 @@ from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.context.summaries.render import message_text
 from tui_app.context.summaries.summary import Progress, Summary, SummaryTask
 from tui_app.context.windows.window import resolve_window
+from tui_app.events import CompactionComplete, Payload
 
 FAILURE = "collected 1 item\n" * 200 + "E   ValueError: tide is too low\nExit code 1"
 DECLINED = "The user said: no, always keep logs."

@@ -34,12 +34,8 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.word_counter import WordCounter
-from tui_app.context.counting.attachments import (
-    AUDIO_TOKENS_PER_SECOND,
-    IMAGE_TOKENS,
-    PAGE_TOKENS,
-    attachment_tokens,
-)
+from tui_app.context.counting.attachments import AUDIO_TOKENS_PER_SECOND, PAGE_TOKENS, attachment_tokens
+from tui_app.context.counting.images import IMAGE_TOKENS
 from tui_app.context.counting.parts import CALL_OVERHEAD, SUMMARY_OVERHEAD, part_costs
 from tui_app.context.counting.tokens import (
     MESSAGE_OVERHEAD,

@@ -14,7 +14,10 @@ from pydantic_ai.tools import ToolDefinition
 from tests.context.governor_kit import Provider, Rig, plain_counter, rig
 from tests.context.histories import messages
 from tests.context.stages.stage_kit import result, said, words
-from tui_app.context.events import (
+from tui_app.context.policy import OFF, Policy
+from tui_app.context.presets import PRESETS
+from tui_app.context.requests.prefix import Piece, PrefixMeter, Sent, prefix_kept
+from tui_app.events import (
     CompactionComplete,
     Payload,
     ToolNormalised,
@@ -25,9 +28,6 @@ from tui_app.context.events import (
     payload_from_json,
     payload_to_json,
 )
-from tui_app.context.policy import Policy
-from tui_app.context.presets import OFF, PRESETS
-from tui_app.context.requests.prefix import Piece, PrefixMeter, Sent, prefix_kept
 
 TURNS = 60
 READS = (1, 0, 3, 1, 2)

@@ -19,9 +19,9 @@ from tui_app.context.compaction.replacement import (
     earlier_summary,
     summary_message,
 )
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.carried import take_apart
 from tui_app.context.items import Item
+from tui_app.events import Fact
 
 
 def prompts(*texts: str) -> list[Item]:

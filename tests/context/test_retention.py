@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.context.facts_kit import characters
 from tui_app.context.compaction.retention import judge, missing_facts
-from tui_app.context.events import Fact
+from tui_app.events import Fact
 
 
 def fact(kind: str, text: str, weight: float = 1.0, source: str = "#3") -> Fact:

@@ -14,12 +14,12 @@ from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction.job import State
 from tui_app.context.compaction.review import DECLINED, EMPTY
 from tui_app.context.counting.usage import Breakdown
-from tui_app.context.events import CompactionAwaited, CompactionComplete
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.summaries.summary import SummaryTask
 from tui_app.context.windows.window import resolve_window
+from tui_app.events import CompactionAwaited, CompactionComplete
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 PATH = "ferry/import.py"

@@ -8,8 +8,8 @@ from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, Te
 from tui_app.context.compaction.additions import Addition
 from tui_app.context.compaction.replacement import WAY_BACK, Words, earlier_summary, summary_message
 from tui_app.context.compaction.rewording import parts_of, reworded
-from tui_app.context.events import Fact
 from tui_app.context.items import Item
+from tui_app.events import Fact
 
 WORDS = Words(prompts=((3, "Never touch the importer."), (9, "Now the holidays.")), omitted=2)
 RULES = (Fact(kind="rule", text="Never touch the importer.", source="#3"),)

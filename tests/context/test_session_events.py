@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_app.context import events
+from tui_app import events
 from tui_app.context.counting.usage import ContextUsage
-from tui_app.context.events import (
+from tui_app.events import (
     BY_TYPE,
     PAYLOADS,
     AssistantMessage,
@@ -117,6 +117,6 @@ def test_everything_public_is_where_it_is_looked_for() -> None:
 
 
 def test_events_wait_for_no_agent_library() -> None:
-    code = "import sys, tui_app.context.events; print('pydantic_ai' in sys.modules)"
+    code = "import sys, tui_app.events; print('pydantic_ai' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -10,7 +10,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from tui_app.context.events import (
+from tui_app.context.spans import Spans
+from tui_app.events import (
     CompactionComplete,
     CompactionStart,
     Error,
@@ -22,7 +23,6 @@ from tui_app.context.events import (
     TurnStart,
     UsageInfo,
 )
-from tui_app.context.spans import Spans
 
 START = CompactionStart(job="1-1", trigger="background", tokens_before=900, messages_before=12, model="a:b")
 SECRET = "the password is heron"

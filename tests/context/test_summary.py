@@ -34,7 +34,7 @@ from tui_app.context.fact_extractors.carried import SECTIONS
 from tui_app.context.items import Item
 from tui_app.context.masking import mask_secrets
 from tui_app.context.summaries.noting import MOST_PARTS
-from tui_app.context.summaries.summary import ModelSummariser, SummaryFailed, SummaryTask
+from tui_app.context.summaries.summary import ModelSummariser, SummaryTask
 from tui_app.context.summaries.summary_prompt import (
     INSTRUCTIONS,
     split_blocks,
@@ -43,6 +43,7 @@ from tui_app.context.summaries.summary_prompt import (
     unwrapped,
     why_no_notes,
 )
+from tui_app.context.summaries.summary_request import SummaryFailed
 from tui_app.context.summaries.transcript import transcript
 from tui_app.context.windows.limits import ContextTooLarge
 

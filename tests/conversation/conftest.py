@@ -7,8 +7,8 @@ import pytest
 
 from tests.conversation.driving import Desk
 from tests.conversation.logged import opened
-from tui_app.context.events import Record, SessionStart
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import Record, SessionStart
 from tui_app.session.store import Store
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from tui_app.api_keys import ApiKeys
-from tui_app.context.events import Payload, Record
 from tui_app.context.items import to_messages
 from tui_app.context.requests.repair import repair
 from tui_app.conversation.bus import Subscription
@@ -18,6 +17,7 @@ from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Work
+from tui_app.events import Payload, Record
 from tui_app.paths import Paths
 from tui_app.session.view_items import ALONE
 from tui_app.settings import Endpoint, Settings

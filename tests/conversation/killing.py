@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.conversation.driving import Desk, assert_valid, done, of, turn
-from tui_app.context.events import TurnEnd
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.work import Compact, Restate
+from tui_app.events import TurnEnd
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.store import Store
 from tui_app.session.user_view import fold_user_view

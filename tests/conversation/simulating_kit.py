@@ -31,7 +31,6 @@ from tui_app.context.compaction.turn_end import compact_at_turn_end
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown
-from tui_app.context.events import Payload, Record
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.items import to_messages
 from tui_app.context.policy import Policy
@@ -42,6 +41,7 @@ from tui_app.context.windows.limits import Limits
 from tui_app.conversation.simulating.history import ReplayHistory
 from tui_app.conversation.simulating.replay import Replay
 from tui_app.conversation.simulating.source import Transcript
+from tui_app.events import Payload, Record
 
 THEN = datetime(2000, 1, 1, tzinfo=UTC)
 TOOLS = ("read_file", "write_file")

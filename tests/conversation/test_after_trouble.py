@@ -11,7 +11,9 @@ from tests.conversation.driving import Desk, assert_valid, done, of, turn, until
 from tests.servers.behaviours import CutStream, HangBeforeHeaders, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.context.events import (
+from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.work import Compact, Prompt
+from tui_app.events import (
     AssistantDelta,
     AssistantMessage,
     CompactionComplete,
@@ -20,8 +22,6 @@ from tui_app.context.events import (
     SessionRewind,
     TurnEnd,
 )
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.work import Compact, Prompt
 
 LONG = "The sea is below and the sky above. " * 60
 NOTES = "Title: Sea\nThe sea is salty."

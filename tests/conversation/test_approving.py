@@ -13,7 +13,10 @@ from tests.conversation.driving import Desk, assert_valid, cancelled_within, of,
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.approvals.action import Action
-from tui_app.context.events import (
+from tui_app.conversation.approvals import Approvals, Decision
+from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.work import Compact
+from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
     FileChanged,
@@ -23,9 +26,6 @@ from tui_app.context.events import (
     ToolResult,
     TurnEnd,
 )
-from tui_app.conversation.approvals import Approvals, Decision
-from tui_app.conversation.opening import OpenSession, open_session
-from tui_app.conversation.work import Compact
 
 ONCE, NO = Decision("once"), Decision("no")
 

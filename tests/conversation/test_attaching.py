@@ -11,7 +11,6 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.counting.attachments import file_content, file_name
-from tui_app.context.events import Notice, TurnEnd, UserMessage
 from tui_app.context.fact_extractors.reading import read_items
 from tui_app.context.items import Item
 from tui_app.context.summaries.render import message_text
@@ -25,6 +24,7 @@ from tui_app.conversation.attaching import (
     read_attachments,
 )
 from tui_app.conversation.work import Prompt
+from tui_app.events import Notice, TurnEnd, UserMessage
 
 
 @pytest.fixture

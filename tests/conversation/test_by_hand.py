@@ -11,15 +11,8 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.turn import TurnRunner
-from tui_app.context.compaction.compactor import Compactor, State
-from tui_app.context.events import (
-    AssistantMessage,
-    MessagePinned,
-    Notice,
-    Record,
-    ToolArchived,
-    ToolOffloaded,
-)
+from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.job import State
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.stages.by_hand import ARCHIVED, IN_FILE, NO_GAIN, NO_RESULT, UNREAD
 from tui_app.context.stages.relief import Relief, Surroundings
@@ -28,6 +21,7 @@ from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact, Pin, Relieve, Restore
+from tui_app.events import AssistantMessage, MessagePinned, Notice, Record, ToolArchived, ToolOffloaded
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.store import Store
 from tui_app.session.workspace import SessionFolder

@@ -11,7 +11,10 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.agent.retry import RetryRules
 from tui_app.context.compaction.job import State
-from tui_app.context.events import (
+from tui_app.context.items import is_summary
+from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.work import Clear, Compact, Prompt, Restate
+from tui_app.events import (
     CheckpointCreated,
     CompactionComplete,
     CompactionStart,
@@ -22,9 +25,6 @@ from tui_app.context.events import (
     SessionRewind,
     TurnEnd,
 )
-from tui_app.context.items import is_summary
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.work import Clear, Compact, Prompt, Restate
 from tui_app.session.head_titles import compaction_title
 
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."

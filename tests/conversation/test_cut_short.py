@@ -7,7 +7,7 @@ from tests.conversation.driving import Desk, assert_valid, of
 from tests.conversation.test_approving import ONCE, command, results, working
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import ApprovalRequested, Record, ToolOutput, TurnEnd
+from tui_app.events import ApprovalRequested, Record, ToolOutput, TurnEnd
 
 LONG = "printf 'begun\\non the way\\n\\n'; sleep 600"
 

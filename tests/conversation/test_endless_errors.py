@@ -5,7 +5,7 @@ import pytest
 from tests.conversation.driving import Desk, assert_valid, of, turn, view_bytes
 from tests.servers.behaviours import Failure, Text, error, too_long
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import AssistantMessage, Error, Truncation, TurnEnd, UserMessage
+from tui_app.events import AssistantMessage, Error, Truncation, TurnEnd, UserMessage
 
 TURNS = 3
 SUMMARIES = 16

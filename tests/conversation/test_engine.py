@@ -14,11 +14,11 @@ from tests.conversation.driving import Desk
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.context.events import AssistantMessage, Record, SessionEnd, TurnEnd
 from tui_app.conversation.engine import Engine, EngineStopped
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Prompt
+from tui_app.events import AssistantMessage, Record, SessionEnd, TurnEnd
 from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import WriterLock
 from tui_app.session.store import Store

@@ -10,9 +10,9 @@ from tests.conversation.test_approving import results, together
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import NO_RESULT
-from tui_app.context.events import Error, Record, TurnEnd, TurnRetry
 from tui_app.context.requests.repair import INTERRUPTED
 from tui_app.conversation.opening import open_session
+from tui_app.events import Error, Record, TurnEnd, TurnRetry
 
 AGENT = '''
 import asyncio, sqlite3, sys

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.context.events import (
+from tui_app.conversation.search import SessionSearch
+from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     Payload,
@@ -15,7 +16,6 @@ from tui_app.context.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.conversation.search import SessionSearch
 from tui_app.session.store import Store
 
 

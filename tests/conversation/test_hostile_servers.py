@@ -19,11 +19,11 @@ from tests.servers.behaviours import (
 )
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.retry import RetryRules
-from tui_app.context.checking.provenance import UNCONFIRMED
-from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionStart, TurnEnd
+from tui_app.context.fact_extractors.labels import UNCONFIRMED
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Compact, Restate
 from tui_app.conversation.writers import SUMMARY_RETRIES
+from tui_app.events import CompactionComplete, CompactionProgress, CompactionStart, TurnEnd
 
 ASKS = "At most about"
 """Stands in every request for a summary, also in those that update one."""

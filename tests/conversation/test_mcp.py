@@ -9,7 +9,7 @@ from tests.conversation.driving import Desk, of, turn
 from tests.servers import mcp_stdio
 from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import Notice, ToolNormalised, ToolOffloaded, ToolResult
+from tui_app.events import Notice, ToolNormalised, ToolOffloaded, ToolResult
 from tui_app.settings.mcp import McpServer
 
 pytest.importorskip("fastmcp")

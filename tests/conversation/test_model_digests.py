@@ -10,12 +10,12 @@ from tests.conversation.driving import Desk, of, turn
 from tests.servers.behaviours import CutStream, Empty, HangBeforeHeaders, Text, Tool, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.context.events import ToolArchived
 from tui_app.context.items import to_messages
 from tui_app.context.masking import mask_secrets
 from tui_app.context.stages.marks import is_digest
 from tui_app.context.summaries.digest_request import DigestRequest
 from tui_app.conversation.opening import OpenSession
+from tui_app.events import ToolArchived
 
 ASKED = "Write the notes on these results"
 NOTES = "- #3: the northern pier floods at spring tide\n- #4: so does the southern one"

@@ -13,19 +13,11 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCa
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import (
-    AssistantMessage,
-    Error,
-    ModelChange,
-    Record,
-    ToolResult,
-    TurnEnd,
-    UserMessage,
-)
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation import agents
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.events import AssistantMessage, Error, ModelChange, Record, ToolResult, TurnEnd, UserMessage
 from tui_app.session.lock import WriterLock
 from tui_app.session.store import Store
 from tui_app.session.workspace import SessionFolder

@@ -13,10 +13,10 @@ from tests.conversation.driving import Desk, assert_valid, cancelled_within, of,
 from tests.conversation.test_approving import NO, ONCE, decided, played, results, together
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import ApprovalDecided, ApprovalRequested, TurnEnd
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.work import Prompt
+from tui_app.events import ApprovalDecided, ApprovalRequested, TurnEnd
 
 AGENT = '''
 from pathlib import Path

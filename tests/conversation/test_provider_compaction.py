@@ -14,14 +14,6 @@ from tests.conversation.driving import Desk, done, of, turn, view_bytes
 from tests.servers.behaviours import Text, too_long
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.responses import Compacts
-from tui_app.context.events import (
-    AssistantMessage,
-    CompactionComplete,
-    CompactionStart,
-    CompactionUndone,
-    Notice,
-    Truncation,
-)
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.provider_compaction import (
     GIVEN_BACK,
@@ -32,6 +24,14 @@ from tui_app.conversation.provider_compaction import (
     provider_part,
 )
 from tui_app.conversation.work import Compact, Restate, Switch
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    CompactionStart,
+    CompactionUndone,
+    Notice,
+    Truncation,
+)
 from tui_app.settings import Endpoint
 
 ASKS = "Write the notes for this transcript"

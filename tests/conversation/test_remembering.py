@@ -13,7 +13,13 @@ from tests.conversation import dying_reader
 from tests.conversation.driving import Desk, done, of, turn
 from tests.servers.behaviours import HangBeforeHeaders, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import (
+from tui_app.context.inbox import HEADING, is_inbox
+from tui_app.conversation.boards import boards_in
+from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.remembering import remembering
+from tui_app.conversation.remembering.remembering import NOTHING_NEW, OFF
+from tui_app.conversation.work import Clear, Compact, Restate, Rewind
+from tui_app.events import (
     MemoryAdded,
     MemoryConsolidated,
     MemoryInbox,
@@ -23,12 +29,6 @@ from tui_app.context.events import (
     SessionStart,
     UserMessage,
 )
-from tui_app.context.inbox import HEADING, is_inbox
-from tui_app.conversation.boards import boards_in
-from tui_app.conversation.opening import OpenSession, open_session
-from tui_app.conversation.remembering import remembering
-from tui_app.conversation.remembering.remembering import NOTHING_NEW, OFF
-from tui_app.conversation.work import Clear, Compact, Restate, Rewind
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Draft, Entry
 from tui_app.memory.guard import NotRemembered

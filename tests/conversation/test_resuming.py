@@ -18,18 +18,10 @@ from tests.conversation.driving import Desk, assert_valid, done, of, turn, view_
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import ENDED
-from tui_app.context.events import (
-    AgentOutput,
-    AssistantMessage,
-    Error,
-    SessionEnd,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-)
 from tui_app.conversation.opening import open_session
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact
+from tui_app.events import AgentOutput, AssistantMessage, Error, SessionEnd, ToolCall, ToolResult, UserMessage
 from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
 from tui_app.session.store import Store

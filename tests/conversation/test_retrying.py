@@ -9,16 +9,8 @@ from tests.conversation.driving import Desk, assert_valid, of, turn, until
 from tests.servers.behaviours import CutStream, Damaged, Failure, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.retry import RetryRules
-from tui_app.context.events import (
-    AssistantMessage,
-    Error,
-    ModelChange,
-    Notice,
-    ToolResult,
-    TurnEnd,
-    TurnRetry,
-)
 from tui_app.conversation.opening import OpenSession
+from tui_app.events import AssistantMessage, Error, ModelChange, Notice, ToolResult, TurnEnd, TurnRetry
 
 SOON = RetryRules(retries=3, first_s=0.01)
 BUSY = error(503, "Overloaded", type="overloaded_error")

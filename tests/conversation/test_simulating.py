@@ -14,15 +14,15 @@ from pydantic_ai.messages import ModelMessage
 from tests.context.validity import complaints
 from tests.conversation.simulating_kit import Live, prompt, replay, session, transcript, words
 from tui_app.context.counting.parts import to_json_text
-from tui_app.context.events import SessionRewind, SessionStart, UserMessage
-from tui_app.context.policy import PLIMSOLL, Policy
-from tui_app.context.presets import OFF, PRESETS
+from tui_app.context.policy import OFF, PLIMSOLL, Policy
+from tui_app.context.presets import PRESETS
 from tui_app.conversation.importing import import_session
 from tui_app.conversation.simulating.outcome import STAGES, Outcome, Request, work_of
 from tui_app.conversation.simulating.replay import Replay
 from tui_app.conversation.simulating.simulate import CannotSimulate, simulate
 from tui_app.conversation.simulating.source import read_session, read_transcript
 from tui_app.conversation.view_messages import storable, storable_list
+from tui_app.events import SessionRewind, SessionStart, UserMessage
 from tui_app.session.store import Store
 
 SIZES = [(300, 200, 400), (250, 150), (), (500, 300), (60,)]

@@ -6,8 +6,8 @@ from tests.conversation.driving import Desk, done, of, turn
 from tests.conversation.test_standing_files import NOTES, summary, talk
 from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import ToolResult
 from tui_app.conversation.work import Compact, Restate, Rewind
+from tui_app.events import ToolResult
 
 
 def write(file: Path, text: str) -> None:

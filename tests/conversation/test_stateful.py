@@ -20,12 +20,26 @@ from tests.context.validity import complaints
 from tests.conversation.logged import FIXED, WINDOW, opened, say
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.turn import TurnRunner
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor
+from tui_app.context.compaction.job import State
 from tui_app.context.compaction.rewording import parts_of
 from tui_app.context.compaction.segments import safe_cuts
 from tui_app.context.compaction.span import Span
 from tui_app.context.compaction.spending import Ledger
-from tui_app.context.events import (
+from tui_app.context.items import to_messages
+from tui_app.context.policy import PLIMSOLL, Policy, Stages
+from tui_app.context.presets import PRESETS
+from tui_app.context.requests.repair import sendable
+from tui_app.context.stages.by_hand import HandStage
+from tui_app.context.stages.relief import Relief, Surroundings
+from tui_app.context.stages.settings import Archive, Trim
+from tui_app.context.summaries.summary import Progress, Summary, SummaryTask
+from tui_app.context.summaries.summary_request import SummaryFailed
+from tui_app.conversation.by_hand import ByHand
+from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.session_files import SessionFiles
+from tui_app.conversation.summary_edits import SummaryEdits
+from tui_app.events import (
     AssistantMessage,
     ModelChange,
     PolicyChange,
@@ -36,23 +50,12 @@ from tui_app.context.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.context.items import to_messages
-from tui_app.context.policy import PLIMSOLL, Policy, Stages
-from tui_app.context.presets import PRESETS
-from tui_app.context.requests.repair import sendable
-from tui_app.context.stages.by_hand import HandStage
-from tui_app.context.stages.relief import Relief, Surroundings
-from tui_app.context.stages.settings import Archive, Trim
-from tui_app.context.summaries.summary import Progress, Summary, SummaryFailed, SummaryTask
-from tui_app.conversation.by_hand import ByHand
-from tui_app.conversation.compactions import Compactions
-from tui_app.conversation.session_files import SessionFiles
-from tui_app.conversation.summary_edits import SummaryEdits
-from tui_app.session.agent_view import MESSAGES, fold_agent_view
+from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.forking import fork_session
 from tui_app.session.head_fields import head_of
 from tui_app.session.store import Store
 from tui_app.session.user_view import UserView, fold_user_view
+from tui_app.session.visibility import MESSAGES
 
 SMALL = replace(
     PLIMSOLL,

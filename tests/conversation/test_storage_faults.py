@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.conversation.driving import Desk, assert_valid, done, of, turn
-from tui_app.context.events import CompactionComplete, Error, TurnEnd, UserMessage
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.work import Compact
+from tui_app.events import CompactionComplete, Error, TurnEnd, UserMessage
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.store import Store
 from tui_app.session.user_view import fold_user_view
@@ -151,7 +151,7 @@ async def test_damaged_page(desk: Desk) -> None:
 
 def test_two_processes_and_one_log(tmp_path: Path) -> None:
     """Two that write the same session, where the lock's folder was deleted: no number is given out twice."""
-    from tui_app.context.events import SessionStart
+    from tui_app.events import SessionStart
 
     first, second = Store(tmp_path / "sessions.db"), Store(tmp_path / "sessions.db")
     session = first.create(SessionStart(cwd="/", model="a:b"), time=1.0)

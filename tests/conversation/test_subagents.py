@@ -9,7 +9,9 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCa
 from tests.conversation.driving import Desk, assert_valid, of, turn, until
 from tests.servers.behaviours import HangMidStream, Text, Tool, error, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import (
+from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.work import Prompt, Rewind
+from tui_app.events import (
     AssistantMessage,
     CompactionStart,
     SubAgentCall,
@@ -20,8 +22,6 @@ from tui_app.context.events import (
     ToolResult,
     TurnEnd,
 )
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.work import Prompt, Rewind
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.exports.export import export_markdown
 from tui_app.session.stats_reader import StatsReader

@@ -19,13 +19,6 @@ from tests.conversation.logged import answer, as_json, opened, result, say
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor
-from tui_app.context.events import (
-    CompactionAcknowledged,
-    CompactionComplete,
-    Record,
-    SessionStart,
-    Trigger,
-)
 from tui_app.context.history import ListHistory
 from tui_app.context.items import to_messages
 from tui_app.context.policy import MessageLimit
@@ -35,6 +28,7 @@ from tui_app.context.requests.repair import sendable
 from tui_app.conversation.exporting import agent_messages, export_session
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact, Restate
+from tui_app.events import CompactionAcknowledged, CompactionComplete, Record, SessionStart, Trigger
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.store import Store
 

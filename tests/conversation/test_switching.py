@@ -9,7 +9,9 @@ from tests.conversation.driving import Desk, cancelled_within, done, of, turn, u
 from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.job import State
-from tui_app.context.events import (
+from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.work import Compact, Switch
+from tui_app.events import (
     CompactionComplete,
     CompactionStart,
     Error,
@@ -19,8 +21,6 @@ from tui_app.context.events import (
     TurnEnd,
     payload_from_json,
 )
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.work import Compact, Switch
 
 ASKS = "Write the notes for this transcript"
 NOTES = "Title: Sea\nThe sea is salty."

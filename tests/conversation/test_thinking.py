@@ -5,7 +5,7 @@ import pytest
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import TurnEnd
+from tui_app.events import TurnEnd
 from tui_app.settings import Endpoint
 
 

@@ -20,7 +20,9 @@ from tests.servers.behaviours import (
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools import files
 from tui_app.agent.tools.stop import Stop
-from tui_app.context.events import (
+from tui_app.context.requests.repair import INTERRUPTED
+from tui_app.conversation.work import Prompt
+from tui_app.events import (
     AssistantDelta,
     AssistantMessage,
     Error,
@@ -33,8 +35,6 @@ from tui_app.context.events import (
     TurnStart,
     UserMessage,
 )
-from tui_app.context.requests.repair import INTERRUPTED
-from tui_app.conversation.work import Prompt
 
 
 @pytest.fixture

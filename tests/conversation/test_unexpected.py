@@ -7,9 +7,9 @@ import pytest
 from tests.conversation.driving import Desk, done, of, turn, until
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import Error, TurnEnd
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import Rewind
+from tui_app.events import Error, TurnEnd
 
 
 async def broken(*_: object) -> None:

@@ -5,7 +5,7 @@ import pytest
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.behaviours import Behaviour, Empty, EndsEarly, Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import AssistantMessage, Notice, Record, TurnEnd
+from tui_app.events import AssistantMessage, Notice, Record, TurnEnd
 
 BAD_ENDS: dict[str, tuple[Behaviour, str]] = {
     "in order, without a word": (EndsEarly(), "The model's answer was cut off. What came of it stays"),

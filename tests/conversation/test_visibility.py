@@ -18,15 +18,6 @@ from pydantic_ai.messages import (
 
 from tests.conversation.logged import answer, opened, result, say
 from tui_app.context.compaction.replacement import acknowledging
-from tui_app.context.events import (
-    AssistantMessage,
-    CompactionComplete,
-    PolicyChange,
-    SystemMessage,
-    ToolArchived,
-    ToolCall,
-    ToolResult,
-)
 from tui_app.context.history import Proposal
 from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL, Stages
@@ -35,6 +26,15 @@ from tui_app.context.stages.rewrite import Change, Rewrite
 from tui_app.context.stages.settings import Archive
 from tui_app.conversation.exporting import export_session
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    PolicyChange,
+    SystemMessage,
+    ToolArchived,
+    ToolCall,
+    ToolResult,
+)
 from tui_app.session.store import Store
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.visibility import MessageKind

@@ -8,9 +8,9 @@ from tests.servers.behaviours import Behaviour, CutStream, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import TurnRunner
 from tui_app.cli.hints import for_shell
-from tui_app.context.events import Error, TurnEnd
 from tui_app.conversation.way_back import BACK, KEPT
 from tui_app.editors.troubles import for_editor
+from tui_app.events import Error, TurnEnd
 
 SERVED = {
     "auth 401": (error(401, "no", code="invalid_api_key"), "auth"),

@@ -22,7 +22,7 @@ ALONE = """
 import sys
 from tui_app.context import PLIMSOLL, PRESETS, ContextGovernor, Policy
 ContextGovernor(PLIMSOLL)
-from tui_app.context.events import CompactionComplete
+from tui_app.events import CompactionComplete
 rooms = ("ui", "conversation", "session", "agent", "cli")
 foreign = ("textual", "sqlite3", *(f"tui_app.{room}" for room in rooms))
 print(sorted(name for name in sys.modules if name.startswith(foreign)))

@@ -32,9 +32,9 @@ from tui_app.cli.output import print_json
 from tui_app.cli.parser import screen_parser
 from tui_app.cli.table import COMMANDS
 from tui_app.context.counting.usage import CATEGORIES, ContextWindow
-from tui_app.context.events import PAYLOADS, Notice, Record, TurnEnd, TurnRetry
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.windows.window import resolve_window
+from tui_app.events import PAYLOADS, Notice, Record, TurnEnd, TurnRetry
 from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
 from tui_app.settings.schema import PROTOCOLS, RULES
 from tui_app.ui.commands import COMMANDS as SLASH_COMMANDS

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from tests.docs.pages import DOCS, load_script, page
-from tui_app.context.events import PAYLOADS, Error, Fact
+from tui_app.events import PAYLOADS, Error, Fact
 
 
 def test_tables_of_events_are_fresh() -> None:

@@ -7,11 +7,11 @@ from typing import get_args
 
 from tests.context.schema_check import problems
 from tests.docs.pages import code_blocks, page, section
-from tui_app.context.events import HookOutcome
-from tui_app.context.events.schema import event_schema
 from tui_app.conversation.hooks.envelope import RESULT_CHARS
 from tui_app.conversation.hooks.hooks import END_S
 from tui_app.conversation.hooks.outcomes import INSTRUCTIONS_CHARS, OUTPUT_CHARS
+from tui_app.events import HookOutcome
+from tui_app.events.schema import event_schema
 from tui_app.paths import Paths
 from tui_app.settings import load_settings
 from tui_app.settings.hooks import HOOK_EVENTS, Hook

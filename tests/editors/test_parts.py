@@ -17,7 +17,11 @@ from acp.schema import (
 
 from tests.cli.conftest import Plimsoll, plimsoll, project
 from tui_app.cli.acp import MISSING
-from tui_app.context.events import (
+from tui_app.conversation.work import Compact, Prompt, Restate
+from tui_app.editors.prompts import ShowContext, asked
+from tui_app.editors.troubles import told
+from tui_app.editors.updates import Updates
+from tui_app.events import (
     AssistantDelta,
     AssistantMessage,
     CompactionComplete,
@@ -27,10 +31,6 @@ from tui_app.context.events import (
     ToolCall,
     ToolResult,
 )
-from tui_app.conversation.work import Compact, Prompt, Restate
-from tui_app.editors.prompts import ShowContext, asked
-from tui_app.editors.troubles import told
-from tui_app.editors.updates import Updates
 from tui_app.program_log import logging_to
 
 __all__ = ["plimsoll", "project"]

@@ -13,7 +13,7 @@ from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 from tests.editors.kit import WAIT_S, Editor, Talk, endpoint, talking
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import ApprovalDecided
+from tui_app.events import ApprovalDecided
 from tui_app.paths import Paths
 from tui_app.session.store import Store
 

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from tests.servers.postgres import PASSWORD, Cluster
-from tui_app.context.events import SessionStart
 from tui_app.context.storage_errors import StorageError
+from tui_app.events import SessionStart
 from tui_app.memory.entries import PERSON, Draft, Due
 from tui_app.memory.postgres_store import PostgresBoardStore
 from tui_app.session.location import Server

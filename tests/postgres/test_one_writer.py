@@ -10,8 +10,8 @@ import pytest
 
 from tests.postgres.conftest import Writer
 from tests.servers.postgres import Cluster
-from tui_app.context.events import Notice, SessionStart, UserMessage
 from tui_app.context.storage_errors import StorageError
+from tui_app.events import Notice, SessionStart, UserMessage
 from tui_app.session.location import Server
 from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.postgres import writing
@@ -26,7 +26,7 @@ LIMIT_S = 20.0
 RACER = """
 import sys
 from pathlib import Path
-from tui_app.context.events import UserMessage
+from tui_app.events import UserMessage
 from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.location import Server
 from tui_app.session.places import open_store

@@ -15,12 +15,12 @@ from tests.conversation import dying_reader
 from tests.conversation.conftest import desk
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.postgres import Cluster
-from tui_app.context.events import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryPruned, Notice, Payload
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation import boards
 from tui_app.conversation.boards import boards_in
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.remembering import remembering
+from tui_app.events import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryPruned, Notice, Payload
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Due
 from tui_app.session.location import Server

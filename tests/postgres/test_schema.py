@@ -9,8 +9,8 @@ import pytest
 
 from tests.postgres.conftest import Writer
 from tests.servers.postgres import Cluster
-from tui_app.context.events import SessionStart
 from tui_app.context.storage_errors import StorageError
+from tui_app.events import SessionStart
 from tui_app.session.location import Server
 from tui_app.session.places import has_begun
 from tui_app.session.postgres import schema
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.postgres
 START = SessionStart(cwd="/tmp", model="a:b")
 BEGINNER = """
 import sys
-from tui_app.context.events import SessionStart
+from tui_app.events import SessionStart
 from tui_app.session.location import Server
 from tui_app.session.places import open_store
 import tui_app.session.postgres.store

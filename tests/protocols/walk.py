@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from tests.conversation.driving import Desk, assert_valid, done, of
 from tests.servers.proxy import Proxy
 from tests.servers.wire import problems
-from tui_app.context.events import (
+from tui_app.conversation.approvals import Decision
+from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.work import Compact
+from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
     CompactionComplete,
@@ -20,9 +23,6 @@ from tui_app.context.events import (
     ToolResult,
     TurnEnd,
 )
-from tui_app.conversation.approvals import Decision
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.work import Compact
 
 ASKS = "At most about"
 """Stands in every request for a summary."""

@@ -15,7 +15,6 @@ from tui_app.context.compaction.compactor import CompactionRefused, Compactor
 from tui_app.context.compaction.replacement import WAY_BACK
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import CompactionComplete, Payload
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
 from tui_app.context.items import Item, to_messages
@@ -24,6 +23,7 @@ from tui_app.context.summaries.extractive import extractive_summary
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.limits import Limits
+from tui_app.events import CompactionComplete, Payload
 
 COMPACTION_ALONE = replace(PLIMSOLL, stages=NO_STAGES)
 """The default policy without the stages that hide old outputs first."""

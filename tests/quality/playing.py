@@ -23,7 +23,15 @@ from tests.quality.text import message_text
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import (
+from tui_app.context.governor import ContextGovernor
+from tui_app.context.items import answer_id, is_system, to_messages
+from tui_app.context.policy import Policy
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.windows.learnt import LearntModels
+from tui_app.context.windows.limits import ContextTooLarge, Limits
+from tui_app.conversation.checkpointing import Archive
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import (
     AssistantMessage,
     CompactionStart,
     Payload,
@@ -34,14 +42,6 @@ from tui_app.context.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.context.governor import ContextGovernor
-from tui_app.context.items import answer_id, is_system, to_messages
-from tui_app.context.policy import Policy
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.windows.learnt import LearntModels
-from tui_app.context.windows.limits import ContextTooLarge, Limits
-from tui_app.conversation.checkpointing import Archive
-from tui_app.conversation.session_history import SessionHistory
 from tui_app.session.head_fields import head_of
 from tui_app.session.store import Store
 from tui_app.session.user_view import UserView

@@ -12,8 +12,8 @@ from tests.quality.disk_checks import kept_on_disk, survives_dying, unchanged_by
 from tests.quality.playing import Play
 from tests.quality.sent_checks import Key, Request, Source, judge, opening, parts_of
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.events import CompactionComplete, Truncation, ViewRewrite
 from tui_app.context.policy import Policy
+from tui_app.events import CompactionComplete, Truncation, ViewRewrite
 
 CHECKS = {
     "S1": "no call without its result, no result without its call",

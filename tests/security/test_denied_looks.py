@@ -9,8 +9,8 @@ from tests.conversation.driving import Desk, assert_valid, of, turn
 from tests.conversation.test_approving import NO, ONCE, decided, played, results, together, working
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.events import ApprovalDecided, ApprovalRequested
 from tui_app.conversation.work import Prompt
+from tui_app.events import ApprovalDecided, ApprovalRequested
 
 SECRET = "SECRET=hunter2"
 DENIED = 'Not done: the rule "{}" forbids it. Do not try the same in another way'

@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantMessage,
     Payload,
     Record,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.context.events import SessionStart, UserMessage
+from tui_app.events import SessionStart, UserMessage
 from tui_app.session.backup import BackupRefused, back_up
 from tui_app.session.store import Store
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.session.test_folds import STEPS, Session, played
 from tests.session.test_stats import compaction, folded
-from tui_app.context.events import (
+from tui_app.events import (
     MessagePinned,
     SessionClear,
     SessionRestored,

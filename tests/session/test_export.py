@@ -21,7 +21,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.events import (
+from tui_app.context.secret_words import MASK
+from tui_app.events import (
     PAYLOADS,
     AssistantMessage,
     CompactionComplete,
@@ -35,7 +36,6 @@ from tui_app.context.events import (
     UsageInfo,
     UserMessage,
 )
-from tui_app.context.masking import MASK
 from tui_app.session.exports.export import (
     export_markdown,
     export_pydantic_ai,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_app import session as room
-from tui_app.context.events import (
+from tui_app.events import (
     PAYLOADS,
     AssistantMessage,
     CheckpointCreated,
@@ -34,10 +34,11 @@ from tui_app.context.events import (
     payload_from_json,
     payload_to_json,
 )
-from tui_app.session.agent_view import AgentView, fold_agent_view, in_ranges
+from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.head_fields import head_of
 from tui_app.session.heads import Head
 from tui_app.session.user_view import UserView, fold_user_view
+from tui_app.session.view_items import in_ranges
 
 TOKENS = {"user": 3}
 STEPS = st.lists(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     ModelChange,

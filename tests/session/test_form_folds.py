@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_app.context.events import (
+from tui_app.events import (
     CompactionComplete,
     CompactionUndone,
     RewriteUndone,
@@ -14,7 +14,7 @@ from tui_app.context.events import (
     ToolTrimmed,
     UserMessage,
 )
-from tui_app.context.events.base import Payload
+from tui_app.events.base import Payload
 from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.head_fields import head_of
 from tui_app.session.heads import Head

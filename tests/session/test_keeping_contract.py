@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.session.test_store_contract import OPEN, database, opened, store
-from tui_app.context.events import MemoryConsolidated, MemoryPruned, SessionStart, UserMessage
+from tui_app.events import MemoryConsolidated, MemoryPruned, SessionStart, UserMessage
 from tui_app.session.info import SessionNotFound
 from tui_app.session.location import Database
 from tui_app.session.lock import SessionLocked

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.context.events import AgentOutput, AssistantMessage, Payload, SystemMessage, UserMessage
+from tui_app.events import AgentOutput, AssistantMessage, Payload, SystemMessage, UserMessage
 from tui_app.session.head_fields import head_of
 from tui_app.session.heads import TITLE_LIMIT, spoken_line
 from tui_app.session.importers.fields import title_of

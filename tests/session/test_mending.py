@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.context.events import AssistantMessage, SessionStart, UserMessage
 from tui_app.context.storage_errors import StorageError
+from tui_app.events import AssistantMessage, SessionStart, UserMessage
 from tui_app.memory.entries import Draft, Due
 from tui_app.memory.sqlite_store import SqliteBoardStore
 from tui_app.session.agent_view import fold_agent_view

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tui_app.context.events import SessionStart, UserMessage
+from tui_app.events import SessionStart, UserMessage
 from tui_app.session.entries import Entry
 from tui_app.session.preview import StoreBodies, load_preview
 from tui_app.session.store import Store

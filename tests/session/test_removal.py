@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.context.events import SessionStart
+from tui_app.events import SessionStart
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.removal import delete_session
 from tui_app.session.store import Store

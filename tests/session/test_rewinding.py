@@ -1,7 +1,7 @@
 """Prompts to go back to, and what would leave with each."""
 
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     Payload,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tui_app.context.events import (
+from tui_app.conversation.importing import import_session
+from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     CompactionRedone,
@@ -23,7 +24,6 @@ from tui_app.context.events import (
     UsageInfo,
     UserMessage,
 )
-from tui_app.conversation.importing import import_session
 from tui_app.session import migrations
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.exports.export import user_view_messages

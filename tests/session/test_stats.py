@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     CompactionRedone,
@@ -36,8 +36,9 @@ from tui_app.context.events import (
     UserMessage,
     payload_to_json,
 )
-from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, StageRow, StatsFold
+from tui_app.session.stats import SessionStats, StatsFold
 from tui_app.session.stats_reader import StatsReader
+from tui_app.session.stats_rows import CompactionRow, ModelRow, StageRow
 from tui_app.session.store import Store
 
 

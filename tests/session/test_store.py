@@ -11,13 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.context.events import (
-    Notice,
-    SessionStart,
-    SystemMessage,
-    UserMessage,
-)
 from tui_app.context.storage_errors import StorageError
+from tui_app.events import Notice, SessionStart, SystemMessage, UserMessage
 from tui_app.session import migrations
 from tui_app.session.info import SessionDeleted
 from tui_app.session.store import Store
@@ -26,7 +21,7 @@ START = SessionStart(cwd="/tmp", model="a:b")
 WRITER = """
 import sys
 from pathlib import Path
-from tui_app.context.events import SessionStart, UserMessage
+from tui_app.events import SessionStart, UserMessage
 from tui_app.session.store import Store
 store = Store(Path(sys.argv[1]))
 session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)

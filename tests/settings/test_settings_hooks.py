@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_app.cli.config import settings_json
-from tui_app.context.events import HookName, Trigger
+from tui_app.events import HookName, Trigger
 from tui_app.paths import Paths
 from tui_app.settings import SettingsError, load_settings
 from tui_app.settings.hooks import HOOK_EVENTS, HOOKS, TRIGGERS, Hook

@@ -1,6 +1,6 @@
 """What dialogs are asked to decide on in tests: a change to a smaller model, a summary to review."""
 
-from tui_app.context.events import CompactionComplete, CompactionProposed
+from tui_app.events import CompactionComplete, CompactionProposed
 from tui_app.ui.screens.switch_dialog import SwitchPlan
 
 SWITCH = SwitchPlan(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.ui.test_chat_state import after
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantDelta,
     CompactionProgress,
     CompactionStart,

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tui_app.context.compaction.before import Veto
-from tui_app.context.events import (
+from tui_app.conversation.hooks.outcomes import Run, before_compaction
+from tui_app.events import (
     ApprovalRequested,
     CompactionAwaited,
     CompactionComplete,
@@ -27,7 +28,6 @@ from tui_app.context.events import (
     TurnStart,
     UserMessage,
 )
-from tui_app.conversation.hooks.outcomes import Run, before_compaction
 from tui_app.session.heads import spoken_line
 from tui_app.ui.chat_events import ASKING, PROPOSED, advance
 from tui_app.ui.chat_state import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.ui.kit import LIMIT_S
-from tui_app.context.events import SessionStart, UserMessage
+from tui_app.events import SessionStart, UserMessage
 from tui_app.session import places
 from tui_app.session.entries import Entry
 from tui_app.session.location import Server

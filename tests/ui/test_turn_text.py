@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tui_app.context.events import AssistantMessage
+from tui_app.events import AssistantMessage
 from tui_app.session.costs import Costs
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_rows import ModelRow

@@ -10,7 +10,7 @@ import pytest
 from tests.servers.chromium import Page, chromium
 from tests.web import xterm
 from tests.web.kit import serving
-from tui_app.context.events import AssistantMessage
+from tui_app.events import AssistantMessage
 from tui_app.paths import Paths
 from tui_app.session.store import Store
 

@@ -32,7 +32,8 @@ from pydantic_core import to_json
 from tui_app.agent.call_ids import with_unique_calls
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import (
+from tui_app.context.requests.answer_end import CUT_OFF, why_not_whole
+from tui_app.events import (
     AgentOutput,
     AssistantDelta,
     AssistantMessage,
@@ -41,7 +42,6 @@ from tui_app.context.events import (
     ToolCall,
     ToolResult,
 )
-from tui_app.context.requests.answer_end import CUT_OFF, why_not_whole
 
 
 class Journal(Protocol):

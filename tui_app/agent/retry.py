@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from pydantic_ai.exceptions import ModelAPIError
 
-from tui_app.context.events import Error
 from tui_app.context.fitting.error_text import chain, status_of
+from tui_app.events import Error
 
 RETRIES = 4
 """Tries after the first, where nothing is set."""

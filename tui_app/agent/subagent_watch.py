@@ -19,7 +19,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 
 from tui_app.context.counting.prices import answer_cost
-from tui_app.context.events import (
+from tui_app.events import (
     CompactionComplete,
     Payload,
     SubAgentCall,

@@ -17,11 +17,11 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions import EXPLORER
 from tui_app.agent.steps import StepWatch
 from tui_app.agent.subagent_watch import SubAgentWatch
-from tui_app.context.events import Payload, SubAgentStart
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
 from tui_app.context.tool_titles import call_title
 from tui_app.context.windows.limits import Limits
+from tui_app.events import Payload, SubAgentStart
 
 AT_ONCE = 2
 """Sub-agents of one session that may work at the same time; more wait for their turn."""

@@ -13,13 +13,13 @@ from tui_app.context.compaction.additions import tokens_of
 from tui_app.context.compaction.compactor import CompactionRefused
 from tui_app.context.compaction.planner import Plan, Refusal
 from tui_app.context.compaction.span import WHOLE, Span
-from tui_app.context.events import CompactionComplete, CompactionProgress, Error, HookRan, Record
 from tui_app.conversation.compactions import NO_COMPACTION
 from tui_app.conversation.inspecting import inspect_session
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.policy_change import policy_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Restate
+from tui_app.events import CompactionComplete, CompactionProgress, Error, HookRan, Record
 from tui_app.session.head_titles import hook_title
 from tui_app.ui import format as numbers
 

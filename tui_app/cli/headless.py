@@ -9,7 +9,13 @@ from typing import Protocol
 from tui_app.cli.exits import FAILED, OK
 from tui_app.cli.hints import spoken
 from tui_app.cli.output import print_json, say, stream, tell
-from tui_app.context.events import (
+from tui_app.context.storage_errors import storage_error
+from tui_app.context.tool_titles import call_title, result_note
+from tui_app.conversation.bus import Subscription
+from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.request import Opening
+from tui_app.conversation.work import Prompt
+from tui_app.events import (
     AgentOutput,
     ApprovalDecided,
     AssistantDelta,
@@ -26,12 +32,6 @@ from tui_app.context.events import (
     TurnEnd,
     TurnRetry,
 )
-from tui_app.context.storage_errors import storage_error
-from tui_app.context.tool_titles import call_title, result_note
-from tui_app.conversation.bus import Subscription
-from tui_app.conversation.opening import OpenSession, open_session
-from tui_app.conversation.request import Opening
-from tui_app.conversation.work import Prompt
 from tui_app.session.head_titles import approval_title, compaction_title, hook_title, pressure_text
 
 

@@ -4,8 +4,8 @@ import re
 from dataclasses import replace
 from types import MappingProxyType
 
-from tui_app.context.events import Error, Notice, Payload, TurnRetry
 from tui_app.conversation.way_back import BACK, KEPT
+from tui_app.events import Error, Notice, Payload, TurnRetry
 
 _PHRASES = MappingProxyType(
     {

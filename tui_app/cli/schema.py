@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from tui_app.cli.command import Command, Program, add_json
 from tui_app.cli.exits import OK, WrongUsage
 from tui_app.cli.output import print_json, say, say_table
-from tui_app.context.events import BY_TYPE, PAYLOADS
-from tui_app.context.events.schema import event_schema, events_schema, summary_of
+from tui_app.events import BY_TYPE, PAYLOADS
+from tui_app.events.schema import event_schema, events_schema, summary_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,6 @@ offline and gives the same facts for the same history; whether a summary kept th
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.commands import command_facts, error_facts
 from tui_app.context.fact_extractors.details import detail_facts
 from tui_app.context.fact_extractors.files import file_facts
@@ -17,6 +16,7 @@ from tui_app.context.fact_extractors.talk import decision_facts, question_facts
 from tui_app.context.fact_extractors.todos import todo_facts
 from tui_app.context.items import Item
 from tui_app.context.masking import mask_secrets
+from tui_app.events import Fact
 
 _EXTRACTORS = (
     request_facts,

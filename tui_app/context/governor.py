@@ -15,7 +15,6 @@ from pydantic_ai.models import Model
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import Payload
 from tui_app.context.history import History, ignore
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.requests.governed import GovernedRun, Pipelines
@@ -24,6 +23,7 @@ from tui_app.context.stages.relief import Surroundings
 from tui_app.context.standalone import Conversations, OnePipeline
 from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.limits import Limits
+from tui_app.events import Payload
 
 
 class ContextGovernor(AbstractCapability[Any]):

@@ -12,7 +12,6 @@ from tui_app.context.counting.measure import Tally, Weighed
 from tui_app.context.counting.sizes import sizes_of
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.events import CompactionComplete, Payload
 from tui_app.context.items import Item
 from tui_app.context.requests.known import Known
 from tui_app.context.requests.originals import Originals
@@ -20,6 +19,7 @@ from tui_app.context.requests.sections import sections
 from tui_app.context.rewritten import rewritten_items
 from tui_app.context.stages.events import measured, new_messages, rewrite_event
 from tui_app.context.stages.rewrite import Rewrite, Stage
+from tui_app.events import CompactionComplete, Payload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

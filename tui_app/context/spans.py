@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from opentelemetry.trace import Span, Status, StatusCode, Tracer, get_current_span, set_span_in_context
 
-from tui_app.context.events import (
+from tui_app.events import (
     CompactionComplete,
     CompactionStart,
     Error,

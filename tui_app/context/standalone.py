@@ -13,7 +13,6 @@ from pydantic_ai.models import Model
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import Payload, Trigger
 from tui_app.context.history import ListHistory
 from tui_app.context.masking import mask_secrets
 from tui_app.context.policy import OFF, Policy
@@ -26,6 +25,7 @@ from tui_app.context.summaries.digest_request import digest_request
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.context.summaries.summary import ModelSummariser, Summariser
 from tui_app.context.windows.limits import Limits
+from tui_app.events import Payload, Trigger
 
 CONVERSATIONS_KEPT = 64
 """Conversations remembered between runs; the one not used for longest is forgotten first."""

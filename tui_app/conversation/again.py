@@ -1,8 +1,8 @@
 """Sending the last prompt once more, in place of what came of it."""
 
-from tui_app.context.events import SessionRewind, UserMessage
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Prompt
+from tui_app.events import SessionRewind, UserMessage
 
 
 def last_prompt(history: SessionHistory) -> int:

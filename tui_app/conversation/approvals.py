@@ -11,7 +11,8 @@ from typing import Literal
 
 from tui_app.agent.approvals.action import Action
 from tui_app.agent.approvals.policy import PERHAPS, Verdict, fits, judge, proposed_pattern
-from tui_app.context.events import (
+from tui_app.conversation.calls_ahead import CallsAhead
+from tui_app.events import (
     ApprovalDecided,
     ApprovalDecision,
     ApprovalRequested,
@@ -19,7 +20,6 @@ from tui_app.context.events import (
     DecidedBy,
     Payload,
 )
-from tui_app.conversation.calls_ahead import CallsAhead
 from tui_app.settings.approvals import ApprovalRule, parse_rule
 from tui_app.settings.rules import Refused
 

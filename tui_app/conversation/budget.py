@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tui_app.context.events import Error, Notice
+from tui_app.events import Error, Notice
 from tui_app.session.location import Database
 from tui_app.session.stats_reader import StatsReader
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
-from tui_app.context.events import Payload, Record
+from tui_app.events import Payload, Record
 
 _log = logging.getLogger(__name__)
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from tui_app.context.counting.sizes import sizes_of
-from tui_app.context.events import MessagePinned, Notice, RewriteUndone
 from tui_app.context.items import Item, is_summary, is_system
 from tui_app.context.pins import company_of, cost_of
 from tui_app.context.stages.by_hand import (
@@ -23,6 +22,7 @@ from tui_app.context.stages.spill import SpillNames
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import MessagePinned, Notice, RewriteUndone
 from tui_app.session.head_fields import head_of
 from tui_app.session.heads import LATER, Head
 

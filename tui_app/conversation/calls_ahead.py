@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tui_app.context.events import ApprovalsAhead, Payload
+from tui_app.events import ApprovalsAhead, Payload
 
 
 @dataclass(eq=False, slots=True)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from tui_app.context.events import SessionClear
 from tui_app.conversation.by_hand import ByHand
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory
@@ -18,6 +17,7 @@ from tui_app.conversation.work import (
     Restore,
     Rewind,
 )
+from tui_app.events import SessionClear
 
 
 @dataclass(slots=True)

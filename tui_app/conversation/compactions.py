@@ -10,9 +10,9 @@ from tui_app.context.compaction.job import State
 from tui_app.context.compaction.planner import irreducible_floor
 from tui_app.context.compaction.span import WHOLE, Span
 from tui_app.context.compaction.turn_end import compact_at_turn_end
-from tui_app.context.events import CompactionComplete, Notice, Trigger
 from tui_app.conversation.reviews import Reviews
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import CompactionComplete, Notice, Trigger
 
 _log = logging.getLogger(__name__)
 NO_COMPACTION = "No compaction to undo."

@@ -8,7 +8,6 @@ from tui_app.agent.errors import describe_error
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction.span import Span
 from tui_app.context.counting.usage import ContextUsage
-from tui_app.context.events import Record, SessionEnd, TurnEnd
 from tui_app.conversation.bus import EventBus, Subscription
 from tui_app.conversation.changing import Changes
 from tui_app.conversation.compactions import Compactions
@@ -24,6 +23,7 @@ from tui_app.conversation.turns import Turns
 from tui_app.conversation.waiting import Waiting
 from tui_app.conversation.way_back import with_way_back
 from tui_app.conversation.work import Prompt, Work
+from tui_app.events import Record, SessionEnd, TurnEnd
 
 
 class Conversation:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 from tui_app.agent.shelf import why_unavailable
-from tui_app.context.events import Record, TurnEnd, TurnStart
 from tui_app.conversation.changing import Changes
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.going_back import GoingBack
@@ -24,6 +23,7 @@ from tui_app.conversation.work import (
     Switch,
     Work,
 )
+from tui_app.events import Record, TurnEnd, TurnStart
 
 
 @dataclass(slots=True)

@@ -13,9 +13,9 @@ from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from tui_app.context.events import Notice, Record
 from tui_app.conversation.request import Opening
 from tui_app.conversation.threads import DaemonThreads
+from tui_app.events import Notice, Record
 
 if TYPE_CHECKING:
     from tui_app.conversation.opening import OpenSession

@@ -9,12 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from tui_app.context.events import (
-    AssistantMessage,
-    CompactionComplete,
-    Record,
-    ToolCall,
-)
+from tui_app.events import AssistantMessage, CompactionComplete, Record, ToolCall
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.exports.export import (
     export_jsonl,

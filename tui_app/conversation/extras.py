@@ -12,7 +12,6 @@ from tui_app.agent.mcp.status import McpStatus
 from tui_app.agent.project_instructions import instructions_text
 from tui_app.agent.skills import skills_text
 from tui_app.context.compaction.additions import Addition
-from tui_app.context.events import Notice
 from tui_app.conversation.bus import EventBus
 from tui_app.conversation.carried import Carried
 from tui_app.conversation.request import Opening
@@ -21,6 +20,7 @@ from tui_app.conversation.shares import Overview, Share, SkillRow
 from tui_app.conversation.standing import SkillsInUse, Standing
 from tui_app.conversation.standing_files import StandingFiles
 from tui_app.conversation.switching import ModelSwitch
+from tui_app.events import Notice
 
 OURS = "Plimsoll"
 """What the program's own tools are called among those of servers."""

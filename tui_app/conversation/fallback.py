@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pydantic_ai.models import Model
 
 from tui_app.agent.shelf import why_unavailable
-from tui_app.context.events import Error, Notice
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.switching import LoadingCancelled, ModelSwitch
 from tui_app.conversation.work import Switch
+from tui_app.events import Error, Notice
 
 _OUT_OF_REACH = frozenset({"rate_limit", "network", "provider"})
 

@@ -12,8 +12,8 @@ from typing import Literal
 from tui_app.agent.tools.file_changes import FileChange, put_bytes
 from tui_app.agent.tools.working import on_thread
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
-from tui_app.context.events import FileChanged, FilesRestored, Notice, RestoredFile
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import FileChanged, FilesRestored, Notice, RestoredFile
 from tui_app.session.heads import Head
 from tui_app.session.kept_files import KeptFiles, checksum
 

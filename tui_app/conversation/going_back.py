@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from tui_app.context.events import Notice
 from tui_app.conversation.again import last_prompt, prompt_at
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.file_keeping import FileKeeper
 from tui_app.conversation.work import Prompt, Restate, Restore, RestoreFiles, Rewind
+from tui_app.events import Notice
 
 NOTHING = "Nothing to try again: there is no earlier prompt."
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_app.context.events import SessionStart
+from tui_app.events import SessionStart
 from tui_app.session.ports import SessionStore
 
 _START = 1

@@ -9,7 +9,8 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import (
+from tui_app.conversation.import_watch import ImportProgress, Watch, unwatched
+from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     CompactionUndone,
@@ -20,7 +21,6 @@ from tui_app.context.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.conversation.import_watch import ImportProgress, Watch, unwatched
 from tui_app.session.agent_view import AgentView
 from tui_app.session.head_fields import head_of
 from tui_app.session.importers import Imported, ImportedEvent, SkippedLine, import_file

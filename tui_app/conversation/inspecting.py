@@ -12,7 +12,6 @@ from tui_app.context.compaction.span import WHOLE, Span
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown, ContextUsage
-from tui_app.context.events import Record
 from tui_app.context.policy import Policy
 from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.limits import Limits
@@ -24,6 +23,7 @@ from tui_app.conversation.request import Opening
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.shares import Share
 from tui_app.conversation.tooling import make_tooling
+from tui_app.events import Record
 from tui_app.session.places import open_store
 from tui_app.session.ports import SessionStore
 from tui_app.session.workspace import SessionFolder

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tui_app.context.compaction.job import State
-from tui_app.context.events import AssistantMessage, MemoryPressure, TurnEnd
 from tui_app.conversation.bus import Subscription
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.resident import collect, resident_mb
 from tui_app.conversation.work import Compact
+from tui_app.events import AssistantMessage, MemoryPressure, TurnEnd
 
 EVERY_S = 30.0
 """Seconds between two looks while nothing happens."""

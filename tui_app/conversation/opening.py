@@ -17,7 +17,6 @@ from tui_app.agent.turn import ProgramEnded
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import SessionStart
 from tui_app.context.policy import Policy
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.windows.learnt import LearntModels
@@ -46,6 +45,7 @@ from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.tooling import make_tooling
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SUMMARY_RETRIES, SummaryWriters
+from tui_app.events import SessionStart
 from tui_app.session.info import SessionDeleted, SessionNotFound
 from tui_app.session.lock import Overtaken
 from tui_app.session.places import open_store

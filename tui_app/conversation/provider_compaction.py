@@ -20,10 +20,10 @@ from pydantic_ai.usage import RequestUsage
 
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction.ranges import key_ranges
-from tui_app.context.events import CompactionComplete, Notice
 from tui_app.context.history import Proposal
 from tui_app.context.items import Item, is_system
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import CompactionComplete, Notice
 
 ANTHROPIC_LEAST = 50_000
 """Tokens below which Anthropic lets no compaction start."""

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tui_app.context.compaction.review import Refocus
-from tui_app.context.events import CompactionProposed, Payload, Trigger
 from tui_app.context.history import Proposal
+from tui_app.events import CompactionProposed, Payload, Trigger
 from tui_app.settings import ReviewMode
 
 _BY_A_PERSON: frozenset[Trigger] = frozenset({"manual", "model_switch"})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from tui_app.agent.tools.history import HistoryHit
-from tui_app.context.events import AssistantMessage, CompactionComplete, Payload, ToolResult, UserMessage
+from tui_app.events import AssistantMessage, CompactionComplete, Payload, ToolResult, UserMessage
 from tui_app.session.ports import SessionStore
 
 _WORD = re.compile(r"\w{2,}")

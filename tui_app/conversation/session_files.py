@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_app.context.events import (
+from tui_app.conversation.restoring_files import Restoring
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import (
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
@@ -21,8 +23,6 @@ from tui_app.context.events import (
     SessionRestored,
     SessionRewind,
 )
-from tui_app.conversation.restoring_files import Restoring
-from tui_app.conversation.session_history import SessionHistory
 from tui_app.session.agent_view import STAGES
 from tui_app.session.heads import Head
 from tui_app.session.visibility import STAND_INS

@@ -11,7 +11,16 @@ from pydantic_ai.messages import ModelMessage
 from tui_app.context.counting.measure import Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.events import (
+from tui_app.context.history import Proposal
+from tui_app.context.items import Item, is_sealed
+from tui_app.context.requests.originals import as_told
+from tui_app.context.stages.events import EVENTS, measured, new_messages, rewrite_event
+from tui_app.context.stages.rewrite import Rewrite, Stage
+from tui_app.context.storage_errors import as_disk_errors
+from tui_app.context.windows.window import resolve_window
+from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
+from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
+from tui_app.events import (
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
@@ -23,20 +32,12 @@ from tui_app.context.events import (
     SessionRestored,
     SessionRewind,
 )
-from tui_app.context.history import Proposal
-from tui_app.context.items import Item, is_sealed
-from tui_app.context.requests.originals import as_told
-from tui_app.context.stages.events import EVENTS, measured, new_messages, rewrite_event
-from tui_app.context.stages.rewrite import Rewrite, Stage
-from tui_app.context.storage_errors import as_disk_errors
-from tui_app.context.windows.window import resolve_window
-from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
-from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
-from tui_app.session.agent_view import AgentView, weighed
+from tui_app.session.agent_view import AgentView
 from tui_app.session.head_fields import head_of
 from tui_app.session.heads import LATER, Head
 from tui_app.session.known import Basis, known_of, tally_of
 from tui_app.session.ports import SessionStore
+from tui_app.session.view_items import weighed
 from tui_app.session.visibility import MESSAGES
 from tui_app.session.workspace import TOOL_OUTPUTS
 

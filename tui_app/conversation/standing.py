@@ -12,15 +12,8 @@ from tui_app.agent.project_instructions import InstructionFile, instructions_tex
 from tui_app.agent.skills import Skills, find_skills, skill_body, skills_text
 from tui_app.agent.tools.skill import USE_SKILL
 from tui_app.context.compaction.additions import Addition
-from tui_app.context.events import (
-    CompactionComplete,
-    Record,
-    SessionRestored,
-    SessionRewind,
-    ToolCall,
-    ToolResult,
-)
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import CompactionComplete, Record, SessionRestored, SessionRewind, ToolCall, ToolResult
 from tui_app.project_files import Refused
 
 

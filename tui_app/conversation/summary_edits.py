@@ -3,11 +3,11 @@
 import asyncio
 from dataclasses import dataclass, replace
 
-from tui_app.context.checking.provenance import Utterance, mark_unconfirmed, utterances
+from tui_app.context.checking.provenance import mark_unconfirmed, utterances
+from tui_app.context.checking.sources import Utterance
 from tui_app.context.compaction.replacement import Earlier
 from tui_app.context.compaction.retention import fact_line, judge
 from tui_app.context.compaction.rewording import Reworded, parts_of, reworded
-from tui_app.context.events import CompactionComplete, CompactionEdited, Fact, Notice
 from tui_app.context.fact_extractors.language import one_line
 from tui_app.context.items import Item
 from tui_app.context.masking import mask_secrets
@@ -15,6 +15,7 @@ from tui_app.context.summaries.render import message_text
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.view_messages import ViewMessages
+from tui_app.events import CompactionComplete, CompactionEdited, Fact, Notice
 from tui_app.session.head_fields import head_of
 from tui_app.session.heads import LATER
 from tui_app.session.visibility import MESSAGES

@@ -9,13 +9,13 @@ from pydantic_ai.models import Model
 from tui_app.agent.shelf import ModelShelf, why_unavailable
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.usage import ContextWindow
-from tui_app.context.events import ModelChange, Notice
 from tui_app.context.windows.window import resolve_window
 from tui_app.conversation.carried import Carried
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.switch_forecast import Fit, SwitchForecast, as_counted_by, fit_of, fits, forecast
 from tui_app.conversation.work import Switch
+from tui_app.events import ModelChange, Notice
 
 
 class LoadingCancelled(Exception):

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.capabilities import AbstractCapability
 
-from tui_app.context.events import Notice, Payload
 from tui_app.context.history import ignore
 from tui_app.context.spans import SCOPE, Spans
 from tui_app.conversation.bus import Subscription
 from tui_app.conversation.threads import DaemonThreads
+from tui_app.events import Notice, Payload
 from tui_app.extras import install_command
 from tui_app.version import __version__
 

@@ -12,12 +12,12 @@ from tui_app.agent.tools.toolset import LOOKING
 from tui_app.agent.tools.web import WebTool
 from tui_app.agent.tools.working import CommandTool, FileTools
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.context.events import ApprovalDecided, Record, ToolOutput
 from tui_app.conversation.approvals import Approvals, command_line_rules
 from tui_app.conversation.file_keeping import FileKeeper
 from tui_app.conversation.hooks.environment import without_keys
 from tui_app.conversation.request import Opening
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import ApprovalDecided, Record, ToolOutput
 from tui_app.paths import Paths
 from tui_app.session.kept_files import KeptFiles
 from tui_app.session.workspace import SessionFolder

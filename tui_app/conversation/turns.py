@@ -22,16 +22,6 @@ from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import open_calls
 from tui_app.context.counting.attachments import file_content, picture_content
 from tui_app.context.counting.usage import ContextWindow
-from tui_app.context.events import (
-    AgentOutput,
-    Error,
-    Notice,
-    SessionEnd,
-    SessionRewind,
-    ToolResult,
-    TurnEnd,
-    UserMessage,
-)
 from tui_app.context.items import Item
 from tui_app.context.requests.answer_end import why_not_whole
 from tui_app.context.windows.limits import most
@@ -42,6 +32,16 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.stopping import Stop, Stopped
 from tui_app.conversation.way_back import with_way_back
 from tui_app.conversation.work import Prompt
+from tui_app.events import (
+    AgentOutput,
+    Error,
+    Notice,
+    SessionEnd,
+    SessionRewind,
+    ToolResult,
+    TurnEnd,
+    UserMessage,
+)
 
 _log = logging.getLogger(__name__)
 UNANSWERED = Error(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from tui_app.context.events import AssistantMessage
+from tui_app.events import AssistantMessage
 from tui_app.session.heads import Head
 from tui_app.session.ports import SessionStore
 from tui_app.session.view_items import ALONE

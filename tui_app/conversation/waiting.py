@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from tui_app.context.events import QueueChanged
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Work
 from tui_app.conversation.work_queue import WorkQueue
+from tui_app.events import QueueChanged
 
 
 @dataclass(slots=True)

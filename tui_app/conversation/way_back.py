@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tui_app.context.events import Error
+from tui_app.events import Error
 
 BACK = "The prompt went back into the editor, to be sent again."
 """Where nothing was answered, or the prompt was never sent."""

@@ -13,7 +13,6 @@ from tui_app.agent.retry import RetryRules, pause_before
 from tui_app.agent.shelf import ModelShelf, why_unavailable
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import Notice, Trigger
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
 from tui_app.context.masking import mask_secrets
@@ -23,6 +22,7 @@ from tui_app.context.summaries.digest_request import digest_request
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.context.summaries.summary import ModelSummariser, Summariser
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import Notice, Trigger
 
 SUMMARY_RETRIES = 2
 """Tries after the first: a request may be waiting for the summary, and there are others to write it."""

@@ -16,9 +16,9 @@ from acp.schema import (
     ToolKind,
 )
 
-from tui_app.context.events import ApprovalRequested
 from tui_app.context.visible_text import visible
 from tui_app.editors.hunks import hunks, remarks
+from tui_app.events import ApprovalRequested
 
 _TITLE_CHARS, _RULE_CHARS, _TEXT_CHARS = 100, 200, 40_000
 _TICKS = re.compile("`+")

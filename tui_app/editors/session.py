@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from acp.interfaces import Client
 from acp.schema import StopReason
 
-from tui_app.context.events import ApprovalDecided, ApprovalRequested, Error, Notice, Record, TurnEnd
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import ChangePolicy, Prompt, Switch, Work
@@ -18,6 +17,7 @@ from tui_app.editors.prompts import Asked, ShowContext
 from tui_app.editors.questions import Question
 from tui_app.editors.troubles import failed, refused, told
 from tui_app.editors.updates import Update, Updates
+from tui_app.events import ApprovalDecided, ApprovalRequested, Error, Notice, Record, TurnEnd
 
 _BUSY = "The last prompt is still being answered. Cancel it first, or wait for its end."
 _ANYWHERE = 1_000_000

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from acp.schema import Cost, Usage
 
-from tui_app.context.events import AssistantMessage, CompactionComplete, Payload, SubAgentStep
+from tui_app.events import AssistantMessage, CompactionComplete, Payload, SubAgentStep
 
 
 @dataclass(slots=True)

@@ -7,10 +7,10 @@ from types import MappingProxyType
 from acp import RequestError
 
 from tui_app.agent.own_agent import UnusableAgent
-from tui_app.context.events import Error
 from tui_app.context.masking import mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.way_back import BACK, KEPT
+from tui_app.events import Error
 from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
 from tui_app.settings import SettingsError

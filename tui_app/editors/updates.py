@@ -19,7 +19,11 @@ from acp.schema import (
     UserMessageChunk,
 )
 
-from tui_app.context.events import (
+from tui_app.context.tool_titles import call_title, result_note
+from tui_app.editors.questions import Question, question_of
+from tui_app.editors.spending import Spending
+from tui_app.editors.troubles import told
+from tui_app.events import (
     AgentOutput,
     ApprovalDecided,
     ApprovalRequested,
@@ -42,10 +46,6 @@ from tui_app.context.events import (
     TurnRetry,
     UserMessage,
 )
-from tui_app.context.tool_titles import call_title, result_note
-from tui_app.editors.questions import Question, question_of
-from tui_app.editors.spending import Spending
-from tui_app.editors.troubles import told
 from tui_app.plurals import count
 from tui_app.session.head_titles import compaction_title, output_text, thousands, truncation_title
 

@@ -8,7 +8,6 @@ so that a board says something and is no list of names.
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.commands import only_looks, untold_runs
 from tui_app.context.fact_extractors.cues import asks, sounds_decided
 from tui_app.context.fact_extractors.files import file_trails
@@ -17,6 +16,7 @@ from tui_app.context.fact_extractors.reading import Reading, read_items
 from tui_app.context.fact_extractors.rules import find_rules
 from tui_app.context.fact_extractors.talk import ANSWERED, decision_facts
 from tui_app.context.items import Item
+from tui_app.events import Fact
 from tui_app.memory.entries import EXTRACTION, Draft, EntryKind
 from tui_app.memory.guard import NotRemembered, checked
 

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 
 from tui_app.context.counting.measure import Weighed
-from tui_app.context.events import (
+from tui_app.events import (
     REWRITES,
     CompactionAcknowledged,
     CompactionComplete,

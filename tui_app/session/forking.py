@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui_app.context.events import ModelChange, Payload, SessionEnd, SessionStart, UserMessage
+from tui_app.events import ModelChange, Payload, SessionEnd, SessionStart, UserMessage
 from tui_app.session.info import SessionInfo
 from tui_app.session.ports import SessionStore
 from tui_app.session.workspace import SessionFolder

@@ -2,7 +2,8 @@
 
 from pathlib import PurePath
 
-from tui_app.context.events import (
+from tui_app.context.tool_titles import call_title, command_failed, result_note
+from tui_app.events import (
     AgentOutput,
     ApprovalDecided,
     AssistantMessage,
@@ -36,7 +37,6 @@ from tui_app.context.events import (
     UserMessage,
     ViewRewrite,
 )
-from tui_app.context.tool_titles import call_title, command_failed, result_note
 from tui_app.session.head_titles import (
     approval_title,
     compaction_title,

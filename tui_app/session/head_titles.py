@@ -2,7 +2,7 @@
 
 import json
 
-from tui_app.context.events import (
+from tui_app.events import (
     AgentOutput,
     ApprovalDecided,
     CompactionComplete,

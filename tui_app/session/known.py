@@ -6,8 +6,8 @@ from typing import Any
 
 from tui_app.context.counting.measure import Tally
 from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
-from tui_app.context.events import ModelChange, PolicyChange, UsageInfo
 from tui_app.context.windows.window import resolve_window
+from tui_app.events import ModelChange, PolicyChange, UsageInfo
 from tui_app.session.agent_view import AgentView
 from tui_app.session.ports import SessionStore
 

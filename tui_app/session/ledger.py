@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantMessage,
     ToolArchived,
     ToolNormalised,
@@ -14,7 +14,8 @@ from tui_app.context.events import (
     ToolTrimmed,
     UserMessage,
 )
-from tui_app.session.agent_view import AgentView, weighed
+from tui_app.session.agent_view import AgentView
+from tui_app.session.view_items import weighed
 from tui_app.session.visibility import MessageKind, Seen
 
 ItemState = Literal[

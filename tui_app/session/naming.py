@@ -1,6 +1,6 @@
 """What a session is called: a label on it, and no part of what was said."""
 
-from tui_app.context.events import UserMessage
+from tui_app.events import UserMessage
 from tui_app.session.exports.plain_text import plain_text
 from tui_app.session.ports import SessionStore
 

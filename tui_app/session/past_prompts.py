@@ -4,7 +4,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_app.context.events import UserMessage
+from tui_app.events import UserMessage
 from tui_app.session.interruptions import is_interruption
 from tui_app.session.location import Database
 from tui_app.session.places import has_begun, open_store

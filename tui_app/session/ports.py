@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tui_app.context.events import Payload, Record, SessionStart
+from tui_app.events import Payload, Record, SessionStart
 
 if TYPE_CHECKING:
     from tui_app.session.heads import Head

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tui_app.context.events import (
+from tui_app.context.storage_errors import storage_error
+from tui_app.events import (
     AgentOutput,
     AssistantMessage,
     CompactionComplete,
@@ -19,7 +20,6 @@ from tui_app.context.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.context.storage_errors import storage_error
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Body, Entry
 from tui_app.session.head_titles import output_text

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_app.context.counting.usage import ContextUsage
-from tui_app.context.events import SessionRewind, UserMessage
+from tui_app.events import SessionRewind, UserMessage
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
 from tui_app.session.heads import LATER, Head

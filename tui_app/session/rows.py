@@ -3,8 +3,8 @@
 import json
 from collections.abc import Sequence
 
-from tui_app.context.events import Payload, Record, payload_from_json, payload_to_json
 from tui_app.context.storage_errors import StorageError
+from tui_app.events import Payload, Record, payload_from_json, payload_to_json
 from tui_app.session.head_fields import head_of
 
 

@@ -8,8 +8,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_app.context.events import Record, SessionStart, payload_to_json
 from tui_app.context.storage_errors import StorageError
+from tui_app.events import Record, SessionStart, payload_to_json
 from tui_app.session.damaged_rows import DamagedRows, Row, open_damaged
 from tui_app.session.database import connect
 from tui_app.session.head_fields import head_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tui_app.context.events import (
+from tui_app.events import (
     CompactionComplete,
     ToolArchived,
     ToolNormalised,

@@ -5,9 +5,10 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tui_app.context.events import UserMessage
+from tui_app.events import UserMessage
 from tui_app.session.rows import plain
-from tui_app.session.stats import COUNTED, FIGURES
+from tui_app.session.stats import COUNTED
+from tui_app.session.stats_rows import FIGURES
 
 _PATHS = ", ".join(f"'$.{name}'" for name in FIGURES)
 

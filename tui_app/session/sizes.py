@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantMessage,
     CompactionAcknowledged,
     CompactionComplete,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tui_app.context.events import (
+from tui_app.events import (
     REWRITES,
     AssistantMessage,
     CompactionComplete,

@@ -6,13 +6,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tui_app.context.events import (
-    Payload,
-    Record,
-    SessionStart,
-    UsageInfo,
-    UserMessage,
-)
+from tui_app.events import Payload, Record, SessionStart, UsageInfo, UserMessage
 from tui_app.session import side_queries
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.database import connect, identity, make_sure

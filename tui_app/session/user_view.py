@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tui_app.context.events import (
+from tui_app.events import (
     REWRITES,
     AgentOutput,
     ApprovalDecided,

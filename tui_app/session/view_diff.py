@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Literal
 
-from tui_app.context.events import CompactionAcknowledged, ToolCall, ToolResult
+from tui_app.events import CompactionAcknowledged, ToolCall, ToolResult
 from tui_app.session.agent_view import AgentView
 from tui_app.session.heads import Head
 

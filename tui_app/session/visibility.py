@@ -7,7 +7,7 @@ person has the originals, and a row that says what was done to them.
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantMessage,
     CompactionAcknowledged,
     CompactionComplete,

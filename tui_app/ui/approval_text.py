@@ -12,7 +12,7 @@ from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import cut_cells, one_line
 
 if TYPE_CHECKING:
-    from tui_app.context.events import ApprovalRequested
+    from tui_app.events import ApprovalRequested
 
 MOST_LINES = 2_000
 """Lines painted of one question; more are counted."""

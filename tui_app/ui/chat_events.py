@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tui_app.context.events import (
+from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
     ApprovalsAhead,

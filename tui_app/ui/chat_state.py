@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tui_app.context.counting.usage import ContextUsage
-from tui_app.context.events import ApprovalRequested
+from tui_app.events import ApprovalRequested
 from tui_app.session.costs import Costs
 from tui_app.ui.keys import Locked
 from tui_app.ui.widgets.status import Status

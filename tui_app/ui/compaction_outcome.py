@@ -1,6 +1,6 @@
 """What is said of a compaction that has ended, and what can be done next."""
 
-from tui_app.context.events import CompactionComplete
+from tui_app.events import CompactionComplete
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
 

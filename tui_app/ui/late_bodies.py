@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tui_app.session.entries import Body, Entry
 
 if TYPE_CHECKING:
-    from tui_app.context.events import Record
+    from tui_app.events import Record
     from tui_app.session.location import Database
     from tui_app.session.ports import SessionStore
     from tui_app.session.preview import StoreBodies

@@ -5,11 +5,11 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from tui_app.context.events import AssistantDelta, Record
 from tui_app.conversation.engine import Engine, EngineStopped
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Work
 from tui_app.conversation.work_queue import WorkQueue
+from tui_app.events import AssistantDelta, Record
 from tui_app.session.lock import SessionLocked
 from tui_app.settings import ReviewMode
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from tui_app.context.events import Record
+from tui_app.events import Record
 from tui_app.session.entries import Body, Entry
 from tui_app.session.failures import explained
 from tui_app.session.location import Database

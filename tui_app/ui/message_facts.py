@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from tui_app.context.events import (
+from tui_app.events import (
     REWRITES,
     CompactionComplete,
     Record,

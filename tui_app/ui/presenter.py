@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantDelta,
     AssistantMessage,
     CompactionComplete,

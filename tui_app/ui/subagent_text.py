@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
-from tui_app.context.events import Payload, SubAgentCall, SubAgentEnd, SubAgentStart, SubAgentStep, ToolCall
 from tui_app.context.tool_titles import call_title, result_note
+from tui_app.events import Payload, SubAgentCall, SubAgentEnd, SubAgentStart, SubAgentStep, ToolCall
 from tui_app.plurals import count
 from tui_app.session.head_titles import sub_agent_title
 from tui_app.session.location import Database

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_app.context.events import Record, TurnEnd, UserMessage
+from tui_app.events import Record, TurnEnd, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.unsent import forget_unsent, keep_unsent, unsent
 from tui_app.session.unsent_journal import UnsentJournal, take_over

@@ -33,15 +33,9 @@ from tests.context.stages.stage_kit import (
 )
 from tests.context.validity import complaints
 from tui_app.context.items import Item, to_messages
-from tui_app.context.stages.archive import (
-    archived,
-    digest_message,
-    heuristic_digest,
-    is_archived,
-    is_digest,
-    to_archive,
-)
-from tui_app.context.stages.marks import DIGEST_HEADING, is_digest_part, mark_of
+from tui_app.context.stages.archive import archived, digest_message, heuristic_digest, to_archive
+from tui_app.context.stages.marks import DIGEST_HEADING, is_digest, is_digest_part, mark_of
+from tui_app.context.stages.results import is_archived
 from tui_app.context.stages.rewrite import Rewrite
 from tui_app.context.stages.settings import Archive
 

@@ -6,7 +6,7 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from tests.context.stages.stage_kit import applied, call, names, only, result, said, steps, view, words
 from tui_app.context.items import Item
-from tui_app.context.masking import MASK
+from tui_app.context.secret_words import MASK
 from tui_app.context.stages.archive import archived, clip_digest, digest_input, heuristic_digest, to_archive
 from tui_app.context.stages.marks import mark_of
 from tui_app.context.stages.offload import offload

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_app.context.compaction.before import Veto
-from tui_app.context.events import HookName
 from tui_app.conversation.hooks.outcomes import (
     INSTRUCTIONS_CHARS,
     OUTPUT_CHARS,
@@ -15,6 +14,7 @@ from tui_app.conversation.hooks.outcomes import (
     judge,
     name_of,
 )
+from tui_app.events import HookName
 from tui_app.settings.hooks import TRIGGERS, Hook
 
 GUARD = Hook(command=("/opt/bin/guard.sh", "--token", "abc"))

@@ -10,11 +10,11 @@ from tests.context.schema_check import problems
 from tests.conversation.driving import Desk
 from tests.fake_keyring import FakeKeyring
 from tui_app.api_keys import ApiKeys
-from tui_app.context.events import CompactionStart, Record, ToolCall, ToolResult
-from tui_app.context.events.schema import event_schema
 from tui_app.conversation.hooks.envelope import RESULT_CHARS, stdin_of
 from tui_app.conversation.hooks.environment import keys_in, without_keys
 from tui_app.conversation.opening import open_session
+from tui_app.events import CompactionStart, Record, ToolCall, ToolResult
+from tui_app.events.schema import event_schema
 
 KEY = "sk-fake-0123456789"
 

@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from tests.session.importing.claude_records import Script, call, result, text, write_lines
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     Error,

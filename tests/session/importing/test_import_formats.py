@@ -9,7 +9,7 @@ import pytest
 from tests.session.importing import foreign
 from tests.session.importing.claude_records import Script, text
 from tests.session.importing.fuzzing import strict
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     Error,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.session.importing.claude_records import Script
-from tui_app.context.events import UserMessage
+from tui_app.events import UserMessage
 from tui_app.session.head_fields import head_of
 from tui_app.session.importers import import_file
 from tui_app.session.importers.fields import given_title, one_line, title_of

@@ -8,7 +8,7 @@ import pytest
 
 from tests.session.importing.fuzzing import strict
 from tests.session.importing.transcript_counts import EXPECTED
-from tui_app.context.events import CompactionComplete, ToolCall, ToolResult
+from tui_app.events import CompactionComplete, ToolCall, ToolResult
 from tui_app.session.importers import import_file
 from tui_app.session.importers.closing import NO_RESULT
 

@@ -16,7 +16,7 @@ from tests.ui.app.test_app_steering_snapshots import found, long_question, one_m
 from tests.ui.app.test_approvals_snapshots import FILES, VIEW
 from tests.ui.kit import Deck
 from tests.ui.plans import SWITCH, proposed
-from tui_app.context.events import CompactionProgress
+from tui_app.events import CompactionProgress
 from tui_app.ui.screens.approvals import ApprovalsScreen
 from tui_app.ui.screens.chat import ChatScreen
 from tui_app.ui.screens.checkpoints import CheckpointsScreen

@@ -14,7 +14,7 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantMessage,
     CheckpointCreated,
     CompactionComplete,

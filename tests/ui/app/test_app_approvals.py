@@ -14,7 +14,7 @@ from tests.conversation.test_approving import together
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
-from tui_app.context.events import ApprovalDecided
+from tui_app.events import ApprovalDecided
 from tui_app.settings import load_settings
 from tui_app.ui.screens.approvals import ApprovalsScreen
 from tui_app.ui.screens.edit import EditDialog

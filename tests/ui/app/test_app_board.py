@@ -11,10 +11,10 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, NOON, Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.context.events import MemoryAdded, MemoryInbox, MemoryPruned
 from tui_app.context.inbox import inbox_message, inbox_text
 from tui_app.conversation import agents
 from tui_app.conversation.boards import boards_in
+from tui_app.events import MemoryAdded, MemoryInbox, MemoryPruned
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import EXTRACTION, Draft, EntryKind
 from tui_app.memory.scope import scope_of

@@ -6,13 +6,7 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.context.events import (
-    MessagePinned,
-    Payload,
-    RewriteUndone,
-    ToolArchived,
-    ToolOffloaded,
-)
+from tui_app.events import MessagePinned, Payload, RewriteUndone, ToolArchived, ToolOffloaded
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.ui.format import tokens
 from tui_app.ui.screens.context import ContextScreen

@@ -12,7 +12,7 @@ from tests.ui.app.test_app_snapshots import DONE
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
-from tui_app.context.events import Error, Fact, MessagePinned
+from tui_app.events import Error, Fact, MessagePinned
 from tui_app.ui.outside import window_title
 from tui_app.ui.safe_text import clean, one_line
 from tui_app.ui.screens.compaction_detail import CompactionDetail

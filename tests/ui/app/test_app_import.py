@@ -12,8 +12,8 @@ from textual.widgets import Input
 
 from tests.session.importing import foreign
 from tests.ui.kit import LIMIT_S, USUAL, Deck, Desk, shown
-from tui_app.context.events import SessionStart
 from tui_app.conversation import importing
+from tui_app.events import SessionStart
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.import_list import ImportScreen
 from tui_app.ui.screens.import_progress import ImportProgressDialog

@@ -19,7 +19,7 @@ from tests.ui.app.scenes import SCENES, Scene, opens
 from tests.ui.app.story import MODEL
 from tests.ui.app.test_app_snapshots import _fixed, compacted_talk, talk
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
-from tui_app.context.events import Error
+from tui_app.events import Error
 from tui_app.paths import Paths
 from tui_app.ui.screens.checkpoints import CheckpointsScreen
 from tui_app.ui.screens.details import DetailsScreen

@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_snapshots import DONE
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.context.events import SessionRewind
+from tui_app.events import SessionRewind
 from tui_app.session.entries import EntryKind
 from tui_app.ui.message_facts import KINDS
 from tui_app.ui.screens.chat import ChatScreen

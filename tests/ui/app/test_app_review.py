@@ -7,8 +7,8 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.context.events import CompactionComplete
 from tui_app.conversation.work import Prompt
+from tui_app.events import CompactionComplete
 from tui_app.ui.chat_events import PROPOSED
 from tui_app.ui.screens.review import ReviewScreen
 from tui_app.ui.widgets import stray_keys

@@ -4,7 +4,7 @@ import pytest
 
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.context.events import MessagePinned, ToolArchived, ToolOffloaded
+from tui_app.events import MessagePinned, ToolArchived, ToolOffloaded
 from tui_app.session.user_view import fold_user_view
 from tui_app.ui.screens.pins import PinsScreen
 

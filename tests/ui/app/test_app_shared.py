@@ -10,7 +10,7 @@ from tests.servers.postgres import PASSWORD, Cluster
 from tests.ui.app.story import NOON, Story
 from tests.ui.app.test_app_takeover import Window
 from tests.ui.kit import Desk, shown
-from tui_app.context.events import CompactionComplete
+from tui_app.events import CompactionComplete
 from tui_app.session.location import Server
 from tui_app.session.postgres.store import PostgresStore
 from tui_app.ui.flows.details import read_checkpoint

@@ -24,7 +24,8 @@ from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
 from tests.ui.plans import proposed
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
-from tui_app.context.events import (
+from tui_app.conversation import agents
+from tui_app.events import (
     CompactionComplete,
     CompactionEdited,
     CompactionProgress,
@@ -35,7 +36,6 @@ from tui_app.context.events import (
     SessionRewind,
     ToolTrimmed,
 )
-from tui_app.conversation import agents
 from tui_app.ui.screens.checkpoints import CheckpointsScreen
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.help import HelpScreen

@@ -8,7 +8,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, Story
 from tests.ui.app.test_app_snapshots import Compare, Scene, _fixed, look, looks
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantMessage,
     SubAgentCall,
     SubAgentEnd,

@@ -8,7 +8,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import OptionList, Static, TabbedContent, TextArea
 
-from tui_app.context.events import CompactionComplete, Fact
+from tui_app.events import CompactionComplete, Fact
 from tui_app.session.heads import Head
 from tui_app.session.view_diff import Difference
 from tui_app.ui.glyphs import PLAIN, UNICODE

@@ -10,7 +10,7 @@ from textual.color import Color
 from textual.widgets import OptionList, Static, TextArea
 
 from tests.ui.plans import proposed
-from tui_app.context.events import CompactionComplete, CompactionProgress, CompactionProposed, Fact
+from tui_app.events import CompactionComplete, CompactionProgress, CompactionProposed, Fact
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.edit import EditDialog

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tui_app.context.events import CompactionStart
+from tui_app.events import CompactionStart
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,17 +21,11 @@ from tui_app.context.compaction.review import Declined, Reviewer, carry_out, unr
 from tui_app.context.compaction.span import WHOLE, Span
 from tui_app.context.compaction.spending import Ledger
 from tui_app.context.compaction.writing import Writing
-from tui_app.context.events import (
-    CompactionAwaited,
-    CompactionComplete,
-    CompactionProgress,
-    Notice,
-    Trigger,
-)
 from tui_app.context.history import History, Proposal
 from tui_app.context.policy import Policy
 from tui_app.context.requests.originals import unabridged
 from tui_app.context.summaries.summary import Summariser
+from tui_app.events import CompactionAwaited, CompactionComplete, CompactionProgress, Notice, Trigger
 
 
 class CompactionRefused(Exception):

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from tui_app.context.events import Trigger
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.heuristic import MarkerSummariser
 from tui_app.context.summaries.summary import Summariser
+from tui_app.events import Trigger
 
 
 def writers_for(

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from tui_app.context.compaction.planner import FORCED, Plan
 from tui_app.context.counting.sizes import sizes_of
 from tui_app.context.counting.usage import ContextUsage
-from tui_app.context.events import CompactionComplete, Trigger
 from tui_app.context.history import History, Proposal
 from tui_app.context.items import Item
 from tui_app.context.policy import Policy
+from tui_app.events import CompactionComplete, Trigger
 
 BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
 """Triggers behind which a person stands who wants to see an effect."""

@@ -13,9 +13,9 @@ from tui_app.context.compaction.planner import Plan
 from tui_app.context.compaction.review import Declined
 from tui_app.context.compaction.span import Span
 from tui_app.context.compaction.spending import Ledger
-from tui_app.context.events import CompactionComplete, CompactionStart
-from tui_app.context.events.base import Outcome as Ending
 from tui_app.context.history import Proposal
+from tui_app.events import CompactionComplete, CompactionStart
+from tui_app.events.base import Outcome as Ending
 
 WITHOUT_MODEL = frozenset({"heuristic", "marker"})
 """Whoever writes a summary that costs nothing."""

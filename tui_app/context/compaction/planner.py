@@ -9,12 +9,12 @@ from tui_app.context.compaction.span import WHOLE, Span
 from tui_app.context.compaction.span_cut import split_span
 from tui_app.context.counting.sizes import Sizes, Weigh, sizes_of
 from tui_app.context.counting.usage import ContextUsage, ContextWindow
-from tui_app.context.events import Trigger
 from tui_app.context.items import Item, is_summary
 from tui_app.context.pins import with_room
 from tui_app.context.policy import Policy, Recent
 from tui_app.context.stages.marks import is_acknowledgement
 from tui_app.context.summaries.forms import Form
+from tui_app.events import Trigger
 
 FORCED: frozenset[Trigger] = frozenset({"manual", "overflow", "model_switch", "headless", "memory_pressure"})
 """Triggers that do not wait for a threshold."""

@@ -6,9 +6,9 @@ from dataclasses import replace
 from tui_app.context.compaction.additions import Addition
 from tui_app.context.compaction.planner import Plan, Refusal, plan_compaction
 from tui_app.context.compaction.span import WHOLE, Span
-from tui_app.context.events import Trigger
 from tui_app.context.history import History
 from tui_app.context.policy import Policy
+from tui_app.events import Trigger
 
 
 def plan_of(

@@ -20,7 +20,6 @@ from tui_app.context.compaction.replacement import (
     superseded_in,
 )
 from tui_app.context.compaction.retention import judge, missing_facts
-from tui_app.context.events import CompactionComplete, Fact
 from tui_app.context.fact_extractors.typed import typed_text
 from tui_app.context.facts import extract_facts
 from tui_app.context.history import History, Proposal
@@ -30,6 +29,7 @@ from tui_app.context.stages.marks import is_acknowledgement, mark_of
 from tui_app.context.summaries.forms import framed
 from tui_app.context.summaries.render import message_text, prompts_of
 from tui_app.context.summaries.summary import Summary, SummaryTask
+from tui_app.events import CompactionComplete, Fact
 
 _OPEN_TOKENS = 200
 """Room for what awaits the person where a policy wants no facts: two questions."""

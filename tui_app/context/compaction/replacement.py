@@ -9,7 +9,6 @@ from typing import Any
 from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, TextPart, ToolReturnPart
 
 from tui_app.context.compaction.additions import Addition
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.labels import with_facts
 from tui_app.context.fact_extractors.language import one_line, sentences
 from tui_app.context.fact_extractors.reading import Said
@@ -20,6 +19,7 @@ from tui_app.context.items import Item, is_summary
 from tui_app.context.masking import mask_secrets
 from tui_app.context.stages.marks import ACKNOWLEDGEMENT_KIND, OWN
 from tui_app.context.summaries.render import clip, prompts_of
+from tui_app.events import Fact
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG = re.compile(r"<(\s*/?\s*conversation_summary)", re.IGNORECASE)

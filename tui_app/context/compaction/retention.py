@@ -6,13 +6,13 @@ from functools import lru_cache
 
 from tui_app.context.compaction.deed_words import families_of
 from tui_app.context.compaction.told import Told, plain
-from tui_app.context.events import Fact, FactState
 from tui_app.context.fact_extractors.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
 from tui_app.context.fact_extractors.details import grouped
 from tui_app.context.fact_extractors.labels import KIND_LABELS
 from tui_app.context.fact_extractors.paths import folder_of, root_in, shortened
 from tui_app.context.fact_extractors.rules import REPLACED, clip_middle
-from tui_app.context.masking import MASK
+from tui_app.context.secret_words import MASK
+from tui_app.events import Fact, FactState
 
 _MASK = re.compile(rf"{re.escape(MASK)}|…\[\d{{1,12}} characters omitted\]…")
 _SEPARATOR = " · "

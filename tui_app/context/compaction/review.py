@@ -9,10 +9,10 @@ from typing import Protocol
 from tui_app.context.compaction.before import Veto
 from tui_app.context.compaction.guards import refuse_gain
 from tui_app.context.compaction.writing import Writing
-from tui_app.context.events import CompactionComplete, Trigger
 from tui_app.context.history import Proposal
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.summary import Summariser
+from tui_app.events import CompactionComplete, Trigger
 
 DECLINED = "the summary was not accepted"
 EMPTY = "the summary is empty"

@@ -5,18 +5,20 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tui_app.context.checking.provenance import Utterance, mark_unconfirmed, utterances
+from tui_app.context.checking.provenance import mark_unconfirmed, utterances
+from tui_app.context.checking.sources import Utterance
 from tui_app.context.compaction.guards import refuse_result
 from tui_app.context.compaction.planner import Plan
 from tui_app.context.compaction.proposing import propose, summary_task
 from tui_app.context.compaction.replacement import earlier_summary
 from tui_app.context.compaction.spending import Ledger
-from tui_app.context.events import CompactionComplete
 from tui_app.context.fitting.error_text import outline
 from tui_app.context.history import History, Proposal
 from tui_app.context.requests.originals import Unabridged
 from tui_app.context.summaries.heuristic import ExtractiveSummariser, MarkerSummariser
-from tui_app.context.summaries.summary import Progress, Summariser, Summary, SummaryFailed
+from tui_app.context.summaries.summary import Progress, Summariser, Summary
+from tui_app.context.summaries.summary_request import SummaryFailed
+from tui_app.events import CompactionComplete
 
 _WITHOUT_MODEL = (ExtractiveSummariser, MarkerSummariser)
 """Writers that wait for nobody; the last resort must not run out of time."""

@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.files import target_of, verb_of
 from tui_app.context.fact_extractors.folders import same_in_folder
 from tui_app.context.fact_extractors.language import clip, one_line
@@ -15,6 +14,7 @@ from tui_app.context.fact_extractors.reading import Action, Reading, Said
 from tui_app.context.fact_extractors.shell import normal_command, plainly, producer, program_of
 from tui_app.context.fact_extractors.user_fixes import fixed_failure
 from tui_app.context.fact_extractors.words import words
+from tui_app.events import Fact
 
 COMMAND_LIMIT = 160
 LINE_LIMIT = 200

@@ -10,13 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.files import file_trails
 from tui_app.context.fact_extractors.names import LONGEST, Names, Seen, index_names
 from tui_app.context.fact_extractors.paths import ending_of
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Reading
 from tui_app.context.fact_extractors.trails import Trail
+from tui_app.events import Fact
 
 MAX_DETAILS = 250
 """Enough to judge a summary by; a log entry that lists more is read by nobody."""

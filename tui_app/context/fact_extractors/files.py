@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.git import ON_TRAILS, Effect
 from tui_app.context.fact_extractors.outcomes import command_of, worked
 from tui_app.context.fact_extractors.ranking import make_fact
@@ -12,6 +11,7 @@ from tui_app.context.fact_extractors.reading import Action, Reading, argument_te
 from tui_app.context.fact_extractors.shell import file_effects
 from tui_app.context.fact_extractors.trails import Trail, take_in
 from tui_app.context.fact_extractors.words import words
+from tui_app.events import Fact
 
 PATH_NAMES = (
     "file_path", "filePath", "path", "filepath", "filename", "file_name", "notebook_path", "target_file",

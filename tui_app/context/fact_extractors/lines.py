@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.carried import Carried, Entry
+from tui_app.events import Fact
 
 
 class Tier(Enum):

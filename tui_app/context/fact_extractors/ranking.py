@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.reading import Reading
+from tui_app.events import Fact
 
 FactKind = Literal["rule", "request", "file", "command", "error", "decision", "todo", "question", "detail"]
 

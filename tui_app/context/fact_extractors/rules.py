@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.cues import asks, rule_strength
 from tui_app.context.fact_extractors.language import looks_pasted, reads_reported, sentences
 from tui_app.context.fact_extractors.ranking import make_fact
@@ -13,6 +12,7 @@ from tui_app.context.fact_extractors.replacing import replaces
 from tui_app.context.fact_extractors.retracting import retraction, shared_words
 from tui_app.context.fact_extractors.subjects import subject_of
 from tui_app.context.fact_extractors.typed import without_quotes
+from tui_app.events import Fact
 
 REQUEST_LIMIT = 12_000
 """Characters of a request that are kept; only pasted documents are longer."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.cues import asks, diagnoses, sounds_decided
 from tui_app.context.fact_extractors.language import clip, looks_pasted, sentences, unmarked
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Reading, Said
+from tui_app.events import Fact
 
 MAX_DECISIONS = 60
 """Newest decisions that are kept; older ones have become work by then."""

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors.language import clip, one_line
 from tui_app.context.fact_extractors.outcomes import worked
 from tui_app.context.fact_extractors.ranking import make_fact
 from tui_app.context.fact_extractors.reading import Action, Reading, first_text
+from tui_app.events import Fact
 
 TODO_LIMIT = 240
 

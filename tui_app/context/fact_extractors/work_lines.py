@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tui_app.context.events import Fact
 from tui_app.context.fact_extractors import carried as sections
 from tui_app.context.fact_extractors.carried import Carried
 from tui_app.context.fact_extractors.changes import LAST_CHANGE, last_changes
@@ -20,6 +19,7 @@ from tui_app.context.fact_extractors.lines import Candidate, Tier, from_fact, ke
 from tui_app.context.fact_extractors.paths import ending_of, folder_of, root_line, shortened
 from tui_app.context.fact_extractors.reading import Reading
 from tui_app.context.fact_extractors.trails import Trail
+from tui_app.events import Fact
 
 _FEW = 3
 """Errors that are told in more than one line are fewer than these."""

@@ -10,7 +10,6 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from tui_app.context.counting.running import RunningMessages
 from tui_app.context.counting.sizes import Sizes, sizes_of
 from tui_app.context.counting.usage import ContextUsage
-from tui_app.context.events import Truncation
 from tui_app.context.fitting.truncator import Truncated, truncate
 from tui_app.context.history import History
 from tui_app.context.items import Item, to_messages
@@ -19,6 +18,7 @@ from tui_app.context.requests.assembling import Assembly
 from tui_app.context.requests.repair import sendable
 from tui_app.context.requests.sections import sections
 from tui_app.context.windows.limits import ContextTooLarge, most
+from tui_app.events import Truncation
 
 _REPAIR_ROOM = 16
 """Tokens kept free for what repair may have to put in front of a history that was cut."""

@@ -13,7 +13,6 @@ from tui_app.context.counting.measure import believable, is_silent_truncation
 from tui_app.context.counting.running import RunningCount, RunningMessages
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown
-from tui_app.context.events import Notice, Trigger, UsageInfo
 from tui_app.context.fitting.overflow import ContextOverflow, overflow_of_answer
 from tui_app.context.history import History
 from tui_app.context.items import is_summary, to_messages
@@ -23,6 +22,7 @@ from tui_app.context.requests.outgoing import build, usage_as_sent
 from tui_app.context.requests.prefix import PrefixMeter
 from tui_app.context.stages.relief import Relief, Surroundings
 from tui_app.context.windows.limits import ContextTooLarge, Limits
+from tui_app.events import Notice, Trigger, UsageInfo
 
 SILENT_TRUNCATION = (
     "The server reports far fewer tokens than were sent: it probably dropped the beginning of the request. "

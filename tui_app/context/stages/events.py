@@ -6,7 +6,8 @@ from dataclasses import replace
 from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.counting.usage import ContextUsage
-from tui_app.context.events import (
+from tui_app.context.stages.rewrite import Rewrite, Stage
+from tui_app.events import (
     Rewritten,
     ToolArchived,
     ToolNormalised,
@@ -15,7 +16,6 @@ from tui_app.context.events import (
     ToolTrimmed,
     ViewRewrite,
 )
-from tui_app.context.stages.rewrite import Rewrite, Stage
 
 EVENTS: Mapping[Stage, type[ViewRewrite]] = {
     "normalise": ToolNormalised,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from tui_app.context.compaction.spending import Ledger
 from tui_app.context.requests.originals import Unabridged
 from tui_app.context.summaries.extractive import extractive_summary, marker_summary
-from tui_app.context.summaries.summary import Progress, Summary, SummaryFailed, SummaryTask
+from tui_app.context.summaries.summary import Progress, Summary, SummaryTask
+from tui_app.context.summaries.summary_request import SummaryFailed
 
 NO_ROOM = "beside what must stay there is no room to keep the earlier summary"
 

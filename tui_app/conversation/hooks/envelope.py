@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tui_app.context.events import HookName, Payload, Record, ToolResult
 from tui_app.context.summaries.render import clip
 from tui_app.conversation.hooks.environment import masked
+from tui_app.events import HookName, Payload, Record, ToolResult
 
 RESULT_CHARS = 50_000
 """Characters of a tool's result that a hook is given; of a longer one head and tail."""

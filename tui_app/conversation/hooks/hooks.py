@@ -8,17 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tui_app.context.compaction.before import Veto
-from tui_app.context.events import (
-    CompactionComplete,
-    CompactionStart,
-    HookName,
-    Payload,
-    Record,
-    SessionEnd,
-)
 from tui_app.conversation.hooks.envelope import stdin_of
 from tui_app.conversation.hooks.outcomes import Run, before_compaction, judge
 from tui_app.conversation.hooks.process import Runner
+from tui_app.events import CompactionComplete, CompactionStart, HookName, Payload, Record, SessionEnd
 from tui_app.settings.hooks import Hook
 
 END_S = 1.5

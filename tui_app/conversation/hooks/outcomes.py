@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from tui_app.context.compaction.before import Veto
-from tui_app.context.events import HookName, HookOutcome, HookRan
+from tui_app.events import HookName, HookOutcome, HookRan
 from tui_app.session.exports.plain_text import plain_text
 from tui_app.settings.hooks import Hook
 

@@ -9,9 +9,9 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, SkipToolExecu
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.context.events import ToolCall, ToolResult
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.hooks.outcomes import before_tool
+from tui_app.events import ToolCall, ToolResult
 
 _NO_RESULT = (ApprovalRequired, CallDeferred, SkipToolExecution)
 """What others raise around a tool that did not run; there is nothing to tell hooks of."""

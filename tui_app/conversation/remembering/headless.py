@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from tui_app.agent.shelf import ModelShelf
 from tui_app.context.counting.encodings import TextCounter, encoding_name
-from tui_app.context.events import MemoryConsolidated
 from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.limits import Limits
 from tui_app.conversation.board_scopes import own_scope
@@ -16,6 +15,7 @@ from tui_app.conversation.boards import boards_in, lock_of
 from tui_app.conversation.remembering.reader import SessionReader
 from tui_app.conversation.remembering.telling import LogOf, Telling
 from tui_app.conversation.request import Opening
+from tui_app.events import MemoryConsolidated
 from tui_app.session.info import SessionInfo
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.ports import SessionStore

@@ -6,10 +6,10 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_app.context.events import MemoryInbox
 from tui_app.context.inbox import inbox_message
 from tui_app.conversation.board_scopes import session_scope
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import MemoryInbox
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Entry
 from tui_app.memory.reading_out import read_out

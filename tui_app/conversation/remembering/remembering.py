@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tui_app.context.events import MemoryConsolidated, Notice, Payload, Record, TurnEnd, UserMessage
 from tui_app.conversation.board_scopes import session_scope
 from tui_app.conversation.remembering.inbox import BoardInbox
 from tui_app.conversation.remembering.reader import SessionReader
 from tui_app.conversation.remembering.telling import Telling
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import MemoryConsolidated, Notice, Payload, Record, TurnEnd, UserMessage
 from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import PERSON, Draft, Due, Entry, EntryKind
 from tui_app.memory.scope import Scope

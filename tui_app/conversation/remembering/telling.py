@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from tui_app.context.events import MemoryAdded, MemoryPruned, Payload
+from tui_app.events import MemoryAdded, MemoryPruned, Payload
 from tui_app.memory.entries import Change
 from tui_app.memory.store import BoardStore
 from tui_app.session.info import SessionDeleted

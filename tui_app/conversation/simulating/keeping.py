@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.compaction.retention import judge
-from tui_app.context.events import Fact, FactState
 from tui_app.context.summaries.render import message_text
 from tui_app.conversation.simulating.outcome import FactsKept
+from tui_app.events import Fact, FactState
 
 _STATES: tuple[FactState, ...] = ("kept", "recoverable", "lost")
 

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.counting.usage import ContextWindow
-from tui_app.context.events import CompactionComplete, Payload, Truncation, ViewRewrite
 from tui_app.context.stages.events import EVENTS
+from tui_app.events import CompactionComplete, Payload, Truncation, ViewRewrite
 
 STAGES = (*EVENTS, "compact", "truncate")
 """Stages of the governor that change what is sent, in their order."""

@@ -18,7 +18,6 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.running import RunningCount
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import ContextWindow
-from tui_app.context.events import Payload, UsageInfo
 from tui_app.context.items import is_prompt, to_messages
 from tui_app.context.policy import Policy
 from tui_app.context.requests.pipeline import Pipeline
@@ -28,6 +27,7 @@ from tui_app.context.windows.learnt import LearntModels
 from tui_app.context.windows.limits import ContextTooLarge, Limits
 from tui_app.conversation.simulating.history import ReplayHistory
 from tui_app.conversation.simulating.outcome import Request, Work, work_of
+from tui_app.events import Payload, UsageInfo
 
 _THEN = datetime(2000, 1, 1, tzinfo=UTC)
 """Time in the names of files: the same replay gives the same bytes."""

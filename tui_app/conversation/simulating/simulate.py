@@ -10,7 +10,6 @@ from pydantic_ai.messages import ModelMessage
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.prices import request_price
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.events import Fact
 from tui_app.context.facts import extract_facts
 from tui_app.context.items import Item
 from tui_app.context.policy import Policy
@@ -19,6 +18,7 @@ from tui_app.conversation.simulating.keeping import facts_kept
 from tui_app.conversation.simulating.outcome import FactsKept, Outcome
 from tui_app.conversation.simulating.replay import Replay
 from tui_app.conversation.simulating.source import Transcript
+from tui_app.events import Fact
 
 
 class CannotSimulate(Exception):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from tui_app.context.events import CompactionComplete, SessionClear, SessionRestored, SessionRewind
 from tui_app.conversation.importing import messages_of
 from tui_app.conversation.view_messages import ViewMessages
+from tui_app.events import CompactionComplete, SessionClear, SessionRestored, SessionRewind
 from tui_app.session.agent_view import AgentView
 from tui_app.session.importers import SkippedLine, import_file
 from tui_app.session.ports import SessionStore

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tui_app.context.events import (
+from tui_app.events import (
     AgentOutput,
     AssistantMessage,
     CompactionAcknowledged,

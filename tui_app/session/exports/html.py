@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from tui_app.context.events import (
+from tui_app.events import (
     AgentOutput,
     AssistantMessage,
     CompactionComplete,

@@ -3,8 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from tui_app.context.events import Payload, UsageInfo, UserMessage, payload_to_json
-from tui_app.context.masking import MASK, mask_secrets, names_secret
+from tui_app.context.masking import mask_secrets, names_secret
+from tui_app.context.secret_words import MASK
+from tui_app.events import Payload, UsageInfo, UserMessage, payload_to_json
 from tui_app.session.exports.plain_text import plain_text
 
 _IDS = frozenset({"signature", "tool_call_id", "id", "call_ids", "session"})

@@ -1,6 +1,6 @@
 """Events that are a heading and no more in a conversation written for reading."""
 
-from tui_app.context.events import (
+from tui_app.events import (
     CheckpointCreated,
     CompactionEdited,
     CompactionRedone,

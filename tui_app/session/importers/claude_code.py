@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tui_app.context.events import Error, ErrorKind, Trigger
+from tui_app.events import Error, ErrorKind, Trigger
 from tui_app.session.importers import messages
 from tui_app.session.importers.claude_answer import build_answer
 from tui_app.session.importers.claude_tree import Tree, is_claude_record, message_of, plant

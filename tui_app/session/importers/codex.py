@@ -6,7 +6,7 @@ What the model saw are the ``response_item`` records; ``event_msg`` records repe
 from collections.abc import Callable
 from typing import Any
 
-from tui_app.context.events import Error, ErrorKind
+from tui_app.events import Error, ErrorKind
 from tui_app.session.importers.codex_turns import ITEM, Rollout, is_codex_record, item_of, unroll
 from tui_app.session.importers.codex_values import call_of, outcome_of, output_of, summary_of
 from tui_app.session.importers.fields import record_text

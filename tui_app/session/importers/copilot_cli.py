@@ -1,6 +1,6 @@
 """Event logs of GitHub Copilot CLI: JSON lines ``{type, data, id, timestamp, parentId}``."""
 
-from tui_app.context.events import Error
+from tui_app.events import Error
 from tui_app.session.importers.answer import usage
 from tui_app.session.importers.fields import count, record_text
 from tui_app.session.importers.reader import LineReader

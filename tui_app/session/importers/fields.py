@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tui_app.context.events import UserMessage
+from tui_app.events import UserMessage
 from tui_app.session.exports.plain_text import without_sequences
 from tui_app.session.importers.result import ImportedEvent
 from tui_app.session.importers.source import Json

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tui_app.context.events import Error
+from tui_app.events import Error
 from tui_app.session.importers.answer import Answer, usage
 from tui_app.session.importers.fields import record_text
 from tui_app.session.importers.opencode_store import stored_document

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.events import (
+from tui_app.events import (
     Error,
     Payload,
     SessionEnd,
@@ -19,7 +19,7 @@ from tui_app.context.events import (
     UsageInfo,
     payload_from_json,
 )
-from tui_app.context.events.record import BY_TYPE
+from tui_app.events.record import BY_TYPE
 from tui_app.session.importers.closing import FIRST_SEQ, count_messages
 from tui_app.session.importers.fields import count, one_line, record_text, seconds
 from tui_app.session.importers.messages import MessageRefusedError, canonical

@@ -1,6 +1,6 @@
 """Sessions of pi: JSON lines, a session record and then entries that form a tree (in old files a list)."""
 
-from tui_app.context.events import Error
+from tui_app.events import Error
 from tui_app.session.importers.answer import usage
 from tui_app.session.importers.content import block_list
 from tui_app.session.importers.entry_tree import branch

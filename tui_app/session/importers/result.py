@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tui_app.context.events import Payload
+from tui_app.events import Payload
 
 
 class ImportFormatError(ValueError):

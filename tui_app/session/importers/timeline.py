@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Literal
 
-from tui_app.context.events import (
+from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     Payload,

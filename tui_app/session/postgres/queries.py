@@ -4,13 +4,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tui_app.context.events import Payload, Record, UserMessage
+from tui_app.events import Payload, Record, UserMessage
 from tui_app.session.heads import Head
 from tui_app.session.info import SessionInfo, SessionNotFound
 from tui_app.session.postgres.wire import Connection
 from tui_app.session.postgres.words import query as words_query
 from tui_app.session.rows import payload_of, record_of
-from tui_app.session.stats import COUNTED, FIGURES
+from tui_app.session.stats import COUNTED
+from tui_app.session.stats_rows import FIGURES
 
 _INFO = "id, title, cwd, model, created, updated, last, messages, tokens"
 _HEADS_AT_ONCE, _RECORDS_AT_ONCE = 4_000, 200

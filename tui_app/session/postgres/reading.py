@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tui_app.context.events import Payload, Record
+from tui_app.events import Payload, Record
 from tui_app.session.heads import Head
 from tui_app.session.info import SessionInfo
 from tui_app.session.location import Server

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import psycopg
 
-from tui_app.context.events import Payload, Record, SessionStart
 from tui_app.context.storage_errors import StorageError
+from tui_app.events import Payload, Record, SessionStart
 from tui_app.session.info import SessionDeleted
 from tui_app.session.location import Server
 from tui_app.session.lock import Overtaken

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-from tui_app.context.events import AssistantMessage, CompactionComplete, Payload, ToolResult, UserMessage
+from tui_app.events import AssistantMessage, CompactionComplete, Payload, ToolResult, UserMessage
 
 _WORD = re.compile(r"[^\W_]+")
 _LONGEST = 256

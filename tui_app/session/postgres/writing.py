@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tui_app.context.events import Payload, Record, UsageInfo, UserMessage, payload_to_json
+from tui_app.events import Payload, Record, UsageInfo, UserMessage, payload_to_json
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.heads import spoken_line
 from tui_app.session.info import SessionDeleted
@@ -14,7 +14,8 @@ from tui_app.session.postgres.wire import Connection
 from tui_app.session.postgres.words import said, vector
 from tui_app.session.rows import plain, row_of
 from tui_app.session.sizes import count_messages, tokens_after, view_tokens
-from tui_app.session.stats import COUNTED, FIGURES
+from tui_app.session.stats import COUNTED
+from tui_app.session.stats_rows import FIGURES
 from tui_app.session.visibility import AFTERWARDS
 
 CHANNEL = "plimsoll"

@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from tui_app.api_keys import KeyringTrouble
+from tui_app.system_keyring import KeyringTrouble
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.asking import confirmed
 from tui_app.ui.flows.lookup import LookupCancelled, look_up

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tui_app.context.events import ApprovalDecided
+from tui_app.events import ApprovalDecided
 from tui_app.settings import SettingsError
 from tui_app.settings.approvals import RULINGS, ApprovalRule, Ruling, parse_rule, rules_of
 from tui_app.settings.rule_names import misnamed

@@ -6,7 +6,7 @@ from typing import Any
 
 from textual.app import App
 
-from tui_app.context.events import CheckpointCreated
+from tui_app.events import CheckpointCreated
 from tui_app.session.location import Server
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.context_source import SessionContext

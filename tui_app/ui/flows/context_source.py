@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_app.context.events import ViewRewrite
 from tui_app.conversation.outlook import Outlook
 from tui_app.conversation.shares import on_scale
 from tui_app.conversation.work import Work
+from tui_app.events import ViewRewrite
 from tui_app.session.entries import Body, Entry
 from tui_app.session.ledger import growths, ledger, scaled, turns_left
 from tui_app.session.lock import SessionLocked

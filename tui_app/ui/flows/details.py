@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_app.context.events import CompactionComplete, CompactionEdited, Error, Record
 from tui_app.conversation.work import BringBack, EditSummary, Pin, Restate, Restore
+from tui_app.events import CompactionComplete, CompactionEdited, Error, Record
 from tui_app.session.entries import Entry
 from tui_app.session.location import Database
 from tui_app.session.places import open_store

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tui_app.context.events import CompactionProgress, CompactionProposed, CompactionStart
+from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.asking import write_on
 from tui_app.ui.screens.review import ReviewScreen

@@ -15,7 +15,7 @@ from textual.types import CSSPathType
 from textual.widgets import OptionList, Static, TabPane, TextArea
 from textual.widgets.option_list import Option
 
-from tui_app.context.events import CompactionComplete
+from tui_app.events import CompactionComplete
 from tui_app.session.view_diff import Difference
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint

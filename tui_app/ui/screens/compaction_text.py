@@ -9,7 +9,7 @@ from typing import Literal
 
 from textual.content import Content
 
-from tui_app.context.events import CompactionComplete, Fact, FactState
+from tui_app.events import CompactionComplete, Fact, FactState
 from tui_app.session.heads import Head
 from tui_app.session.view_diff import Difference
 from tui_app.ui.format import clock, cost, count, duration, percent, tokens

@@ -9,7 +9,7 @@ from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, 
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.shares import Share
 from tui_app.session.ledger import LedgerRow
-from tui_app.session.stats import StageRow
+from tui_app.session.stats_rows import StageRow
 from tui_app.ui.format import count, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.screens.shares_text import in_brackets, made_of

@@ -18,7 +18,7 @@ from textual.types import CSSPathType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_app.context.events import CompactionProgress, CompactionProposed, Fact
+from tui_app.events import CompactionProgress, CompactionProposed, Fact
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import clean

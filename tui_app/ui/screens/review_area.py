@@ -2,7 +2,7 @@
 
 from textual.timer import Timer
 
-from tui_app.context.events import CompactionProgress
+from tui_app.events import CompactionProgress
 from tui_app.ui.safe_text import clean
 from tui_app.ui.screens.details import readable
 from tui_app.ui.widgets.written import WrittenArea

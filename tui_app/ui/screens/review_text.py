@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from textual.content import Content
 
-from tui_app.context.events import CompactionProgress, CompactionProposed, Fact
+from tui_app.events import CompactionProgress, CompactionProposed, Fact
 from tui_app.ui.format import cost, count, percent, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import clean, one_line

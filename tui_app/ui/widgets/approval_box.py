@@ -27,8 +27,8 @@ from tui_app.ui.widgets.stray_keys import QUIET_S
 
 # What is asked and answered is loaded behind the first frame, which only holds the empty box.
 if TYPE_CHECKING:
-    from tui_app.context.events import ApprovalRequested
     from tui_app.conversation.approvals import Decision
+    from tui_app.events import ApprovalRequested
 
 _RULE = "the rule to add"
 _REASON = "why not? the model reads it; enter alone gives no reason"

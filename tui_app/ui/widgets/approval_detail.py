@@ -9,7 +9,7 @@ from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.widgets.grown_scroll import ExactStatic, GrownScroll
 
 if TYPE_CHECKING:
-    from tui_app.context.events import ApprovalRequested
+    from tui_app.events import ApprovalRequested
 
 
 class ApprovalDetail(GrownScroll):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 if TYPE_CHECKING:
-    from tui_app.context.events import CompactionProgress, CompactionProposed, CompactionStart
+    from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart
 
 
 class ReviewWanted(Message):

@@ -4,17 +4,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from tui_app.context.counting.usage import ContextUsage
-from tui_app.context.events.approvals import (
-    ApprovalDecided,
-    ApprovalRequested,
-    ApprovalsAhead,
-    FileChanged,
-    FilesRestored,
-    RestoredFile,
-    ToolOutput,
-)
-from tui_app.context.events.base import Payload
-from tui_app.context.events.compaction import (
+from tui_app.events.base import Payload
+from tui_app.events.context import (
+    REWRITES,
     CompactionAcknowledged,
     CompactionAwaited,
     CompactionComplete,
@@ -26,40 +18,52 @@ from tui_app.context.events.compaction import (
     CompactionUndone,
     Fact,
     GaugeChanged,
+    RewriteUndone,
+    Rewritten,
     Truncation,
     UsageInfo,
 )
-from tui_app.context.events.hooks import HookRan
-from tui_app.context.events.memory import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryPruned
-from tui_app.context.events.messages import (
+from tui_app.events.conversation import (
     AgentOutput,
+    ApprovalDecided,
+    ApprovalRequested,
+    ApprovalsAhead,
     AssistantDelta,
     AssistantMessage,
+    CheckpointCreated,
+    Error,
+    FileChanged,
+    FilesRestored,
+    HookRan,
+    MemoryAdded,
+    MemoryConsolidated,
+    MemoryInbox,
+    MemoryPressure,
+    MemoryPruned,
     MessagePinned,
+    ModelChange,
+    Notice,
+    PolicyChange,
+    QueueChanged,
+    RestoredFile,
+    SessionClear,
+    SessionEnd,
+    SessionRestored,
+    SessionRewind,
+    SessionStart,
+    SubAgentCall,
+    SubAgentEnd,
+    SubAgentStart,
+    SubAgentStep,
     SystemMessage,
     ToolCall,
+    ToolOutput,
     ToolResult,
     TurnEnd,
     TurnRetry,
     TurnStart,
     UserMessage,
 )
-from tui_app.context.events.rewrites import REWRITES, RewriteUndone, Rewritten
-from tui_app.context.events.session import (
-    CheckpointCreated,
-    Error,
-    MemoryPressure,
-    ModelChange,
-    Notice,
-    PolicyChange,
-    QueueChanged,
-    SessionClear,
-    SessionEnd,
-    SessionRestored,
-    SessionRewind,
-    SessionStart,
-)
-from tui_app.context.events.subagents import SubAgentCall, SubAgentEnd, SubAgentStart, SubAgentStep
 
 SCHEMA_VERSION = 1
 """Version of the envelope; it grows when a field changes its meaning."""

@@ -5,20 +5,9 @@ A payload says what happened; a :class:`Record` adds when and where it stands in
 pydantic-ai, so a resumed session can be painted before the agent side is loaded.
 """
 
-from tui_app.context.events.approvals import (
-    ApprovalDecided,
-    ApprovalDecision,
-    ApprovalRequested,
-    ApprovalsAhead,
-    ApprovalScope,
-    DecidedBy,
-    FileChanged,
-    FilesRestored,
-    RestoredFile,
-    ToolOutput,
-)
-from tui_app.context.events.base import ErrorKind, FactState, Outcome, Payload, Trigger
-from tui_app.context.events.compaction import (
+from tui_app.events.base import ErrorKind, FactState, Outcome, Payload, Trigger
+from tui_app.events.context import (
+    REWRITES,
     CompactionAcknowledged,
     CompactionAwaited,
     CompactionComplete,
@@ -30,35 +19,6 @@ from tui_app.context.events.compaction import (
     CompactionUndone,
     Fact,
     GaugeChanged,
-    Truncation,
-    UsageInfo,
-)
-from tui_app.context.events.hooks import HookName, HookOutcome, HookRan
-from tui_app.context.events.memory import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryPruned
-from tui_app.context.events.messages import (
-    AgentOutput,
-    AssistantDelta,
-    AssistantMessage,
-    MessagePinned,
-    SystemMessage,
-    ToolCall,
-    ToolResult,
-    TurnEnd,
-    TurnRetry,
-    TurnStart,
-    UserMessage,
-)
-from tui_app.context.events.record import (
-    BY_TYPE,
-    PAYLOADS,
-    SCHEMA_VERSION,
-    Record,
-    Restated,
-    payload_from_json,
-    payload_to_json,
-)
-from tui_app.context.events.rewrites import (
-    REWRITES,
     RewriteUndone,
     Rewritten,
     ToolArchived,
@@ -66,28 +26,65 @@ from tui_app.context.events.rewrites import (
     ToolOffloaded,
     ToolPointers,
     ToolTrimmed,
+    Truncation,
+    UsageInfo,
     ViewRewrite,
 )
-from tui_app.context.events.session import (
+from tui_app.events.conversation import (
+    AgentOutput,
+    ApprovalDecided,
+    ApprovalDecision,
+    ApprovalRequested,
+    ApprovalsAhead,
+    ApprovalScope,
+    AssistantDelta,
+    AssistantMessage,
     CheckpointCreated,
+    DecidedBy,
     Error,
+    FileChanged,
+    FilesRestored,
+    HookName,
+    HookOutcome,
+    HookRan,
+    MemoryAdded,
+    MemoryConsolidated,
+    MemoryInbox,
     MemoryPressure,
+    MemoryPruned,
+    MessagePinned,
     ModelChange,
     Notice,
     PolicyChange,
     QueueChanged,
+    RestoredFile,
     SessionClear,
     SessionEnd,
     SessionRestored,
     SessionRewind,
     SessionStart,
-)
-from tui_app.context.events.subagents import (
     SubAgentCall,
     SubAgentEnd,
     SubAgentOutcome,
     SubAgentStart,
     SubAgentStep,
+    SystemMessage,
+    ToolCall,
+    ToolOutput,
+    ToolResult,
+    TurnEnd,
+    TurnRetry,
+    TurnStart,
+    UserMessage,
+)
+from tui_app.events.record import (
+    BY_TYPE,
+    PAYLOADS,
+    SCHEMA_VERSION,
+    Record,
+    Restated,
+    payload_from_json,
+    payload_to_json,
 )
 
 __all__ = [
