@@ -38,13 +38,13 @@ from textual.widgets import Input  # noqa: E402
 from tui_app.agent.discovery import LocalModel, NoAnswer, local_base_url  # noqa: E402
 from tui_app.agent.recorder import Recorder  # noqa: E402
 from tui_app.context.compaction.compactor import Compactor  # noqa: E402
-from tui_app.context.compaction.spending import Ledger, Spent  # noqa: E402
 from tui_app.context.counting.encodings import TextCounter  # noqa: E402
+from tui_app.context.counting.prices import Ledger, Spent  # noqa: E402
 from tui_app.context.counting.tokens import TokenCounter  # noqa: E402
 from tui_app.context.counting.usage import Breakdown  # noqa: E402
 from tui_app.context.policy import PLIMSOLL  # noqa: E402
-from tui_app.context.summaries.summary import Progress, Summary, SummaryTask  # noqa: E402
-from tui_app.context.windows.window import resolve_window  # noqa: E402
+from tui_app.context.summaries.writer import Progress, Summary, SummaryTask  # noqa: E402
+from tui_app.context.windows import resolve_window  # noqa: E402
 from tui_app.conversation.checkpointing import Archive  # noqa: E402
 from tui_app.conversation.opening import OpenSession  # noqa: E402
 from tui_app.conversation.session_history import SessionHistory  # noqa: E402
@@ -151,7 +151,7 @@ async def compact(history: SessionHistory) -> None:
         return (Author(),)
 
     compactor = Compactor(history=history, policy=PLIMSOLL, summarisers=author)
-    with mock.patch("tui_app.context.compaction.job.monotonic", side_effect=[0.0, 4.1]):
+    with mock.patch("tui_app.context.compaction.compactor.monotonic", side_effect=[0.0, 4.1]):
         compactor.start("manual")
         complete = await compactor.finish()
     if complete is None or complete.outcome != "success":

@@ -50,7 +50,7 @@ def in_a_process(code: str) -> str:
 
 
 def test_in_somebody_elses_program_nothing_is_printed_unless_that_asks_for_it() -> None:
-    said = "logging.getLogger('tui_app.context.compaction.writing').warning('not written')"
+    said = "logging.getLogger('tui_app.context.compaction.proposal').warning('not written')"
     assert in_a_process(f"import logging, tui_app.context\n{said}") == ""
     asked = in_a_process(f"import logging, tui_app.context\nlogging.basicConfig()\n{said}")
     assert "not written" in asked

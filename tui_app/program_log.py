@@ -28,7 +28,7 @@ class ProgramLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one entry, without keys and tokens."""
-        from tui_app.context.masking import mask_secrets
+        from tui_app.context.secrets import mask_secrets
 
         with suppress(OSError, ValueError, TypeError):
             stream = self._opened()

@@ -6,7 +6,7 @@ from pydantic_ai.models import infer_model
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.key_names import key_variable
-from tui_app.context.secret_words import MASK
+from tui_app.context.secrets import MASK
 
 MODEL = "openai:gpt-5"
 SECRET = "sk-proj-" + "abCD1234" * 6

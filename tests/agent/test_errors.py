@@ -27,7 +27,7 @@ from pydantic_ai.exceptions import (
 )
 
 from tui_app.agent.errors import describe_error
-from tui_app.context.windows.limits import ContextTooLarge
+from tui_app.context.window_limits import ContextTooLarge
 from tui_app.events import Error
 
 MODEL = "openai:gpt-5"

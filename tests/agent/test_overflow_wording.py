@@ -4,7 +4,7 @@ import pytest
 from pydantic_ai.exceptions import ModelHTTPError
 
 from tui_app.agent.errors import describe_error
-from tui_app.context.windows.limits import ContextTooLarge
+from tui_app.context.window_limits import ContextTooLarge
 
 MODEL = "openai:gpt-5"
 

@@ -7,8 +7,8 @@ from tui_app.agent import shelf as shelf_module
 from tui_app.agent.discovery import NoAnswer
 from tui_app.agent.models import ask_window, build_model
 from tui_app.agent.shelf import ModelShelf
-from tui_app.context.windows.learnt import LearntModels
-from tui_app.context.windows.limits import Limits
+from tui_app.context.window_limits import Limits
+from tui_app.context.windows import LearntModels
 from tui_app.settings import Endpoint
 
 NAME = "mine:tiny"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from tui_app.context.counting.parts import to_json_text
+from tui_app.context.counting.tokens import to_json_text
 from tui_app.events import AssistantMessage, Payload, SessionStart, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.store import Store

@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from tests.benchmarks.measure import Comparison
 from tests.benchmarks.sessions import turn, words
 from tui_app.context.counting.encodings import NEAREST, TextCounter
-from tui_app.context.counting.measure import Tally, Weighed
+from tui_app.context.counting.tally import Tally, Weighed
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown, ContextWindow
 

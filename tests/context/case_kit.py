@@ -17,9 +17,9 @@ from tests.context.governor_kit import Heard, Writer, plain_counter
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.usage import Breakdown
 from tui_app.context.history import ListHistory
-from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.view import to_messages
+from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete
 
 

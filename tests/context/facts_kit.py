@@ -19,7 +19,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.items import Item
+from tui_app.context.view import Item
 from tui_app.events import Fact
 
 Outcome = Literal["success", "failed", "denied", "interrupted", "retried"]

@@ -17,17 +17,17 @@ from pydantic_ai.usage import RequestUsage
 
 from tests.context.validity import complaints
 from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.compaction.spending import Ledger
 from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.prices import Ledger
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
-from tui_app.context.items import Item
 from tui_app.context.policy import PLIMSOLL, Policy
-from tui_app.context.summaries.summary import ModelSummariser, Progress, Summary, SummaryTask
-from tui_app.context.summaries.summary_prompt import INSTRUCTIONS
-from tui_app.context.windows.learnt import LearntModels
-from tui_app.context.windows.limits import Limits
+from tui_app.context.summaries.prompt import INSTRUCTIONS
+from tui_app.context.summaries.writer import ModelSummariser, Progress, Summary, SummaryTask
+from tui_app.context.view import Item
+from tui_app.context.window_limits import Limits
+from tui_app.context.windows import LearntModels
 from tui_app.events import CompactionComplete, Payload
 
 P = TypeVar("P", bound=Payload)

@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.items import Item
+from tui_app.context.view import Item
 
 IDS = ("a", "b", "c", "d")
 SIZES = (0, 1, 3, 20, 20, 80, 400, 4_000)

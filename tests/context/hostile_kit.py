@@ -20,11 +20,11 @@ from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.usage import Breakdown
 from tui_app.context.history import History, ListHistory
-from tui_app.context.masking import mask_secrets
 from tui_app.context.policy import PLIMSOLL
+from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.summary import ModelSummariser
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.summaries.writer import ModelSummariser
+from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Record, SessionStart
 from tui_app.session.store import Store
 

@@ -19,10 +19,10 @@ from pydantic_ai.messages import (
 from tests.context.governor_kit import plain_counter
 from tests.context.histories import as_items, long_conversation, messages, retry_prompt
 from tui_app.context.history import ListHistory
-from tui_app.context.items import Item, to_messages
-from tui_app.context.requests import assembling
-from tui_app.context.requests.assembling import Assembly
+from tui_app.context.requests import builder as assembling
+from tui_app.context.requests.builder import Assembly
 from tui_app.context.requests.repair import repair, sendable
+from tui_app.context.view import Item, to_messages
 
 STEPS = st.sampled_from((1, 3, 16))
 """Sizes of the pieces that are taken in."""
@@ -129,7 +129,7 @@ def test_a_call_that_stays_open_costs_no_more_than_building_twice(monkeypatch: p
         looked_at.append(len(messages))
         return repair(messages, begins=begins)
 
-    monkeypatch.setattr("tui_app.context.requests.assembling.repair", counted)
+    monkeypatch.setattr("tui_app.context.requests.builder.repair", counted)
     items = as_items([said(), called("open"), *long_conversation(200), said()])
     assembly = Assembly()
     assert assembly.request(items, [])[0] == whole(items)

@@ -18,10 +18,10 @@ from tests.context.governor_kit import NOTES, Provider, Writer, plain_counter, r
 from tests.context.histories import as_items, long_conversation
 from tests.context.validity import as_bytes, prompts
 from tui_app.context.compaction.compactor import CompactionRefused
-from tui_app.context.compaction.segments import safe_cuts
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.requests.outgoing import build
-from tui_app.context.windows.limits import ContextTooLarge
+from tui_app.context.requests.builder import build
+from tui_app.context.view import safe_cuts
+from tui_app.context.window_limits import ContextTooLarge
 from tui_app.events import CompactionStart
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]

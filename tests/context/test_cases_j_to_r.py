@@ -21,16 +21,15 @@ from tests.context.case_kit import answered, called, compacted, live, said, summ
 from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter, tokens
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes, complaints, prompts
-from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.compaction.job import State
+from tui_app.context.compaction.compactor import Compactor, State
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.requests.outgoing import build
+from tui_app.context.requests.builder import build
 from tui_app.context.requests.repair import sendable
-from tui_app.context.summaries.summary import SummaryTask
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.summaries.writer import SummaryTask
+from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Truncation
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
@@ -166,7 +165,7 @@ async def test_case_q_media_is_counted_by_kind_kept_in_the_tail_and_named_in_the
     seen: list[str] = []
 
     def note(task: SummaryTask) -> str:
-        from tui_app.context.summaries.render import transcript_lines
+        from tui_app.context.summaries.transcript import transcript_lines
 
         seen.extend(transcript_lines(task.items))
         return NOTES

@@ -11,17 +11,15 @@ from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest, Use
 from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes, complaints
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor
-from tui_app.context.compaction.job import State
-from tui_app.context.compaction.spending import Ledger
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
+from tui_app.context.counting.prices import Ledger
 from tui_app.context.counting.usage import Breakdown, ContextWindow
 from tui_app.context.history import ListHistory, Proposal
-from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.requests.repair import sendable
-from tui_app.context.summaries.summary import SummaryTask
-from tui_app.context.summaries.summary_request import SummaryFailed
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.summaries.writer import SummaryFailed, SummaryTask
+from tui_app.context.view import to_messages
+from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionStart, Notice, Trigger
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tui_app.context.checking.provenance import mark_unconfirmed
-from tui_app.context.checking.sources import Utterance
-from tui_app.context.fact_extractors.labels import UNCONFIRMED
+from tui_app.context.facts.observations import UNCONFIRMED
+from tui_app.context.provenance.check import Utterance, mark_unconfirmed
 
 QUESTION = "Shall I delete the logs in /var/log?"
 DELETING = "The user approved deleting the logs in /var/log."

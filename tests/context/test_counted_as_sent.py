@@ -13,11 +13,10 @@ from pydantic_ai.messages import (
 
 from tests.context.governor_kit import Provider, plain_counter, rig, run, tokens
 from tests.context.histories import as_items
-from tui_app.context.compaction.segments import boundary_of
 from tui_app.context.history import ListHistory
-from tui_app.context.policy import Recent
-from tui_app.context.presets import SLIDING_WINDOW
-from tui_app.context.requests.outgoing import usage_as_sent
+from tui_app.context.policy import SLIDING_WINDOW, Recent
+from tui_app.context.requests.builder import usage_as_sent
+from tui_app.context.view import boundary_of
 from tui_app.events import CompactionStart
 
 

@@ -15,8 +15,7 @@ from tiktoken.load import load_tiktoken_bpe
 from tiktoken_ext import openai_public
 
 from tui_app.context.counting import encodings
-from tui_app.context.counting.encodings import PIECE_CHARS, TextCounter, encoding_name
-from tui_app.context.counting.estimating import estimate
+from tui_app.context.counting.encodings import PIECE_CHARS, TextCounter, encoding_name, estimate
 
 NAMES = ("o200k_base", "cl100k_base")
 TEXTS = (

@@ -19,7 +19,7 @@ from tests.context.validity import as_bytes, complaints, prompts
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.windows.limits import ContextTooLarge
+from tui_app.context.window_limits import ContextTooLarge
 
 ANNOUNCED = 40_000
 TURNS = 3

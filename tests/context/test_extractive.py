@@ -10,9 +10,9 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.facts_kit import MESSAGES, call, characters, history, says, shell, summary, user
 from tui_app.context.compaction.replacement import WAY_BACK, Words, summary_message
-from tui_app.context.fact_extractors.language import unmarked
-from tui_app.context.items import Item
+from tui_app.context.facts.observations import unmarked
 from tui_app.context.summaries.extractive import extractive_summary, marker_summary
+from tui_app.context.view import Item
 
 RULE = "Never touch the `migrations` folder."
 FIRST = "Add CSV import to the address book.\nIt must accept UTF-8 with and without a mark."

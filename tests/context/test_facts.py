@@ -16,10 +16,10 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.facts_kit import MESSAGES, call, history, says, summary, texts, user
-from tui_app.context.fact_extractors.language import clip
-from tui_app.context.fact_extractors.rules import clip_middle
 from tui_app.context.facts import extract_facts
-from tui_app.context.items import Item
+from tui_app.context.facts.observations import clip
+from tui_app.context.facts.rules import clip_middle
+from tui_app.context.view import Item
 
 
 @pytest.mark.parametrize(

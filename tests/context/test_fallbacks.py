@@ -2,10 +2,10 @@
 
 import pytest
 
-from tui_app.context.compaction.fallbacks import writers_for
-from tui_app.context.presets import PRESETS, derive
+from tui_app.context.compaction.proposal import writers_for
+from tui_app.context.policy import PRESETS, derive
 from tui_app.context.summaries.heuristic import ExtractiveSummariser, MarkerSummariser
-from tui_app.context.summaries.summary import Summariser
+from tui_app.context.summaries.writer import Summariser
 from tui_app.events import Trigger
 
 MODEL = ExtractiveSummariser(len, "the model")

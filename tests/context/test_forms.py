@@ -2,7 +2,8 @@
 
 import pytest
 
-from tui_app.context.summaries.forms import MARKER, Form, framed
+from tui_app.context.policy import FORMS_MARKER as MARKER
+from tui_app.context.policy import Form, framed
 
 
 def test_what_was_written_stands_in_its_frame_whatever_it_holds() -> None:

@@ -12,8 +12,8 @@ from tests.context.governor_kit import (
     sized,
 )
 from tests.context.validity import as_bytes
+from tui_app.context.compaction.compactor import State
 from tui_app.context.compaction.guards import NO_PROGRESS
-from tui_app.context.compaction.job import State
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.events import CompactionComplete, Notice

@@ -7,7 +7,7 @@ from pydantic_ai.exceptions import ModelHTTPError
 from tests.context.governor_kit import Provider, rate_limited, rig, run, sized, too_long
 from tests.context.histories import long_conversation
 from tests.context.validity import prompts
-from tui_app.context.windows.limits import ContextTooLarge
+from tui_app.context.window_limits import ContextTooLarge
 from tui_app.events import CompactionStart, Truncation
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]

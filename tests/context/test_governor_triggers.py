@@ -17,7 +17,7 @@ from tests.context.governor_kit import (
     sized,
 )
 from tests.context.validity import as_bytes, complaints, prompts
-from tui_app.context.compaction.job import State
+from tui_app.context.compaction.compactor import State
 from tui_app.context.policy import Policy
 from tui_app.events import CompactionAwaited, CompactionComplete, CompactionStart, Payload, UsageInfo
 

@@ -10,8 +10,8 @@ from pydantic_ai.messages import CompactionPart
 from tests.context.governor_kit import NOTES
 from tests.context.hostile_kit import HOSTILE, Arena, list_arena, saying, session_arena
 from tests.context.validity import as_bytes
-from tui_app.context.compaction.job import State
-from tui_app.context.fact_extractors.labels import UNCONFIRMED
+from tui_app.context.compaction.compactor import State
+from tui_app.context.facts.observations import UNCONFIRMED
 from tui_app.events import CompactionComplete
 from tui_app.session.store import Store
 

@@ -14,7 +14,7 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.histories import retry_prompt
-from tui_app.context.items import (
+from tui_app.context.view import (
     Item,
     answers_of,
     calls_of,
@@ -23,10 +23,10 @@ from tui_app.context.items import (
     is_summary,
     is_system,
     latest_prompt_index,
+    pairs,
+    sections,
     to_messages,
 )
-from tui_app.context.requests.pairing import pairs
-from tui_app.context.requests.sections import sections
 
 
 def result(call_id: str) -> ToolReturnPart:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_app.context.summaries.languages import language_of
+from tui_app.context.summaries.prompt import language_of
 
 
 @pytest.mark.parametrize(

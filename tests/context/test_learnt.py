@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.context.windows.learnt import LearntModels
+from tui_app.context.windows import LearntModels
 
 MODEL = "ollama:qwen3"
 
@@ -145,7 +145,7 @@ def test_a_forgotten_limit_stays_forgotten_and_the_factor_is_kept(path) -> None:
 LEARN = """
 import sys
 from pathlib import Path
-from tui_app.context.windows.learnt import LearntModels
+from tui_app.context.windows import LearntModels
 
 learnt = LearntModels(Path(sys.argv[1]))
 print(learnt.limit("ollama:qwen3"), flush=True)

@@ -5,10 +5,9 @@ from itertools import pairwise
 import pytest
 
 from tests.context.governor_kit import Provider
-from tui_app.context.fitting.overflow import ContextOverflow
-from tui_app.context.windows.ceilings import SMALLEST_WINDOW
-from tui_app.context.windows.learnt import LearntModels
-from tui_app.context.windows.limits import ContextTooLarge, Limits, most
+from tui_app.context.overflow.detection import ContextOverflow
+from tui_app.context.window_limits import ContextTooLarge, Limits, most
+from tui_app.context.windows import SMALLEST_WINDOW, LearntModels
 
 
 def limits(setting: int | None = None) -> Limits:

@@ -3,10 +3,9 @@
 from pydantic_ai.messages import ModelMessage
 
 from tests.context.facts_kit import call, characters, history, says, shell, texts, user
-from tui_app.context.fact_extractors.details import NAMES_IN_A_LINE, detail_facts, grouped
-from tui_app.context.fact_extractors.names import index_names, reports
-from tui_app.context.fact_extractors.reading import read_items
 from tui_app.context.facts import extract_facts
+from tui_app.context.facts.details import NAMES_IN_A_LINE, detail_facts, grouped, index_names, reports
+from tui_app.context.facts.observations import read_items
 from tui_app.context.summaries.extractive import extractive_summary
 
 LISTING = "web/src/chat.tsx\nweb/src/app.tsx\nweb/lib/util.ts"

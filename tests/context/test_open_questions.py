@@ -8,10 +8,9 @@ from tests.context.histories import long_conversation
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.usage import Breakdown, ContextWindow
 from tui_app.context.history import ListHistory
-from tui_app.context.items import to_messages
-from tui_app.context.policy import Policy
-from tui_app.context.presets import PRESETS
-from tui_app.context.summaries.render import message_text
+from tui_app.context.policy import PRESETS, Policy
+from tui_app.context.summaries.transcript import message_text
+from tui_app.context.view import to_messages
 
 QUESTION = "Shall I deploy the site now, or wait for the review?"
 ASKED: list[ModelMessage] = [

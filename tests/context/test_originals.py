@@ -7,22 +7,20 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 from tests.context.facts_kit import call, characters, history, says, shell, texts, user
 from tests.context.governor_kit import plain_counter
 from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.compaction.spending import Ledger
+from tui_app.context.counting.prices import Ledger
 from tui_app.context.counting.usage import Breakdown
 from tui_app.context.facts import extract_facts
-from tui_app.context.history import ListHistory
-from tui_app.context.items import Item, to_messages
-from tui_app.context.policy import PLIMSOLL
-from tui_app.context.requests.originals import Originals, unabridged
-from tui_app.context.stages.archive import archived, heuristic_digest
-from tui_app.context.stages.rewrite import Change, Rewrite
-from tui_app.context.stages.settings import Archive, Trim
-from tui_app.context.stages.trim import trim
+from tui_app.context.history import ListHistory, Originals, unabridged
+from tui_app.context.policy import PLIMSOLL, Archive, Trim
+from tui_app.context.rewrite import Change, Rewrite
 from tui_app.context.summaries.extractive import extractive_summary
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.render import message_text
-from tui_app.context.summaries.summary import Progress, Summary, SummaryTask
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.summaries.transcript import message_text
+from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.context.tool_results.archive import archived, heuristic_digest
+from tui_app.context.tool_results.normalise import trim
+from tui_app.context.view import Item, to_messages
+from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Payload
 
 FAILURE = "collected 1 item\n" * 200 + "E   ValueError: tide is too low\nExit code 1"

@@ -22,9 +22,9 @@ from tests.context.validity import complaints, prompts
 from tui_app.context.counting.usage import Breakdown, ContextWindow
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.requests.outgoing import Outgoing, build
-from tui_app.context.windows.limits import ContextTooLarge
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.requests.builder import Outgoing, build
+from tui_app.context.window_limits import ContextTooLarge
+from tui_app.context.windows import resolve_window
 
 
 def said(text: str) -> ModelRequest:

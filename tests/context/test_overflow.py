@@ -26,8 +26,15 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from tui_app.context.counting.measure import is_silent_truncation
-from tui_app.context.fitting.error_text import (
+from tui_app.context.counting.tally import is_silent_truncation
+from tui_app.context.overflow.detection import (
+    SIGNALS,
+    ContextOverflow,
+    detect_overflow,
+    overflow_finish_reason,
+    overflow_of_answer,
+)
+from tui_app.context.overflow.error_text import (
     body_text,
     chain,
     full_text,
@@ -35,13 +42,6 @@ from tui_app.context.fitting.error_text import (
     status_of,
     url_of,
 )
-from tui_app.context.fitting.overflow import (
-    ContextOverflow,
-    detect_overflow,
-    overflow_finish_reason,
-    overflow_of_answer,
-)
-from tui_app.context.fitting.overflow_signals import SIGNALS
 
 
 def http(

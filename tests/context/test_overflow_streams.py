@@ -16,7 +16,7 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from tui_app.context.fitting.overflow import ContextOverflow, detect_overflow, overflow_of_answer
+from tui_app.context.overflow.detection import ContextOverflow, detect_overflow, overflow_of_answer
 
 Json = dict[str, Any]
 Reply = tuple[int, str, str]

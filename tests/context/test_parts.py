@@ -34,16 +34,22 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.word_counter import WordCounter
-from tui_app.context.counting.attachments import AUDIO_TOKENS_PER_SECOND, PAGE_TOKENS, attachment_tokens
-from tui_app.context.counting.images import IMAGE_TOKENS
-from tui_app.context.counting.parts import CALL_OVERHEAD, SUMMARY_OVERHEAD, part_costs
+from tui_app.context.counting.attachments import (
+    AUDIO_TOKENS_PER_SECOND,
+    IMAGE_TOKENS,
+    PAGE_TOKENS,
+    attachment_tokens,
+)
 from tui_app.context.counting.tokens import (
+    CALL_OVERHEAD,
     MESSAGE_OVERHEAD,
+    SUMMARY_OVERHEAD,
     TokenCounter,
+    part_costs,
 )
 from tui_app.context.counting.usage import CATEGORIES, Breakdown
-from tui_app.context.inbox import inbox_message, inbox_text
-from tui_app.context.stages.archive import digest_message
+from tui_app.context.message_marks import inbox_message, inbox_text
+from tui_app.context.tool_results.archive import digest_message
 
 
 @pytest.fixture

@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 from tests.context.governor_kit import tokens
 from tests.context.histories import as_items, long_conversation
 from tests.context.test_planner import usage_of
-from tui_app.context.compaction.planner import Plan, irreducible_floor, plan_compaction
-from tui_app.context.items import Item
-from tui_app.context.pins import cost_of, with_room
+from tui_app.context.compaction.plan import Plan, irreducible_floor, plan_compaction
 from tui_app.context.policy import PLIMSOLL
+from tui_app.context.view import Item, cost_of, with_room
 
 ITEMS = as_items(long_conversation(5))
 

@@ -8,11 +8,10 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, SystemPromptPart, T
 from tests.context.governor_kit import tokens
 from tests.context.histories import as_items, long_conversation
 from tui_app.context.compaction.guards import Breaker, refuse_result
-from tui_app.context.compaction.planner import Plan, Refusal, irreducible_floor, plan_compaction
+from tui_app.context.compaction.plan import Plan, Refusal, irreducible_floor, plan_compaction
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.policy import OFF, PLIMSOLL, Policy
-from tui_app.context.presets import PRESETS
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
+from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Trigger
 
 SYSTEM = ModelRequest(parts=[SystemPromptPart("be kind " * 40)])

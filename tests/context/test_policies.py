@@ -18,22 +18,37 @@ from pydantic_ai.messages import (
 
 from tests.context.governor_kit import Writer, tokens
 from tests.context.histories import as_items, long_conversation
-from tui_app.context.compaction.fallbacks import writers_for
-from tui_app.context.compaction.planner import Plan, plan_compaction
+from tui_app.context.compaction.plan import Plan, plan_compaction
+from tui_app.context.compaction.proposal import writers_for
+from tui_app.context.counting.attachments import IMAGE_TOKENS
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.images import IMAGE_TOKENS
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.items import Item
-from tui_app.context.policy import OFF, PLIMSOLL, MessageLimit, Policy, Recent, TokenLimit
-from tui_app.context.presets import BACKGROUND, PRESETS, PROGRESSIVE, RESERVE, SLIDING_WINDOW, derive
-from tui_app.context.requests.pairing import pairs
-from tui_app.context.stages.archive import to_archive
-from tui_app.context.stages.settings import Archive, NormaliseLimits, Offload, Pointers, Trim
-from tui_app.context.stages.trim import trim
-from tui_app.context.summaries.forms import framed
+from tui_app.context.policy import (
+    BACKGROUND,
+    OFF,
+    PLIMSOLL,
+    PRESETS,
+    PROGRESSIVE,
+    RESERVE,
+    SLIDING_WINDOW,
+    Archive,
+    MessageLimit,
+    NormaliseLimits,
+    Offload,
+    Pointers,
+    Policy,
+    Recent,
+    TokenLimit,
+    Trim,
+    derive,
+    framed,
+)
 from tui_app.context.summaries.heuristic import ExtractiveSummariser, MarkerSummariser
-from tui_app.context.summaries.render import RESULT_LIMIT
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.summaries.transcript import RESULT_LIMIT
+from tui_app.context.tool_results.archive import to_archive
+from tui_app.context.tool_results.normalise import trim
+from tui_app.context.view import Item, pairs
+from tui_app.context.windows import resolve_window
 from tui_app.events import Trigger
 
 KNOWN = ContextWindow(limit=100_000, source="model")

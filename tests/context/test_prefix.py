@@ -14,9 +14,8 @@ from pydantic_ai.tools import ToolDefinition
 from tests.context.governor_kit import Provider, Rig, plain_counter, rig
 from tests.context.histories import messages
 from tests.context.stages.stage_kit import result, said, words
-from tui_app.context.policy import OFF, Policy
-from tui_app.context.presets import PRESETS
-from tui_app.context.requests.prefix import Piece, PrefixMeter, Sent, prefix_kept
+from tui_app.context.policy import OFF, PRESETS, Policy
+from tui_app.context.requests.pipeline import Piece, PrefixMeter, Sent, prefix_kept
 from tui_app.events import (
     CompactionComplete,
     Payload,
@@ -113,7 +112,7 @@ def test_a_part_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(part)
         return str(part).encode()
 
-    monkeypatch.setattr("tui_app.context.requests.prefix._sent", reading)
+    monkeypatch.setattr("tui_app.context.requests.pipeline._sent", reading)
     meter, history = Meter(), [said("one"), words("two")]
     meter.kept(*history)
     history.append(said("three"))

@@ -17,22 +17,20 @@ from pydantic_ai.messages import (
 from tests.context.histories import as_items, asked, messages
 from tests.context.validity import as_bytes, complaints, prompts, system_prompts
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor
-from tui_app.context.compaction.ranges import key_ranges
-from tui_app.context.compaction.segments import choose_boundary, safe_cuts, split_at
-from tui_app.context.compaction.spending import Ledger
+from tui_app.context.compaction.replacement import key_ranges
 from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.prices import Ledger
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown, ContextWindow
-from tui_app.context.fitting.truncator import truncate
 from tui_app.context.history import ListHistory
-from tui_app.context.items import Item, to_messages
+from tui_app.context.overflow.truncator import truncate
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.requests.outgoing import Outgoing, build
+from tui_app.context.requests.builder import Outgoing, build
 from tui_app.context.requests.repair import repair, sendable
-from tui_app.context.requests.sections import sections
-from tui_app.context.summaries.summary import Progress, Summary, SummaryTask
-from tui_app.context.windows.limits import ContextTooLarge
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.context.view import Item, choose_boundary, safe_cuts, sections, split_at, to_messages
+from tui_app.context.window_limits import ContextTooLarge
+from tui_app.context.windows import resolve_window
 
 MANY = settings(max_examples=400)
 WINDOWS = st.sampled_from([256, 512, 1_024, 2_048, 8_192, 128_000])

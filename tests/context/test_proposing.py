@@ -7,19 +7,17 @@ import pytest
 from tests.context.facts_kit import characters, shell
 from tests.context.governor_kit import plain_counter, tokens
 from tests.context.histories import as_items, long_conversation
-from tui_app.context.compaction.planner import Plan, plan_compaction
-from tui_app.context.compaction.proposing import default_title, propose, summary_task
+from tui_app.context.compaction.plan import Plan, plan_compaction
+from tui_app.context.compaction.proposal import default_title, propose, summary_task
 from tui_app.context.compaction.replacement import WAY_BACK
-from tui_app.context.compaction.spending import Ledger
+from tui_app.context.counting.prices import Ledger
 from tui_app.context.counting.usage import Breakdown
-from tui_app.context.history import ListHistory, Proposal
+from tui_app.context.history import ListHistory, Proposal, Unabridged
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.requests.originals import Unabridged
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.render import message_text, prompts_of
-from tui_app.context.summaries.summary import Summary, SummaryTask
-from tui_app.context.summaries.summary_request import SummaryFailed
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.summaries.transcript import message_text, prompts_of
+from tui_app.context.summaries.writer import Summary, SummaryFailed, SummaryTask
+from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete
 
 BLANK = CompactionComplete(job="j", outcome="failed", trigger="manual", model="asked")

@@ -6,10 +6,8 @@ from hypothesis import strategies as st
 
 from tests.context.facts_kit import says, user
 from tests.context.histories import as_items
-from tui_app.context.checking.claims import find_claims
-from tui_app.context.checking.provenance import mark_unconfirmed, utterances
-from tui_app.context.checking.sources import Utterance
-from tui_app.context.fact_extractors.labels import UNCONFIRMED
+from tui_app.context.facts.observations import UNCONFIRMED
+from tui_app.context.provenance.check import Utterance, find_claims, mark_unconfirmed, utterances
 
 TIDES = (
     Utterance("Hi! Please write a small command that prints the tide table of a harbour for one day."),

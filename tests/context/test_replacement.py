@@ -10,17 +10,17 @@ from pydantic_ai.messages import (
 
 from tests.context.facts_kit import characters
 from tests.context.histories import as_items
-from tui_app.context.compaction.ranges import key_ranges
 from tui_app.context.compaction.replacement import (
     WAY_BACK,
     Earlier,
     Words,
     choose_prompts,
     earlier_summary,
+    key_ranges,
     summary_message,
 )
-from tui_app.context.fact_extractors.carried import take_apart
-from tui_app.context.items import Item
+from tui_app.context.facts.candidates import take_apart
+from tui_app.context.view import Item
 from tui_app.events import Fact
 
 

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, TextPart
 
-from tui_app.context.compaction.additions import Addition
+from tui_app.context.compaction.plan import Addition
 from tui_app.context.compaction.replacement import WAY_BACK, Words, earlier_summary, summary_message
-from tui_app.context.compaction.rewording import parts_of, reworded
-from tui_app.context.items import Item
+from tui_app.context.compaction.review import parts_of, reworded
+from tui_app.context.view import Item
 from tui_app.events import Fact
 
 WORDS = Words(prompts=((3, "Never touch the importer."), (9, "Now the holidays.")), omitted=2)

@@ -13,8 +13,7 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.histories import as_items, long_conversation
-from tui_app.context.compaction.segments import choose_boundary, split_at, units
-from tui_app.context.items import Item
+from tui_app.context.view import Item, choose_boundary, split_at, units
 
 
 def ten(_item: Item) -> int:

@@ -3,14 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.context.fact_extractors.paths import (
-    common_root,
-    folder_of,
-    root_in,
-    root_line,
-    shortened,
-    whole_paths,
-)
+from tui_app.context.facts.files import common_root, folder_of, root_in, root_line, shortened, whole_paths
 
 ROOT = "/home/ann/shop/src"
 PATHS = [f"{ROOT}/a.py", f"{ROOT}/web/b.py", f"{ROOT}/web/c.py", "/etc/hosts"]

@@ -8,13 +8,11 @@ from pydantic_ai.messages import ModelMessage
 from tests.context.governor_kit import tokens
 from tests.context.histories import as_items, long_conversation
 from tests.context.test_planner import usage_of
-from tui_app.context.compaction.planner import Plan, Refusal, plan_compaction
+from tui_app.context.compaction.plan import Plan, Refusal, plan_compaction, split_span
 from tui_app.context.compaction.replacement import WAY_BACK, Words, summary_message
-from tui_app.context.compaction.segments import safe_cuts
-from tui_app.context.compaction.span import Span
-from tui_app.context.compaction.span_cut import split_span
-from tui_app.context.items import Item, latest_prompt_index
+from tui_app.context.compaction_range import Span
 from tui_app.context.policy import PLIMSOLL
+from tui_app.context.view import Item, latest_prompt_index, safe_cuts
 
 HISTORY: list[ModelMessage] = long_conversation(12)
 ITEMS = as_items(HISTORY)

@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from tui_app.context.spans import Spans
+from tui_app.context.telemetry import Spans
 from tui_app.events import (
     CompactionComplete,
     CompactionStart,

@@ -7,14 +7,14 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.facts_kit import call, characters, history, says, shell, texts, user
 from tui_app.context.facts import extract_facts
-from tui_app.context.items import Item
-from tui_app.context.stages.archive import archived, digest_message, heuristic_digest
-from tui_app.context.stages.pointers import pointers
-from tui_app.context.stages.rewrite import Rewrite
-from tui_app.context.stages.settings import Archive, Pointers, Trim
-from tui_app.context.stages.spill import SpillNames
-from tui_app.context.stages.trim import trim
+from tui_app.context.policy import Archive, Pointers, Trim
+from tui_app.context.rewrite import Rewrite
 from tui_app.context.summaries.extractive import extractive_summary
+from tui_app.context.tool_results.archive import archived, digest_message, heuristic_digest
+from tui_app.context.tool_results.normalise import trim
+from tui_app.context.tool_results.pointers import pointers
+from tui_app.context.tool_results.results import SpillNames
+from tui_app.context.view import Item
 
 
 def applied(items: list[Item], rewrite: Rewrite | None) -> list[Item]:

@@ -17,9 +17,9 @@ from pydantic_ai.messages import (
 from tests.context.governor_kit import Heard, Provider, plain_counter
 from tests.context.validity import as_bytes, complaints, system_prompts
 from tui_app.context import PRESETS, ContextGovernor, Policy
+from tui_app.context.governor import CONVERSATIONS_KEPT, Conversations
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import OFF
-from tui_app.context.standalone import CONVERSATIONS_KEPT, Conversations
 from tui_app.events import CompactionComplete, CompactionStart, UsageInfo
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]

@@ -26,7 +26,7 @@ from pydantic_ai.usage import UsageLimits
 from tests.context.governor_kit import NOTES, Delta, Heard, Provider
 from tests.context.validity import complaints, system_prompts
 from tui_app.context import PRESETS, ContextGovernor
-from tui_app.context.summaries.summary_prompt import INSTRUCTIONS
+from tui_app.context.summaries.prompt import INSTRUCTIONS
 from tui_app.events import CompactionComplete, CompactionStart, Truncation, UsageInfo
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]

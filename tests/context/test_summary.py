@@ -29,23 +29,21 @@ from tests.context.governor_kit import NOTES, Provider, rate_limited, too_long
 from tests.context.histories import as_items, long_conversation
 from tests.context.hostile_kit import breaking
 from tests.context.tracing import Tracer
-from tui_app.context.compaction.spending import Ledger, Spent
-from tui_app.context.fact_extractors.carried import SECTIONS
-from tui_app.context.items import Item
-from tui_app.context.masking import mask_secrets
-from tui_app.context.summaries.noting import MOST_PARTS
-from tui_app.context.summaries.summary import ModelSummariser, SummaryTask
-from tui_app.context.summaries.summary_prompt import (
+from tui_app.context.counting.prices import Ledger, Spent
+from tui_app.context.facts.candidates import SECTIONS
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.summaries.prompt import (
     INSTRUCTIONS,
     split_blocks,
     split_title,
     summary_prompt,
+    transcript,
     unwrapped,
     why_no_notes,
 )
-from tui_app.context.summaries.summary_request import SummaryFailed
-from tui_app.context.summaries.transcript import transcript
-from tui_app.context.windows.limits import ContextTooLarge
+from tui_app.context.summaries.writer import MOST_PARTS, ModelSummariser, SummaryFailed, SummaryTask
+from tui_app.context.view import Item
+from tui_app.context.window_limits import ContextTooLarge
 
 TASK = SummaryTask(items=tuple(as_items(long_conversation(20))), budget_tokens=200)
 

@@ -9,8 +9,8 @@ from tests.quality.governed import Governed
 from tests.quality.text import text_of
 from tui_app.context.compaction.replacement import Words, said_section
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.fact_extractors.reading import Said
-from tui_app.context.fact_extractors.superseded import superseded
+from tui_app.context.facts.observations import Said
+from tui_app.context.facts.rules import superseded
 
 
 def said(*texts: str) -> list[Said]:

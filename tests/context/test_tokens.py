@@ -16,8 +16,14 @@ from pydantic_ai.tools import ToolDefinition
 
 from tests.context.word_counter import WordCounter
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.parts import part_costs, to_json_text
-from tui_app.context.counting.tokens import MESSAGE_OVERHEAD, REQUEST_OVERHEAD, TOOL_OVERHEAD, TokenCounter
+from tui_app.context.counting.tokens import (
+    MESSAGE_OVERHEAD,
+    REQUEST_OVERHEAD,
+    TOOL_OVERHEAD,
+    TokenCounter,
+    part_costs,
+    to_json_text,
+)
 from tui_app.context.counting.usage import CATEGORIES, Breakdown, sum_breakdowns
 
 FRAME = MESSAGE_OVERHEAD

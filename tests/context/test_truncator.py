@@ -14,7 +14,7 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.histories import as_items, retry_prompt
-from tui_app.context.fitting.truncator import Truncated, truncate
+from tui_app.context.overflow.truncator import Truncated, truncate
 
 
 def weigh(message: ModelMessage) -> int:

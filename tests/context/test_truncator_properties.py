@@ -9,13 +9,11 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.histories import as_items, asked
 from tests.context.validity import complaints, prompts, system_prompts
-from tui_app.context.compaction.segments import units
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.fitting.truncator import Truncated, truncate
-from tui_app.context.items import Item, is_prompt, is_summary, is_system, latest_prompt_index
+from tui_app.context.overflow.truncator import Truncated, truncate
 from tui_app.context.requests.repair import sendable
-from tui_app.context.requests.sections import sections
+from tui_app.context.view import Item, is_prompt, is_summary, is_system, latest_prompt_index, sections, units
 
 MANY = settings(max_examples=150, deadline=None)
 BUDGETS = st.integers(0, 3_000)

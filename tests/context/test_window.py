@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_app.context.windows.window import DEFAULT_LIMIT, answer_reserve, resolve_window
+from tui_app.context.windows import DEFAULT_LIMIT, answer_reserve, resolve_window
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,14 @@ import pytest
 from tests.context.case_kit import answered, said, viewed
 from tests.context.governor_kit import NOTES, tokens
 from tests.context.histories import long_conversation
-from tui_app.context.compaction.planner import Plan, plan_compaction
-from tui_app.context.compaction.spending import Ledger, Spent
-from tui_app.context.compaction.writing import Writing
-from tui_app.context.fact_extractors.labels import UNCONFIRMED
-from tui_app.context.history import Proposal
+from tui_app.context.compaction.plan import Plan, plan_compaction
+from tui_app.context.compaction.proposal import Writing
+from tui_app.context.counting.prices import Ledger, Spent
+from tui_app.context.facts.observations import UNCONFIRMED
+from tui_app.context.history import Proposal, Unabridged
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.requests.originals import Unabridged
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.summary import Progress, Summary, SummaryTask
-from tui_app.context.summaries.summary_request import SummaryFailed
+from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
 from tui_app.events import CompactionComplete
 
 pytestmark = pytest.mark.asyncio

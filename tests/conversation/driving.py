@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from tui_app.api_keys import ApiKeys
-from tui_app.context.items import to_messages
 from tui_app.context.requests.repair import repair
+from tui_app.context.view import to_messages
 from tui_app.conversation.bus import Subscription
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.opening import OpenSession, open_session

@@ -8,7 +8,7 @@ from tests.conversation.test_compacting import ASKS, LONG, NOTES, filled, stored
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.context.compaction.job import State
+from tui_app.context.compaction.compactor import State
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Work

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_app.context.compaction.span import Span
+from tui_app.context.compaction_range import Span
 from tui_app.conversation.work import Compact, asked_compaction
 
 

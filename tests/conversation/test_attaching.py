@@ -11,9 +11,9 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.counting.attachments import file_content, file_name
-from tui_app.context.fact_extractors.reading import read_items
-from tui_app.context.items import Item
-from tui_app.context.summaries.render import message_text
+from tui_app.context.facts.observations import read_items
+from tui_app.context.summaries.transcript import message_text
+from tui_app.context.view import Item
 from tui_app.conversation.attaching import (
     MAX_BYTES,
     MAX_FILES,

@@ -11,11 +11,17 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.turn import TurnRunner
-from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.compaction.job import State
+from tui_app.context.compaction.compactor import Compactor, State
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.stages.by_hand import ARCHIVED, IN_FILE, NO_GAIN, NO_RESULT, UNREAD
-from tui_app.context.stages.relief import Relief, Surroundings
+from tui_app.context.tool_results.stages import (
+    ARCHIVED,
+    IN_FILE,
+    NO_GAIN,
+    NO_RESULT,
+    UNREAD,
+    Relief,
+    Surroundings,
+)
 from tui_app.conversation.by_hand import ByHand
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.opening import OpenSession

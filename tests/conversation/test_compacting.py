@@ -10,8 +10,8 @@ from tests.servers.behaviours import Behaviour, Empty, HangBeforeHeaders, HangMi
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.agent.retry import RetryRules
-from tui_app.context.compaction.job import State
-from tui_app.context.items import is_summary
+from tui_app.context.compaction.compactor import State
+from tui_app.context.view import is_summary
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Clear, Compact, Prompt, Restate
 from tui_app.events import (

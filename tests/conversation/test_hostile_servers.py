@@ -19,7 +19,7 @@ from tests.servers.behaviours import (
 )
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.retry import RetryRules
-from tui_app.context.fact_extractors.labels import UNCONFIRMED
+from tui_app.context.facts.observations import UNCONFIRMED
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Compact, Restate
 from tui_app.conversation.writers import SUMMARY_RETRIES

@@ -10,10 +10,10 @@ from tests.conversation.driving import Desk, of, turn
 from tests.servers.behaviours import CutStream, Empty, HangBeforeHeaders, Text, Tool, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.context.items import to_messages
-from tui_app.context.masking import mask_secrets
-from tui_app.context.stages.marks import is_digest
-from tui_app.context.summaries.digest_request import DigestRequest
+from tui_app.context.message_marks import is_digest
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.summaries.writer import DigestRequest
+from tui_app.context.view import to_messages
 from tui_app.conversation.opening import OpenSession
 from tui_app.events import ToolArchived
 

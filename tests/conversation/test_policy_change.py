@@ -8,9 +8,8 @@ import pytest
 from tests.conversation.driving import Desk, done, of, turn
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.compaction.job import State
-from tui_app.context.policy import MessageLimit
-from tui_app.context.presets import RESERVE
+from tui_app.context.compaction.compactor import State
+from tui_app.context.policy import RESERVE, MessageLimit
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.work import ChangePolicy
 from tui_app.events import CompactionComplete, Notice, PolicyChange, Record

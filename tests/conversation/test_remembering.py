@@ -13,7 +13,7 @@ from tests.conversation import dying_reader
 from tests.conversation.driving import Desk, done, of, turn
 from tests.servers.behaviours import HangBeforeHeaders, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.inbox import HEADING, is_inbox
+from tui_app.context.message_marks import HEADING, is_inbox
 from tui_app.conversation.boards import boards_in
 from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.conversation.remembering import remembering

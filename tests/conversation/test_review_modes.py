@@ -7,7 +7,7 @@ from tests.conversation.test_compacting import ASKS, LONG, NOTES, filled, last_o
 from tests.conversation.test_reviewing import decided
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.compaction.job import State
+from tui_app.context.compaction.compactor import State
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.reviews import Reviews
 from tui_app.conversation.work import Compact, Prompt

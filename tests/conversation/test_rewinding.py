@@ -14,8 +14,8 @@ from tests.conversation.test_compacting import ASKS, NOTES, filled, stored
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.context.compaction.job import State
-from tui_app.context.items import is_summary
+from tui_app.context.compaction.compactor import State
+from tui_app.context.view import is_summary
 from tui_app.conversation.work import Clear, Compact, Restate, Restore, Rewind
 from tui_app.events import CompactionUndone, Notice, SessionRestored, SessionRewind
 from tui_app.session.user_view import fold_user_view

@@ -9,9 +9,9 @@ from tests.conversation.driving import Desk, assert_valid, done, of, turn
 from tests.conversation.logged import answer, as_json, opened, result, say
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.stages.relief import Relief, Surroundings
+from tui_app.context.tool_results.stages import Relief, Surroundings
+from tui_app.context.view import to_messages
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Restore

@@ -11,13 +11,13 @@ from pydantic_ai.messages import (
 )
 
 from tests.conversation.logged import FIXED, WINDOW, answer, as_json, opened, result, say
-from tui_app.context.compaction.ranges import key_ranges
-from tui_app.context.counting.sizes import sizes_of
+from tui_app.context.compaction.replacement import key_ranges
 from tui_app.context.history import Proposal
-from tui_app.context.items import Item
-from tui_app.context.stages.archive import archived
-from tui_app.context.stages.settings import Trim
-from tui_app.context.stages.trim import trim
+from tui_app.context.message_sizes import sizes_of
+from tui_app.context.policy import Trim
+from tui_app.context.tool_results.archive import archived
+from tui_app.context.tool_results.normalise import trim
+from tui_app.context.view import Item
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import CheckpointCreated, CompactionComplete, GaugeChanged, Record
 from tui_app.session.store import Store

@@ -13,9 +13,8 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.validity import complaints
 from tests.conversation.simulating_kit import Live, prompt, replay, session, transcript, words
-from tui_app.context.counting.parts import to_json_text
-from tui_app.context.policy import OFF, PLIMSOLL, Policy
-from tui_app.context.presets import PRESETS
+from tui_app.context.counting.tokens import to_json_text
+from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
 from tui_app.conversation.importing import import_session
 from tui_app.conversation.simulating.outcome import STAGES, Outcome, Request, work_of
 from tui_app.conversation.simulating.replay import Replay

@@ -20,21 +20,15 @@ from tests.context.validity import complaints
 from tests.conversation.logged import FIXED, WINDOW, opened, say
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.turn import TurnRunner
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor
-from tui_app.context.compaction.job import State
-from tui_app.context.compaction.rewording import parts_of
-from tui_app.context.compaction.segments import safe_cuts
-from tui_app.context.compaction.span import Span
-from tui_app.context.compaction.spending import Ledger
-from tui_app.context.items import to_messages
-from tui_app.context.policy import PLIMSOLL, Policy, Stages
-from tui_app.context.presets import PRESETS
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
+from tui_app.context.compaction.review import parts_of
+from tui_app.context.compaction_range import Span
+from tui_app.context.counting.prices import Ledger
+from tui_app.context.policy import PLIMSOLL, PRESETS, Archive, Policy, Stages, Trim
 from tui_app.context.requests.repair import sendable
-from tui_app.context.stages.by_hand import HandStage
-from tui_app.context.stages.relief import Relief, Surroundings
-from tui_app.context.stages.settings import Archive, Trim
-from tui_app.context.summaries.summary import Progress, Summary, SummaryTask
-from tui_app.context.summaries.summary_request import SummaryFailed
+from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
+from tui_app.context.tool_results.stages import HandStage, Relief, Surroundings
+from tui_app.context.view import safe_cuts, to_messages
 from tui_app.conversation.by_hand import ByHand
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_files import SessionFiles

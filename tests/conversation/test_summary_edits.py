@@ -6,7 +6,7 @@ from tests.conversation.driving import Desk, done, view_bytes
 from tests.conversation.test_compacting import ASKS, NOTES, filled, last_of, stored
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.compaction.rewording import parts_of
+from tui_app.context.compaction.review import parts_of
 from tui_app.conversation.exporting import export_session
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import BringBack, Compact, EditSummary, Restate, Restore
@@ -112,8 +112,8 @@ async def test_a_fact_comes_back_word_for_word_and_is_carried_on(
     desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fact = Fact(kind="decision", text="The batch size is 250.", source="#4", state="lost")
-    monkeypatch.setattr("tui_app.context.compaction.proposing.extract_facts", lambda *_args: (fact,))
-    monkeypatch.setattr("tui_app.context.compaction.proposing.missing_facts", lambda *_args: "")
+    monkeypatch.setattr("tui_app.context.compaction.proposal.extract_facts", lambda *_args: (fact,))
+    monkeypatch.setattr("tui_app.context.compaction.proposal.missing_facts", lambda *_args: "")
     async with filled(desk, fake_openai) as opened:
         conversation = opened.conversation
         number = await compacted(opened, fake_openai)

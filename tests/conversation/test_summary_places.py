@@ -20,11 +20,10 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor
 from tui_app.context.history import ListHistory
-from tui_app.context.items import to_messages
-from tui_app.context.policy import MessageLimit
-from tui_app.context.presets import SLIDING_WINDOW
-from tui_app.context.requests.outgoing import build
+from tui_app.context.policy import SLIDING_WINDOW, MessageLimit
+from tui_app.context.requests.builder import build
 from tui_app.context.requests.repair import sendable
+from tui_app.context.view import to_messages
 from tui_app.conversation.exporting import agent_messages, export_session
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact, Restate

@@ -3,7 +3,7 @@
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.items import is_summary
+from tui_app.context.view import is_summary
 from tui_app.events import CompactionComplete
 
 LONG = "The sea is below and the sky is above, as everybody knows. " * 40

@@ -19,11 +19,10 @@ from pydantic_ai.messages import (
 from tests.conversation.logged import answer, opened, result, say
 from tui_app.context.compaction.replacement import acknowledging
 from tui_app.context.history import Proposal
-from tui_app.context.items import to_messages
-from tui_app.context.policy import PLIMSOLL, Stages
-from tui_app.context.stages.relief import Relief, Surroundings
-from tui_app.context.stages.rewrite import Change, Rewrite
-from tui_app.context.stages.settings import Archive
+from tui_app.context.policy import PLIMSOLL, Archive, Stages
+from tui_app.context.rewrite import Change, Rewrite
+from tui_app.context.tool_results.stages import Relief, Surroundings
+from tui_app.context.view import to_messages
 from tui_app.conversation.exporting import export_session
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (

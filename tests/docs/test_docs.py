@@ -33,7 +33,7 @@ from tui_app.cli.parser import screen_parser
 from tui_app.cli.table import COMMANDS
 from tui_app.context.counting.usage import CATEGORIES, ContextWindow
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.windows import resolve_window
 from tui_app.events import PAYLOADS, Notice, Record, TurnEnd, TurnRetry
 from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
 from tui_app.settings.schema import PROTOCOLS, RULES

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.pages import PAGES, page, prose, read, section
 from tui_app.agent.key_names import key_variables
-from tui_app.context.compaction.planner import FORCED
+from tui_app.context.compaction.plan import FORCED
 from tui_app.events import Trigger
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_rows import CompactionRow, ModelRow, SideRow, StageRow

@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.items import Item
+from tui_app.context.view import Item
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import EXTRACTION, Draft, EntryKind
 from tui_app.memory.scope import Scope

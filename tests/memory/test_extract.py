@@ -1,7 +1,7 @@
 """What rules find in a session that is worth remembering."""
 
 from tests.memory.boards import board_in, edited, found, it, items_of, ran, you
-from tui_app.context.inbox import inbox_message, inbox_text
+from tui_app.context.message_marks import inbox_message, inbox_text
 from tui_app.memory.entries import Draft
 from tui_app.memory.extract import drafts_of
 

@@ -9,11 +9,10 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, UserPro
 from tests.memory.boards import MAIN
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.fact_extractors.reading import read_items
-from tui_app.context.inbox import inbox_message, is_inbox
-from tui_app.context.items import Item, is_prompt, is_request, is_system
-from tui_app.context.requests.sections import sections
-from tui_app.context.summaries.render import prompts_of
+from tui_app.context.facts.observations import read_items
+from tui_app.context.message_marks import inbox_message, is_inbox
+from tui_app.context.summaries.transcript import prompts_of
+from tui_app.context.view import Item, is_prompt, is_request, is_system, sections
 from tui_app.memory.entries import KINDS, PERSON, Entry
 from tui_app.memory.reading_out import read_out
 

@@ -9,9 +9,9 @@ from tests.quality.contexts import Context
 from tests.quality.governed import Governed, context_of
 from tui_app.context.compaction.compactor import CompactionRefused
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.items import to_messages
 from tui_app.context.policy import PLIMSOLL, Policy
-from tui_app.context.windows.limits import ContextTooLarge
+from tui_app.context.view import to_messages
+from tui_app.context.window_limits import ContextTooLarge
 
 STEP = 3_000
 """Tokens a played history grows by between two requests."""

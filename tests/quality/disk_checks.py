@@ -14,12 +14,11 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from tests.quality.playing import Play
 from tests.quality.sent_checks import SECRET
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor
-from tui_app.context.compaction.spending import Ledger
+from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import Proposal
-from tui_app.context.items import Item, to_messages
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.summary import Progress, Summary, SummaryTask
-from tui_app.context.summaries.summary_request import SummaryFailed
+from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
+from tui_app.context.view import Item, to_messages
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.view_messages import ViewMessages
 from tui_app.events import CompactionComplete, Record

@@ -24,11 +24,11 @@ from tui_app.context.compaction.compactor import CompactionRefused, Compactor
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
-from tui_app.context.items import answer_id, is_system, to_messages
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.windows.learnt import LearntModels
-from tui_app.context.windows.limits import ContextTooLarge, Limits
+from tui_app.context.view import answer_id, is_system, to_messages
+from tui_app.context.window_limits import ContextTooLarge, Limits
+from tui_app.context.windows import LearntModels
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (

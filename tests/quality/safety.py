@@ -16,8 +16,7 @@ from pydantic_ai.messages import ModelMessage
 from tests.quality.transcripts import find_files, read_transcript
 from tests.quality.verdicts import CHECKS, Verdict, play_through
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.policy import Policy
-from tui_app.context.presets import PRESETS
+from tui_app.context.policy import PRESETS, Policy
 
 WINDOWS = (8_000, 32_000, 128_000)
 Matrix = dict[tuple[int, str, int], Verdict]

@@ -31,8 +31,7 @@ from tests.quality.test_report import transcript
 from tests.quality.verdicts import CHECKS, play_through
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.history import Proposal
-from tui_app.context.policy import PLIMSOLL
-from tui_app.context.presets import PRESETS
+from tui_app.context.policy import PLIMSOLL, PRESETS
 from tui_app.conversation.session_history import SessionHistory
 
 

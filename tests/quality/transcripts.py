@@ -9,7 +9,7 @@ from pydantic_ai.usage import RequestUsage
 
 from tests.quality.readers import read_other
 from tests.quality.reading import Reading
-from tui_app.context.items import Item, is_system, to_messages
+from tui_app.context.view import Item, is_system, to_messages
 from tui_app.events import CompactionComplete
 from tui_app.session.importers import ImportFormatError, import_file
 

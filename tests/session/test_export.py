@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.secret_words import MASK
+from tui_app.context.secrets import MASK
 from tui_app.events import (
     PAYLOADS,
     AssistantMessage,

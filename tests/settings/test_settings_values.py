@@ -16,8 +16,7 @@ from textual.color import Color
 from textual.keys import KEY_NAME_REPLACEMENTS
 from textual.theme import BUILTIN_THEMES
 
-from tui_app.context.policy import PLIMSOLL, MessageLimit
-from tui_app.context.presets import PRESETS, derive
+from tui_app.context.policy import PLIMSOLL, PRESETS, MessageLimit, derive
 from tui_app.conversation.policies import choose_policy
 from tui_app.paths import Paths
 from tui_app.settings import (

@@ -2,7 +2,7 @@
 
 from types import TracebackType
 
-from tui_app.context.fitting.error_text import chain
+from tui_app.context.overflow.error_text import chain
 
 _STUMBLES = (AttributeError, TypeError, KeyError, IndexError, ValueError)
 """What code raises that was handed something else than the protocol says."""

@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 
 from tui_app.agent.key_names import key_variable
-from tui_app.context.fitting.error_text import chain, full_text, provider_message, url_of
-from tui_app.context.masking import mask_secrets
-from tui_app.context.secret_words import MASK
+from tui_app.context.overflow.error_text import chain, full_text, provider_message, url_of
+from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import Error
 

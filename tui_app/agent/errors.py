@@ -29,12 +29,11 @@ from tui_app.agent.damaged_answers import came_damaged
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.steps import GoesInCircles
 from tui_app.agent.tool_failures import ToolBroke
-from tui_app.context.fitting.error_text import chain, full_text, status_of
-from tui_app.context.fitting.overflow import detect_overflow
-from tui_app.context.fitting.overflow_signals import RATE_LIMIT
+from tui_app.context.overflow.detection import RATE_LIMIT, detect_overflow
+from tui_app.context.overflow.error_text import chain, full_text, status_of
 from tui_app.context.storage_errors import storage_error
-from tui_app.context.windows.ceilings import SMALLEST_WINDOW
-from tui_app.context.windows.limits import ContextTooLarge
+from tui_app.context.window_limits import ContextTooLarge
+from tui_app.context.windows import SMALLEST_WINDOW
 from tui_app.events import Error
 
 _Wording = Callable[[BaseException, str], Error]

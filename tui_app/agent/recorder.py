@@ -30,9 +30,9 @@ from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_core import to_json
 
 from tui_app.agent.call_ids import with_unique_calls
+from tui_app.context.answer_end import CUT_OFF, why_not_whole
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.requests.answer_end import CUT_OFF, why_not_whole
 from tui_app.events import (
     AgentOutput,
     AssistantDelta,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pydantic_ai.exceptions import ModelAPIError
 
-from tui_app.context.fitting.error_text import chain, status_of
+from tui_app.context.overflow.error_text import chain, status_of
 from tui_app.events import Error
 
 RETRIES = 4

@@ -9,7 +9,7 @@ from pydantic_ai.models import Model
 from tui_app.agent.discovery import NoAnswer
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import ModelNotReady, UnknownModel, ask_window, build_model
-from tui_app.context.windows.limits import Limits
+from tui_app.context.window_limits import Limits
 from tui_app.events import Error, ErrorKind
 from tui_app.settings import Endpoint
 from tui_app.system_keyring import KeyringTrouble

@@ -20,7 +20,7 @@ from tui_app.agent.subagent_watch import SubAgentWatch
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
 from tui_app.context.tool_titles import call_title
-from tui_app.context.windows.limits import Limits
+from tui_app.context.window_limits import Limits
 from tui_app.events import Payload, SubAgentStart
 
 AT_ONCE = 2

@@ -24,9 +24,9 @@ from pydantic_ai.usage import UsageLimits
 from tui_app.agent.recorder import Recorder
 from tui_app.agent.steps import Steered, StepWatch
 from tui_app.agent.tool_failures import ToolBroke
-from tui_app.context.fitting.error_text import chain
-from tui_app.context.items import answers_of
+from tui_app.context.overflow.error_text import chain
 from tui_app.context.requests.repair import INTERRUPTED
+from tui_app.context.view import answers_of
 
 NO_RESULT = "No result: an error stopped the turn before there was one."
 """What a call is answered with that was under way when something else ended the turn."""

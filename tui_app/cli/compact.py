@@ -13,7 +13,7 @@ from tui_app.cli.command import (
     add_window,
 )
 from tui_app.cli.exits import CommandFailed, WrongUsage
-from tui_app.context.compaction.span import Span
+from tui_app.context.compaction_range import Span
 from tui_app.log_numbers import log_number
 
 

@@ -9,10 +9,9 @@ from tui_app.cli.exits import FAILED, OK, CommandFailed
 from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say, tell
 from tui_app.cli.progress import ProgressLine
-from tui_app.context.compaction.additions import tokens_of
 from tui_app.context.compaction.compactor import CompactionRefused
-from tui_app.context.compaction.planner import Plan, Refusal
-from tui_app.context.compaction.span import WHOLE, Span
+from tui_app.context.compaction.plan import Plan, Refusal, tokens_of
+from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.conversation.compactions import NO_COMPACTION
 from tui_app.conversation.inspecting import inspect_session
 from tui_app.conversation.opening import OpenSession, open_session

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tui_app.context.governor import ContextGovernor as ContextGovernor
     from tui_app.context.policy import PLIMSOLL as PLIMSOLL
+    from tui_app.context.policy import PRESETS as PRESETS
     from tui_app.context.policy import Policy as Policy
-    from tui_app.context.presets import PRESETS as PRESETS
 
 _HOMES = {
     "ContextGovernor": "tui_app.context.governor",
     "PLIMSOLL": "tui_app.context.policy",
-    "PRESETS": "tui_app.context.presets",
+    "PRESETS": "tui_app.context.policy",
     "Policy": "tui_app.context.policy",
 }
 

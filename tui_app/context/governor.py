@@ -5,25 +5,168 @@ When the provider still says "too long" it learns from the error, compacts, and 
 once more.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from opentelemetry.trace import get_tracer
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import Model
 
 from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.history import History, ignore
-from tui_app.context.policy import PLIMSOLL, Policy
-from tui_app.context.requests.governed import GovernedRun, Pipelines
-from tui_app.context.requests.pipeline import Pipeline
-from tui_app.context.stages.relief import Surroundings
-from tui_app.context.standalone import Conversations, OnePipeline
-from tui_app.context.windows.learnt import LearntModels
-from tui_app.context.windows.limits import Limits
-from tui_app.events import Payload
+from tui_app.context.history import History, ListHistory, ignore
+from tui_app.context.policy import OFF, PLIMSOLL, Policy
+from tui_app.context.requests.pipeline import GovernedRun, Pipeline, Pipelines
+from tui_app.context.rewrite import Digest
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.writer import ModelSummariser, Summariser, digest_request
+from tui_app.context.telemetry import SCOPE, Spans, traced
+from tui_app.context.tool_results.stages import Surroundings
+from tui_app.context.window_limits import Limits
+from tui_app.context.windows import LearntModels
+from tui_app.events import Payload, Trigger
+
+# The governor in somebody else's agent: a pipeline for each conversation, made when it is first needed.
+
+CONVERSATIONS_KEPT = 64
+"""Conversations remembered between runs; the one not used for longest is forgotten first."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnePipeline:
+    """Every run belongs to the same conversation."""
+
+    pipeline: Pipeline
+
+    async def take(self, ctx: RunContext[Any]) -> Pipeline:
+        """The one there is."""
+        return self.pipeline
+
+    def give_back(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
+        """Nothing to do."""
+
+    async def aclose(self) -> None:
+        """Stop the job that is running, if any."""
+        if self.pipeline.compactor is not None:
+            await self.pipeline.compactor.aclose()
+
+
+@dataclass(slots=True)
+class Conversations:
+    """A pipeline for each conversation, by pydantic-ai's conversation id.
+
+    Runs that share an id at the same time, such as two forks, each get a pipeline of their own.
+    """
+
+    policy: Policy
+    limits: Limits
+    listener: Callable[[Payload], None]
+    summary_model: Model | None = None
+    """Writes the summaries; None is the run's own model."""
+    _resting: OrderedDict[str, tuple[str | None, Pipeline]] = field(default_factory=OrderedDict)
+    _texts: dict[str | None, TextCounter] = field(default_factory=dict)
+
+    async def take(self, ctx: RunContext[Any]) -> Pipeline:
+        """Take the conversation's pipeline out of the shelf, or make one."""
+        encoding = _encoding(ctx)
+        known, pipeline = self._resting.pop(ctx.conversation_id or "", (None, None))
+        if pipeline is not None and known == encoding:
+            if pipeline.compactor is not None:
+                pipeline.compactor.strand()
+            return pipeline
+        if pipeline is not None:
+            _stop(pipeline)
+        text = self._texts.setdefault(encoding, TextCounter(encoding))
+        if not text.loaded:
+            await asyncio.to_thread(text.load)
+        return self._pipeline(text, ctx.conversation_id or "")
+
+    def give_back(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
+        """Keep the pipeline for the conversation's next run."""
+        if not ctx.conversation_id:
+            _stop(pipeline)
+            return
+        _, replaced = self._resting.pop(ctx.conversation_id, (None, None))
+        if replaced is not None:
+            _stop(replaced)
+        self._resting[ctx.conversation_id] = (_encoding(ctx), pipeline)
+        while len(self._resting) > CONVERSATIONS_KEPT:
+            _, (_, forgotten) = self._resting.popitem(last=False)
+            _stop(forgotten)
+
+    async def aclose(self) -> None:
+        """Stop the jobs of conversations that no run is using, and forget these."""
+        resting = [pipeline for _, pipeline in self._resting.values()]
+        self._resting.clear()
+        for pipeline in resting:
+            if pipeline.compactor is not None:
+                await pipeline.compactor.aclose()
+
+    def _pipeline(self, text: TextCounter, conversation: str) -> Pipeline:
+        counter = TokenCounter(text)
+        # Whoever sets a tracer provider for the process gets spans; else this writes none.
+        spans = Spans(get_tracer(SCOPE), conversation)
+        history = ListHistory(counter, traced(self.listener, spans))
+        extractive = ExtractiveSummariser(text.count)
+        # Nothing in the agent can search what left, so the model is not told that it could.
+        writers = _Writers(self.limits, text)
+
+        async def digest(material: str, chars: int) -> Digest | None:
+            model = self.summary_model or pipeline.model
+            return None if model is None else await digest_request(writers.of(model)).ask(material, chars)
+
+        around = Surroundings(handles=False, digest=digest)
+        pipeline = Pipeline(self.policy, history, None, counter, self.limits, around)
+
+        def choose(_trigger: Trigger) -> Sequence[Summariser]:
+            model = self.summary_model or pipeline.model
+            return (extractive,) if model is None else (writers.of(model),)
+
+        pipeline.compactor = Compactor(history, self.policy, choose, fallback=extractive, way_back="")
+        return pipeline
+
+
+@dataclass(slots=True)
+class _Writers:
+    """Summarisers of one conversation; the newest is kept, so that a retry does not pay twice."""
+
+    limits: Limits
+    text: TextCounter
+    _newest: ModelSummariser | None = None
+
+    def of(self, model: Model) -> ModelSummariser:
+        """The summariser that asks a model."""
+        if self._newest is None or self._newest.model is not model:
+            self._newest = self._writer(model)
+        return self._newest
+
+    def _writer(self, model: Model) -> ModelSummariser:
+        limits, counter = self.limits, TokenCounter(self.text)
+        guard = Pipeline(OFF, ListHistory(counter), None, counter, limits)
+        return ModelSummariser(
+            model=model,
+            model_name=model.model_name,
+            input_budget=lambda: limits.window(model).effective,
+            count=lambda piece: round(self.text.count(piece) * limits.factor(model)),
+            # A summary is a request like any other: measured and guarded, only never compacted.
+            capabilities=[GovernedRun(OnePipeline(guard))],
+            mask=mask_secrets,
+        )
+
+
+def _encoding(ctx: RunContext[Any]) -> str | None:
+    return encoding_name(ctx.model.model_name)
+
+
+def _stop(pipeline: Pipeline) -> None:
+    if pipeline.compactor is not None:
+        pipeline.compactor.cancel()
 
 
 class ContextGovernor(AbstractCapability[Any]):

@@ -1,11 +1,207 @@
 """A governance policy as data: what triggers a compaction, what stays of the view, and how it is worded."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from string import Formatter
+from typing import Any, Literal, TypeVar
 
 from tui_app.context.counting.usage import ContextUsage, ContextWindow
-from tui_app.context.stages.settings import Archive, NormaliseLimits, Offload, Pointers, Trim
-from tui_app.context.summaries.forms import NOTES, Form
+
+# Sizes of the stages, as data that a policy holds. Imports nothing, so that policies are known at once.
+
+SMALLEST_HEAD_TAIL = 4
+"""Lines that head, mark, tail and notice of a cut result take together."""
+MARKER = '\n[… trimmed: {length:,} characters in all; search_history "#{key}" has all of it …]'
+SLIDING_WINDOW_MARKER = "\n[… cut here; {length} characters in all]"
+_FIELDS = frozenset({"length", "key"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormaliseLimits:
+    """How large a tool result may be."""
+
+    lines: int = 2_000
+    bytes: int = 50 * 1024
+    """Of UTF-8."""
+    chars: int = 200 * 1024
+    spill_chars: int = 200 * 1024
+    """Characters above which nothing but a notice stays, and the text goes to a file."""
+    mode: Literal["head_tail", "head"] = "head_tail"
+
+    def __post_init__(self) -> None:
+        """Check the limits.
+
+        Raises:
+            ValueError: if a limit is below 1, or too few lines are allowed for a head and a tail.
+        """
+        if min(self.lines, self.bytes, self.chars, self.spill_chars) < 1:
+            raise ValueError("Every limit of tool output must be at least 1.")
+        if self.mode == "head_tail" and self.lines < SMALLEST_HEAD_TAIL:
+            raise ValueError(f"Mode head_tail needs a limit of at least {SMALLEST_HEAD_TAIL} lines.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offload:
+    """Which results are moved to a file, and what is shown of them."""
+
+    tokens: int = 20_000
+    """Largest result that stays."""
+    preview_lines: int = 10
+
+    def __post_init__(self) -> None:
+        """Check the sizes.
+
+        Raises:
+            ValueError: if a size is negative.
+        """
+        if min(self.tokens, self.preview_lines) < 0:
+            raise ValueError("Sizes of offloading must not be negative.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """How many tool results stay, and how the digest of the others is written."""
+
+    cutoff: int = 10
+    """Tool results that may be visible."""
+    strategy: Literal["heuristic", "llm", "off"] = "heuristic"
+    digest_chars: int = 800
+    """Longest digest that is written without a model."""
+    llm_input_chars: int = 12_000
+    llm_output_chars: int = 1_200
+    start: float = 0.0
+    """Share of the window from which the stage runs; at 0 it runs whenever the cutoff is passed."""
+    batch: float = 0.5
+    """Share of the cutoff that stays: archiving comes in batches, so that prompt caches keep hitting."""
+
+    def __post_init__(self) -> None:
+        """Check the sizes.
+
+        Raises:
+            ValueError: if the cutoff is negative or a size below 1.
+        """
+        if self.cutoff < 0 or min(self.digest_chars, self.llm_input_chars, self.llm_output_chars) < 1:
+            raise ValueError("The cutoff must not be negative, and sizes of a digest must be at least 1.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trim:
+    """How much stays of an older result, and which results are old."""
+
+    chars: int = 2_000
+    """Characters that stay; 0 trims nothing."""
+    keep_messages: int | None = None
+    """How many of the last messages are left alone; None leaves the present turn alone, and earlier failures
+    that nothing has solved yet."""
+    marker: str = MARKER
+    """What is put behind the head: a template with the full length in characters and the handle's number."""
+    start: float = 0.0
+    """Share of the window from which the stage runs; at 0 it always does."""
+    batch: int = 4
+    """Results that are cut at once, so that prompt caches keep hitting; fewer where that frees much."""
+
+    def __post_init__(self) -> None:
+        """Check the sizes and the marker.
+
+        Raises:
+            ValueError: if a size is negative, or the marker is no template of length and key.
+        """
+        if self.chars < 0 or (self.keep_messages or 0) < 0:
+            raise ValueError("Sizes of trimming must not be negative.")
+        unknown = {name for _, name, _, _ in Formatter().parse(self.marker) if name is not None} - _FIELDS
+        if unknown:
+            raise ValueError(f"A trim marker may name length and key, not {', '.join(sorted(unknown))!r}.")
+        self.marker.format(length=0, key=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pointers:
+    """When file bodies leave the conversation, and what stays of them."""
+
+    threshold: float = 0.85
+    """Share of the window from which the stage runs."""
+    preview_chars: int = 100
+    min_chars: int = 400
+    """Characters below which a body stays."""
+    result_chars: int = 500
+    """Characters above which the result of such a call becomes a note."""
+    batch: int = 4
+    """Messages rewritten at once, so that prompt caches keep hitting; fewer where that frees much."""
+
+    def __post_init__(self) -> None:
+        """Check the sizes.
+
+        Raises:
+            ValueError: if a size is negative or the threshold no share of the window.
+        """
+        if min(self.preview_chars, self.min_chars, self.result_chars) < 0 or not 0 < self.threshold <= 1:
+            raise ValueError(
+                "Sizes of pointers must not be negative, and the threshold lies between 0 and 1."
+            )
+
+
+# How what replaces history is worded, as data: frames around a summary, a marker where there is none.
+#
+# Imports nothing of the agent side, so that policies are known at once.
+
+_SUMMARY_FIELDS = frozenset({"summary", "count"})
+_MARKER_FIELDS = frozenset({"count"})
+FORMS_MARKER = "[{count} messages that stood here are gone to make room; there are no notes on them]"
+
+
+def _check(template: str, allowed: frozenset[str]) -> None:
+    try:
+        named = {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+    except ValueError as error:
+        raise ValueError(f"{template!r} is no template: {error}.") from None
+    if unknown := named - allowed:
+        raise ValueError(
+            f"A template may name {' and '.join(sorted(allowed))}, not {', '.join(sorted(unknown))!r}."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """The wording of a replacement. ``count`` is the number of messages that leave."""
+
+    summary: str = "{summary}"
+    """Template around a summary."""
+    marker: str = FORMS_MARKER
+    """Template of what stands there when no summary was written."""
+    acknowledgement: str = ""
+    """What the assistant says behind it, as a message of its own; empty for none."""
+    way_back: bool = True
+    """Whether it ends with how messages that left are found again."""
+
+    def __post_init__(self) -> None:
+        """Check the templates.
+
+        Raises:
+            ValueError: if a template names anything else, or the summary's place is missing.
+        """
+        _check(self.summary, _SUMMARY_FIELDS)
+        _check(self.marker, _MARKER_FIELDS)
+        if "{summary}" not in self.summary:
+            raise ValueError("The template of a summary must hold {summary}.")
+
+
+NOTES = Form()
+"""The summary as it was written."""
+
+
+def framed(form: Form, summary: str, *, count: int, written: bool = True) -> str:
+    """Word what replaces history.
+
+    Args:
+        form: The wording.
+        summary: The notes; braces in them mean nothing.
+        count: How many messages leave.
+        written: Whether there are notes; without them the marker stands in their place.
+    """
+    if not written:
+        return form.marker.format(count=count)
+    return form.summary.format(summary=summary.strip(), count=count)
+
 
 Pressure = Literal["none", "background", "blocking"]
 SummaryBy = Literal["llm", "heuristic"]
@@ -235,3 +431,149 @@ PLIMSOLL = Policy(
     ),
 )
 OFF = Policy(name="off", automatic=False, about="compacts only when asked, or when a request was refused")
+
+
+# The policies that are built in, and policies that a person makes out of them.
+#
+# Each preset stands for a known way to govern a context window, with the sizes that belong to it.
+
+Sizes = NormaliseLimits | Offload | Archive | Trim | Pointers
+S = TypeVar("S", bound=Sizes)
+
+SLIDING_WINDOW = Policy(
+    name="sliding-window",
+    about="above 40 messages; keeps the first run and the last 20 messages, cuts older tool results",
+    limit=MessageLimit(messages=40),
+    keep_first_run=True,
+    manual_keeps_recent=False,
+    user_share=0.0,
+    facts_share=0.0,
+    plan_share=0.0,
+    fallback="marker",
+    form=Form(summary="[Notes on {count} messages that stood here]\n{summary}", way_back=False),
+    manual_form=Form(
+        summary="[Notes on the whole conversation so far]\n{summary}",
+        acknowledgement="Understood, I know what was said so far.",
+        way_back=False,
+    ),
+    stages=Stages(trim=Trim(chars=2_000, keep_messages=2, marker=SLIDING_WINDOW_MARKER)),
+)
+RESERVE = Policy(
+    name="reserve",
+    about="after a turn that leaves less than 16,384 tokens; keeps the last 20,000, archives tool results",
+    limit=TokenLimit(reserve=16_384, unknown=8_000, messages=50),
+    at_turn_end=True,
+    recent_tokens=20_000,
+    recent_messages=5,
+    user_share=0.0,
+    facts_share=0.0,
+    plan_share=0.0,
+    fallback="none",
+    form=Form(summary="[Notes on what was said before]\n{summary}", way_back=False),
+    stages=Stages(normalise=NormaliseLimits(), archive=Archive(cutoff=10, strategy="llm")),
+)
+BACKGROUND = Policy(
+    name="background",
+    about="starts at 80 % in the background, waits at 95 %; keeps your words and what came after",
+    recent_share=0.0,
+    facts_share=0.0,
+    fallback="none",
+    form=Form(way_back=False),
+)
+PROGRESSIVE = Policy(
+    name="progressive",
+    about="large results to files, pointers at 85 %, a summary at 95 %; keeps the last 20 %",
+    background_threshold=0.95,
+    blocking_threshold=0.95,
+    recent_share=0.20,
+    user_share=0.0,
+    facts_share=0.0,
+    plan_share=0.0,
+    form=Form(
+        summary=(
+            "[BEGINNING OF THE NOTES]\nThis stands for what was said before. All of it is kept in "
+            "conversation_history/, where grep and read_file find it.\n\n{summary}\n\n[END OF THE NOTES]"
+        ),
+        way_back=False,
+    ),
+    stages=Stages(offload=Offload(tokens=20_000, preview_lines=10), pointers=Pointers(threshold=0.85)),
+)
+PRESETS: dict[str, Policy] = {
+    policy.name: policy for policy in (PLIMSOLL, SLIDING_WINDOW, RESERVE, BACKGROUND, PROGRESSIVE, OFF)
+}
+
+_AS_THEY_ARE = (
+    "automatic", "background_threshold", "blocking_threshold", "minimum_messages", "at_turn_end",
+    "recent_share", "recent_tokens", "recent_messages", "keep_first_run", "user_share", "facts_share",
+    "pinned_share", "plan_share", "summary_share", "summary_by", "fallback",
+)  # fmt: skip
+"""Keys that are fields of a policy."""
+_NORMALISE = {
+    "tool_output_max_lines": "lines",
+    "tool_output_max_bytes": "bytes",
+    "tool_output_max_chars": "chars",
+    "tool_output_spill_chars": "spill_chars",
+    "tool_output_mode": "mode",
+}
+_OFFLOAD = {"offload_tokens": "tokens", "offload_preview_lines": "preview_lines"}
+_ARCHIVE = {"tool_call_cutoff": "cutoff", "tool_summary_strategy": "strategy"}
+_TRIM = {"tool_output_trim_chars": "chars", "trim_keep_messages": "keep_messages"}
+_POINTERS = {"pointers_threshold": "threshold"}
+
+
+def derive(name: str, changes: Mapping[str, object]) -> Policy:
+    """Make a policy of one's own from a preset.
+
+    Args:
+        name: What it is called.
+        changes: ``base`` names the preset; each other key replaces one size. The keys are flat and have been
+            checked; a size of a stage turns the stage on unless the stage's own key is false.
+
+    Raises:
+        KeyError: if there is no such preset.
+        ValueError: if the sizes of a stage do not go together.
+    """
+    base = PRESETS[str(changes["base"])]
+    own: dict[str, Any] = {key: changes[key] for key in _AS_THEY_ARE if key in changes}
+    return replace(
+        base,
+        name=name,
+        about=f"your own, made from {base.name}",
+        limit=_limit(base.limit, changes),
+        stages=_stages(base.stages, changes),
+        **own,
+    )
+
+
+def _limit(base: MessageLimit | TokenLimit | None, changes: Mapping[str, object]) -> Any:
+    """What is counted: tokens take the place of messages, and both the place of shares."""
+    messages = _renamed(changes, {"max_messages": "messages"})
+    tokens = _renamed(changes, {"reserve_tokens": "reserve", "unknown_window_tokens": "unknown"})
+    if tokens or isinstance(base, TokenLimit):
+        return replace(base if isinstance(base, TokenLimit) else TokenLimit(), **tokens, **messages)
+    if messages:
+        return MessageLimit(**messages)
+    return base
+
+
+def _stages(base: Stages, changes: Mapping[str, object]) -> Stages:
+    return Stages(
+        normalise=_stage("normalise", base.normalise, NormaliseLimits, _NORMALISE, changes),
+        offload=_stage("offload", base.offload, Offload, _OFFLOAD, changes),
+        archive=_stage("archive", base.archive, Archive, _ARCHIVE, changes),
+        trim=_stage("trim", base.trim, Trim, _TRIM, changes),
+        pointers=_stage("pointers", base.pointers, Pointers, _POINTERS, changes),
+    )
+
+
+def _stage(
+    name: str, base: S | None, built_in: type[S], keys: Mapping[str, str], changes: Mapping[str, object]
+) -> S | None:
+    sizes = _renamed(changes, keys)
+    if not changes.get(name, base is not None or bool(sizes)):
+        return None
+    return replace(base if base is not None else built_in(), **sizes)
+
+
+def _renamed(changes: Mapping[str, object], keys: Mapping[str, str]) -> dict[str, Any]:
+    return {field: changes[key] for key, field in keys.items() if key in changes}

@@ -23,8 +23,8 @@ from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import Additions, Manner, TurnRunner
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.governor import ContextGovernor
-from tui_app.context.stages.relief import Surroundings
-from tui_app.context.windows.limits import Limits
+from tui_app.context.tool_results.stages import Surroundings
+from tui_app.context.window_limits import Limits
 from tui_app.conversation.approvals import Approvals
 from tui_app.conversation.carried import Carried, CarriedWatch
 from tui_app.conversation.exploring import sub_agents

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
-from tui_app.context.counting.images import IMAGE_TOKENS, image_type
+from tui_app.context.counting.attachments import IMAGE_TOKENS, image_type
 
 MAX_BYTES = 128 * 1024
 """A larger file is only named: the model can read the parts that it needs."""

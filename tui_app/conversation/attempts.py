@@ -10,7 +10,7 @@ from pydantic_ai.models import Model
 from tui_app.agent.errors import describe_error
 from tui_app.agent.retry import RetryRules, pause_before
 from tui_app.agent.turn import TurnResult, TurnRunner
-from tui_app.context.items import to_messages
+from tui_app.context.view import to_messages
 from tui_app.conversation.fallback import Fallback
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.stopping import Stop, Stopped

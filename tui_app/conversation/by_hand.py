@@ -4,21 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tui_app.context.counting.sizes import sizes_of
-from tui_app.context.items import Item, is_summary, is_system
-from tui_app.context.pins import company_of, cost_of
-from tui_app.context.stages.by_hand import (
-    NO_GAIN,
-    HandStage,
-    Refused,
-    archive_by_hand,
-    offload_by_hand,
-)
-from tui_app.context.stages.events import new_messages, rewrite_event
-from tui_app.context.stages.marks import is_acknowledgement, is_digest
-from tui_app.context.stages.rewrite import Rewrite
-from tui_app.context.stages.settings import Archive, Offload
-from tui_app.context.stages.spill import SpillNames
+from tui_app.context.history import new_messages, rewrite_event
+from tui_app.context.message_marks import is_acknowledgement, is_digest
+from tui_app.context.message_sizes import sizes_of
+from tui_app.context.policy import Archive, Offload
+from tui_app.context.rewrite import Rewrite
+from tui_app.context.tool_results.results import SpillNames
+from tui_app.context.tool_results.stages import NO_GAIN, HandStage, Refused, archive_by_hand, offload_by_hand
+from tui_app.context.view import Item, company_of, cost_of, is_summary, is_system
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.session_history import SessionHistory

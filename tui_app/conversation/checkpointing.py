@@ -10,8 +10,8 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown
 from tui_app.context.history import Proposal
-from tui_app.context.items import Item, to_messages
-from tui_app.context.summaries.render import transcript_lines
+from tui_app.context.summaries.transcript import transcript_lines
+from tui_app.context.view import Item, to_messages
 from tui_app.events import CheckpointCreated, CompactionAcknowledged, CompactionComplete
 from tui_app.session.heads import Head
 from tui_app.session.workspace import Checkpoint, SessionFolder

@@ -5,11 +5,10 @@ import logging
 from dataclasses import dataclass, field
 
 from tui_app.agent.turn import TurnRunner
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor
-from tui_app.context.compaction.job import State
-from tui_app.context.compaction.planner import irreducible_floor
-from tui_app.context.compaction.span import WHOLE, Span
-from tui_app.context.compaction.turn_end import compact_at_turn_end
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
+from tui_app.context.compaction.plan import irreducible_floor
+from tui_app.context.compaction_range import WHOLE, Span
+from tui_app.context.requests.pipeline import compact_at_turn_end
 from tui_app.conversation.reviews import Reviews
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import CompactionComplete, Notice, Trigger

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 
 from tui_app.agent.errors import describe_error
 from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.compaction.span import Span
+from tui_app.context.compaction_range import Span
 from tui_app.context.counting.usage import ContextUsage
 from tui_app.conversation.bus import EventBus, Subscription
 from tui_app.conversation.changing import Changes

@@ -11,7 +11,7 @@ from tui_app.agent.subagents import Bounds, SubAgents
 from tui_app.agent.tools.looking import Looking
 from tui_app.agent.tools.toolset import looking_toolset
 from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.windows.limits import Limits
+from tui_app.context.window_limits import Limits
 from tui_app.conversation.writers import SummaryWriters
 from tui_app.events import Notice
 from tui_app.settings.explore import ExploreSettings

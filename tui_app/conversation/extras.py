@@ -11,7 +11,7 @@ from tui_app.agent.mcp.servers import McpServers
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.agent.project_instructions import instructions_text
 from tui_app.agent.skills import skills_text
-from tui_app.context.compaction.additions import Addition
+from tui_app.context.compaction.plan import Addition
 from tui_app.conversation.bus import EventBus
 from tui_app.conversation.carried import Carried
 from tui_app.conversation.request import Opening

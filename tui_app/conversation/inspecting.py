@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from tui_app.agent.catalogue import list_models
 from tui_app.agent.models import ModelNotReady
 from tui_app.agent.shelf import ModelShelf
-from tui_app.context.compaction.planner import Plan, Refusal
-from tui_app.context.compaction.planning import plan_of
-from tui_app.context.compaction.span import WHOLE, Span
+from tui_app.context.compaction.plan import Plan, Refusal, plan_of
+from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown, ContextUsage
 from tui_app.context.policy import Policy
-from tui_app.context.windows.learnt import LearntModels
-from tui_app.context.windows.limits import Limits
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.window_limits import Limits
+from tui_app.context.windows import LearntModels, resolve_window
 from tui_app.conversation.agents import build_workplace
 from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.extras import Extras, extras_of

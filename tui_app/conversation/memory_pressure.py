@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tui_app.context.compaction.job import State
+from tui_app.context.compaction.compactor import State
 from tui_app.conversation.bus import Subscription
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.resident import collect, resident_mb

@@ -19,8 +19,8 @@ from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import Policy
 from tui_app.context.storage_errors import StorageError, storage_error
-from tui_app.context.windows.learnt import LearntModels
-from tui_app.context.windows.limits import Limits
+from tui_app.context.window_limits import Limits
+from tui_app.context.windows import LearntModels
 from tui_app.conversation.agents import Governed, build_runner
 from tui_app.conversation.attempts import attempts
 from tui_app.conversation.budget import budget_of

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tui_app.context.policy import Policy
-from tui_app.context.presets import PRESETS, derive
+from tui_app.context.policy import PRESETS, Policy, derive
 from tui_app.settings import Settings, SettingsError
 
 

@@ -19,9 +19,9 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.compaction.ranges import key_ranges
+from tui_app.context.compaction.replacement import key_ranges
 from tui_app.context.history import Proposal
-from tui_app.context.items import Item, is_system
+from tui_app.context.view import Item, is_system
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import CompactionComplete, Notice
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
 
-from tui_app.context.items import Item
-from tui_app.context.stages.results import file_text, result_text, results_of
-from tui_app.context.stages.spill import sha256_of
+from tui_app.context.tool_results.results import file_text, result_text, results_of, sha256_of
+from tui_app.context.view import Item
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import CompactionComplete, Record
 from tui_app.session.agent_view import STAGES

@@ -8,16 +8,15 @@ from dataclasses import dataclass, field, replace
 
 from pydantic_ai.messages import ModelMessage
 
-from tui_app.context.counting.measure import Tally
+from tui_app.context.counting.tally import Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.history import Proposal
-from tui_app.context.items import Item, is_sealed
-from tui_app.context.requests.originals import as_told
-from tui_app.context.stages.events import EVENTS, measured, new_messages, rewrite_event
-from tui_app.context.stages.rewrite import Rewrite, Stage
+from tui_app.context.history import EVENTS, Proposal, as_told, measured, new_messages, rewrite_event
+from tui_app.context.message_marks import Stage
+from tui_app.context.rewrite import Rewrite
 from tui_app.context.storage_errors import as_disk_errors
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.view import Item, is_sealed
+from tui_app.context.windows import resolve_window
 from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
 from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
 from tui_app.events import (

@@ -11,7 +11,7 @@ from pathlib import Path
 from tui_app.agent.project_instructions import InstructionFile, instructions_text, read_instructions
 from tui_app.agent.skills import Skills, find_skills, skill_body, skills_text
 from tui_app.agent.tools.skill import USE_SKILL
-from tui_app.context.compaction.additions import Addition
+from tui_app.context.compaction.plan import Addition
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import CompactionComplete, Record, SessionRestored, SessionRewind, ToolCall, ToolResult
 from tui_app.project_files import Refused

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tui_app.context.compaction.additions import Addition
+from tui_app.context.compaction.plan import Addition
 from tui_app.session.workspace import SessionFolder
 
 

@@ -3,15 +3,14 @@
 import asyncio
 from dataclasses import dataclass, replace
 
-from tui_app.context.checking.provenance import mark_unconfirmed, utterances
-from tui_app.context.checking.sources import Utterance
 from tui_app.context.compaction.replacement import Earlier
 from tui_app.context.compaction.retention import fact_line, judge
-from tui_app.context.compaction.rewording import Reworded, parts_of, reworded
-from tui_app.context.fact_extractors.language import one_line
-from tui_app.context.items import Item
-from tui_app.context.masking import mask_secrets
-from tui_app.context.summaries.render import message_text
+from tui_app.context.compaction.review import Reworded, parts_of, reworded
+from tui_app.context.facts.observations import one_line
+from tui_app.context.provenance.check import Utterance, mark_unconfirmed, utterances
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.summaries.transcript import message_text
+from tui_app.context.view import Item
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.view_messages import ViewMessages

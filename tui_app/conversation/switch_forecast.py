@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
-from tui_app.context.compaction.planner import Plan, irreducible_floor, plan_compaction
+from tui_app.context.compaction.plan import Plan, irreducible_floor, plan_compaction
 from tui_app.context.counting.usage import ContextUsage, ContextWindow
-from tui_app.context.fitting.truncator import truncate
-from tui_app.context.items import Item, is_prompt
+from tui_app.context.overflow.truncator import truncate
 from tui_app.context.policy import Policy
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.view import Item, is_prompt
+from tui_app.context.windows import resolve_window
 from tui_app.conversation.session_history import SessionHistory
 
 Fit = Literal["fits", "compact", "too small"]

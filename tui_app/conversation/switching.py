@@ -9,7 +9,7 @@ from pydantic_ai.models import Model
 from tui_app.agent.shelf import ModelShelf, why_unavailable
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.usage import ContextWindow
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.windows import resolve_window
 from tui_app.conversation.carried import Carried
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory

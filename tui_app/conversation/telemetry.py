@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_ai.capabilities import AbstractCapability
 
 from tui_app.context.history import ignore
-from tui_app.context.spans import SCOPE, Spans
+from tui_app.context.telemetry import SCOPE, Spans
 from tui_app.conversation.bus import Subscription
 from tui_app.conversation.threads import DaemonThreads
 from tui_app.events import Notice, Payload

@@ -20,11 +20,11 @@ from pydantic_ai.models import Model
 from tui_app.agent.errors import describe_error
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import open_calls
+from tui_app.context.answer_end import why_not_whole
 from tui_app.context.counting.attachments import file_content, picture_content
 from tui_app.context.counting.usage import ContextWindow
-from tui_app.context.items import Item
-from tui_app.context.requests.answer_end import why_not_whole
-from tui_app.context.windows.limits import most
+from tui_app.context.view import Item
+from tui_app.context.window_limits import most
 from tui_app.conversation.attaching import Attached, Attachment, read_attachments
 from tui_app.conversation.attempts import Attempts
 from tui_app.conversation.budget import Budget

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_app.context.compaction.span import WHOLE, Span
+from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.log_numbers import log_number
 
 REVIEW, FROM, UP_TO = "--review", "--from", "--up-to"

@@ -15,12 +15,11 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
-from tui_app.context.masking import mask_secrets
 from tui_app.context.policy import OFF
-from tui_app.context.stages.rewrite import Digest
-from tui_app.context.summaries.digest_request import digest_request
+from tui_app.context.rewrite import Digest
+from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.summary import ModelSummariser, Summariser
+from tui_app.context.summaries.writer import ModelSummariser, Summariser, digest_request
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import Notice, Trigger
 

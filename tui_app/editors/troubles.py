@@ -7,7 +7,7 @@ from types import MappingProxyType
 from acp import RequestError
 
 from tui_app.agent.own_agent import UnusableAgent
-from tui_app.context.masking import mask_secrets
+from tui_app.context.secrets import mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.way_back import BACK, KEPT
 from tui_app.events import Error

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tui_app.context.items import Item
+from tui_app.context.view import Item
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.consolidation_agent import BoardTool, ConsolidationAgent
 from tui_app.memory.entries import Draft

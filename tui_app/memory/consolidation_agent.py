@@ -12,8 +12,8 @@ from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
-from tui_app.context.compaction.spending import Spent, spent_on
-from tui_app.context.spans import INTERACTION_ATTRIBUTE
+from tui_app.context.counting.prices import Spent, spent_on
+from tui_app.context.telemetry import INTERACTION_ATTRIBUTE
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import KINDS, Draft, EntryKind, Maker
 from tui_app.memory.evidence import Evidence

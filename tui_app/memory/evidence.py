@@ -9,12 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tui_app.context.fact_extractors.files import file_trails
-from tui_app.context.fact_extractors.language import sentences
-from tui_app.context.fact_extractors.outcomes import command_of, worked
-from tui_app.context.fact_extractors.reading import Reading, Said, read_items
-from tui_app.context.fact_extractors.shell import normal_command
-from tui_app.context.items import Item
+from tui_app.context.facts.files import file_trails
+from tui_app.context.facts.observations import Reading, Said, command_of, read_items, sentences, worked
+from tui_app.context.facts.shell import normal_command
+from tui_app.context.view import Item
 from tui_app.memory.entries import EntryKind
 from tui_app.memory.guard import NotRemembered, gives_orders
 

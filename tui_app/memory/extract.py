@@ -8,14 +8,12 @@ so that a board says something and is no list of names.
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from tui_app.context.fact_extractors.commands import only_looks, untold_runs
-from tui_app.context.fact_extractors.cues import asks, sounds_decided
-from tui_app.context.fact_extractors.files import file_trails
-from tui_app.context.fact_extractors.outcomes import checks, command_of
-from tui_app.context.fact_extractors.reading import Reading, read_items
-from tui_app.context.fact_extractors.rules import find_rules
-from tui_app.context.fact_extractors.talk import ANSWERED, decision_facts
-from tui_app.context.items import Item
+from tui_app.context.facts.commands import only_looks, untold_runs
+from tui_app.context.facts.dialogue import ANSWERED, decision_facts
+from tui_app.context.facts.files import file_trails
+from tui_app.context.facts.observations import Reading, checks, command_of, read_items
+from tui_app.context.facts.rules import asks, find_rules, sounds_decided
+from tui_app.context.view import Item
 from tui_app.events import Fact
 from tui_app.memory.entries import EXTRACTION, Draft, EntryKind
 from tui_app.memory.guard import NotRemembered, checked

@@ -7,7 +7,7 @@ file has put into a transcript would steer work that has nothing to do with it.
 import re
 import unicodedata
 
-from tui_app.context.masking import mask_secrets
+from tui_app.context.secrets import mask_secrets
 
 LONGEST = 400
 """Characters of an entry; what needs more belongs into a file of the repository."""

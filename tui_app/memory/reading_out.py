@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tui_app.context.inbox import inbox_text
+from tui_app.context.message_marks import inbox_text
 from tui_app.memory.board import rank
 from tui_app.memory.entries import KINDS, PERSON, Entry
 from tui_app.memory.scope import Scope

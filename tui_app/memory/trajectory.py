@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tui_app.context.inbox import is_inbox
-from tui_app.context.items import Item, is_summary, is_system
-from tui_app.context.masking import mask_secrets
-from tui_app.context.summaries.render import fitted
-from tui_app.context.summaries.summary_prompt import inert
-from tui_app.context.summaries.transcript import transcript
+from tui_app.context.message_marks import is_inbox
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.summaries.prompt import inert, transcript
+from tui_app.context.summaries.transcript import fitted
+from tui_app.context.view import Item, is_summary, is_system
 from tui_app.memory.entries import Entry
 
 MOST_PARTS = 8

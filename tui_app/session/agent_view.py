@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 
-from tui_app.context.counting.measure import Weighed
+from tui_app.context.counting.tally import Weighed
 from tui_app.events import (
     REWRITES,
     CompactionAcknowledged,

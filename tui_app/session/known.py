@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tui_app.context.counting.measure import Tally
+from tui_app.context.counting.tally import Tally
 from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.windows import resolve_window
 from tui_app.events import ModelChange, PolicyChange, UsageInfo
 from tui_app.session.agent_view import AgentView
 from tui_app.session.ports import SessionStore

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tui_app.context.counting.measure import Report, Weighed
+from tui_app.context.counting.tally import Report, Weighed
 from tui_app.context.counting.usage import CATEGORIES, Breakdown
 from tui_app.session.heads import Head
 from tui_app.session.visibility import LEADING

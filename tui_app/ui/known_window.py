@@ -4,8 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_app.context.counting.usage import ContextWindow
-from tui_app.context.windows.learnt import LearntModels
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.windows import LearntModels, resolve_window
 from tui_app.session.info import SessionInfo
 from tui_app.session.known import UNKNOWN, Known
 from tui_app.session.preview import Preview, load_preview

@@ -8,8 +8,8 @@ import pytest
 from tui_app.agent.tools import files
 from tui_app.agent.tools.stop import Cancelled, Stop
 from tui_app.agent.tools.workspace import OutsideWorkspace, ToolProblem, Workspace
-from tui_app.context.stages.cutting import byte_count, count_lines
-from tui_app.context.stages.settings import NormaliseLimits
+from tui_app.context.policy import NormaliseLimits
+from tui_app.context.tool_results.results import byte_count, count_lines
 
 
 @pytest.fixture

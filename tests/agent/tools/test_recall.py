@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tui_app.agent.tools.history import HistoryHit, read_message, search_history
 from tui_app.agent.tools.message_pages import page_of
 from tui_app.agent.tools.workspace import ToolProblem
-from tui_app.context.stages.cutting import byte_count, count_lines
-from tui_app.context.stages.settings import NormaliseLimits
+from tui_app.context.policy import NormaliseLimits
+from tui_app.context.tool_results.results import byte_count, count_lines
 
 LIMITS = NormaliseLimits()
 _READ_ON = re.compile(r'read on with search_history\(query="#7", start=(\d+)(?:, offset=(\d+))?\)\]$')

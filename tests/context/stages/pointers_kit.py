@@ -7,10 +7,10 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage
 
 from tests.context.stages.stage_kit import call, check, names, result
-from tui_app.context.items import Item
-from tui_app.context.stages.pointers import pointers
-from tui_app.context.stages.rewrite import Rewrite
-from tui_app.context.stages.settings import Pointers
+from tui_app.context.policy import Pointers
+from tui_app.context.rewrite import Rewrite
+from tui_app.context.tool_results.pointers import pointers
+from tui_app.context.view import Item
 
 BODY = "".join(f"line {number} of the file\n" for number in range(1, 101))
 OTHER = BODY.replace("line", "LINE")

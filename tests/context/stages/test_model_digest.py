@@ -4,12 +4,12 @@ import pytest
 
 from tests.context.governor_kit import plain_counter
 from tests.context.histories import long_conversation
-from tui_app.context.compaction.spending import Spent
+from tui_app.context.counting.prices import Spent
 from tui_app.context.history import ListHistory
-from tui_app.context.presets import RESERVE
-from tui_app.context.stages.marks import is_digest
-from tui_app.context.stages.relief import Relief, Surroundings
-from tui_app.context.stages.rewrite import Digest
+from tui_app.context.message_marks import is_digest
+from tui_app.context.policy import RESERVE
+from tui_app.context.rewrite import Digest
+from tui_app.context.tool_results.stages import Relief, Surroundings
 from tui_app.events import Payload, ToolArchived
 
 pytestmark = pytest.mark.asyncio

@@ -8,8 +8,8 @@ from tests.context.stages.stage_kit import said, words
 from tui_app.context.counting.usage import Breakdown
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.stages.relief import Relief, Surroundings
-from tui_app.context.windows.window import resolve_window
+from tui_app.context.tool_results.stages import Relief, Surroundings
+from tui_app.context.windows import resolve_window
 
 
 def after_writes(*, files: int, words_beside: int, share: float) -> Relief:

@@ -32,12 +32,11 @@ from tests.context.stages.stage_kit import (
     words,
 )
 from tests.context.validity import complaints
-from tui_app.context.items import Item, to_messages
-from tui_app.context.stages.archive import archived, digest_message, heuristic_digest, to_archive
-from tui_app.context.stages.marks import DIGEST_HEADING, is_digest, is_digest_part, mark_of
-from tui_app.context.stages.results import is_archived
-from tui_app.context.stages.rewrite import Rewrite
-from tui_app.context.stages.settings import Archive
+from tui_app.context.message_marks import DIGEST_HEADING, is_archived, is_digest, is_digest_part, mark_of
+from tui_app.context.policy import Archive
+from tui_app.context.rewrite import Rewrite
+from tui_app.context.tool_results.archive import archived, digest_message, heuristic_digest, to_archive
+from tui_app.context.view import Item, to_messages
 
 TEXT = "a result that is long enough to be worth a stub in its place. " * 4
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.context.stages.cutting import (
+from tui_app.context.tool_results.results import (
     byte_count,
     count_lines,
     cut_bytes,

@@ -5,12 +5,18 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from tests.context.stages.stage_kit import applied, call, names, only, result, said, steps, view, words
-from tui_app.context.items import Item
-from tui_app.context.secret_words import MASK
-from tui_app.context.stages.archive import archived, clip_digest, digest_input, heuristic_digest, to_archive
-from tui_app.context.stages.marks import mark_of
-from tui_app.context.stages.offload import offload
-from tui_app.context.stages.settings import Archive, Offload
+from tui_app.context.message_marks import mark_of
+from tui_app.context.policy import Archive, Offload
+from tui_app.context.secrets import MASK
+from tui_app.context.tool_results.archive import (
+    archived,
+    clip_digest,
+    digest_input,
+    heuristic_digest,
+    to_archive,
+)
+from tui_app.context.tool_results.offload import offload
+from tui_app.context.view import Item
 
 TEXT = "a result that is long enough to be worth a stub in its place. " * 4
 

@@ -12,15 +12,14 @@ from pydantic_ai.messages import BinaryContent, ModelMessage
 
 from tests.context.histories import as_items, messages
 from tests.context.stages.stage_kit import NOON, applied, call, check, names, only, result, said, view, words
-from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.estimating import estimate
-from tui_app.context.items import Item
-from tui_app.context.stages.marks import mark_of
-from tui_app.context.stages.normalise import normalise
-from tui_app.context.stages.offload import offload
-from tui_app.context.stages.rewrite import Rewrite
-from tui_app.context.stages.settings import NormaliseLimits, Offload
-from tui_app.context.stages.spill import SpillNames
+from tui_app.context.counting.encodings import TextCounter, estimate
+from tui_app.context.message_marks import mark_of
+from tui_app.context.policy import NormaliseLimits, Offload
+from tui_app.context.rewrite import Rewrite
+from tui_app.context.tool_results.normalise import normalise
+from tui_app.context.tool_results.offload import offload
+from tui_app.context.tool_results.results import SpillNames
+from tui_app.context.view import Item
 
 SMALL = Offload(tokens=100)
 

@@ -13,9 +13,9 @@ from pydantic_ai.messages import (
 
 from tests.context.stages.pointers_kit import BODY, OTHER, REPORT, Disk, run, write
 from tests.context.stages.stage_kit import call, names, only, result, said, view, words
-from tui_app.context.items import Item
-from tui_app.context.stages.pointers import pointers
-from tui_app.context.stages.settings import Pointers
+from tui_app.context.policy import Pointers
+from tui_app.context.tool_results.pointers import pointers
+from tui_app.context.view import Item
 
 
 def pointed(args: Any, disk: Disk, tool: str = "write_file") -> Any:

@@ -9,8 +9,8 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart, ToolR
 from tests.context.histories import as_items, messages
 from tests.context.stages.pointers_kit import BODY, OTHER, REPORT, Disk, run
 from tests.context.stages.stage_kit import applied, call, said, words
-from tui_app.context.fact_extractors.reading import argument_texts
-from tui_app.context.stages.settings import Pointers
+from tui_app.context.facts.observations import argument_texts
+from tui_app.context.policy import Pointers
 
 
 @st.composite

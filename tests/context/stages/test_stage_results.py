@@ -10,9 +10,10 @@ from pydantic_ai.messages import BinaryContent, ImageUrl, ToolReturnPart, UserPr
 
 from tests.context.histories import retry_prompt
 from tests.context.stages.stage_kit import call, result, said, view, words
-from tui_app.context.stages.archive import digest_message
-from tui_app.context.stages.results import result_text
-from tui_app.context.stages.scope import last_messages, turn_start
+from tui_app.context.tool_results.archive import digest_message
+from tui_app.context.tool_results.results import result_text
+from tui_app.context.tool_results.scope import turn_start
+from tui_app.context.view import last_messages
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.binary(max_size=5),

@@ -18,12 +18,12 @@ from tests.context.stages.stage_kit import (
     view,
     words,
 )
-from tui_app.context.items import Item
-from tui_app.context.stages.archive import digest_message
-from tui_app.context.stages.offload import offload
-from tui_app.context.stages.rewrite import Rewrite
-from tui_app.context.stages.settings import SLIDING_WINDOW_MARKER, Offload, Trim
-from tui_app.context.stages.trim import trim
+from tui_app.context.policy import SLIDING_WINDOW_MARKER, Offload, Trim
+from tui_app.context.rewrite import Rewrite
+from tui_app.context.tool_results.archive import digest_message
+from tui_app.context.tool_results.normalise import trim
+from tui_app.context.tool_results.offload import offload
+from tui_app.context.view import Item
 
 LONG = "0123456789" * 300
 AT_ONCE = Trim(keep_messages=0, marker=SLIDING_WINDOW_MARKER)

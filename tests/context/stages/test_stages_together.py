@@ -8,15 +8,14 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.histories import as_items, messages
 from tests.context.stages.stage_kit import Stage, applied, check, names
-from tui_app.context.counting.estimating import estimate
-from tui_app.context.items import Item
-from tui_app.context.stages.archive import archived, heuristic_digest, to_archive
-from tui_app.context.stages.normalise import normalise
-from tui_app.context.stages.offload import offload
-from tui_app.context.stages.pointers import pointers
-from tui_app.context.stages.rewrite import Rewrite
-from tui_app.context.stages.settings import Archive, NormaliseLimits, Offload, Pointers, Trim
-from tui_app.context.stages.trim import trim
+from tui_app.context.counting.encodings import estimate
+from tui_app.context.policy import Archive, NormaliseLimits, Offload, Pointers, Trim
+from tui_app.context.rewrite import Rewrite
+from tui_app.context.tool_results.archive import archived, heuristic_digest, to_archive
+from tui_app.context.tool_results.normalise import normalise, trim
+from tui_app.context.tool_results.offload import offload
+from tui_app.context.tool_results.pointers import pointers
+from tui_app.context.view import Item
 
 
 def stages(cutoff: int, tokens: int, chars: int, lines: int) -> list[Stage]:

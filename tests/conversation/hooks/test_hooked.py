@@ -15,7 +15,7 @@ from tests.conversation.test_compacting import ASKS, LONG, NOTES, last_of, store
 from tests.process_ends import alive, gone
 from tests.servers.behaviours import HangBeforeHeaders, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.compaction.job import State
+from tui_app.context.compaction.compactor import State
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Compact, Prompt
 from tui_app.events import CompactionComplete, HookRan, Notice, SessionEnd, ToolResult, TurnEnd

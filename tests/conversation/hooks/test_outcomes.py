@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.context.compaction.before import Veto
+from tui_app.context.compaction.guards import Veto
 from tui_app.conversation.hooks.outcomes import (
     INSTRUCTIONS_CHARS,
     OUTPUT_CHARS,

@@ -11,7 +11,7 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, NOON, Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.context.inbox import inbox_message, inbox_text
+from tui_app.context.message_marks import inbox_message, inbox_text
 from tui_app.conversation import agents
 from tui_app.conversation.boards import boards_in
 from tui_app.events import MemoryAdded, MemoryInbox, MemoryPruned

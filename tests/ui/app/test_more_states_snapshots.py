@@ -32,7 +32,7 @@ from tests.ui.kit import Deck, Desk
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
 from tui_app.context.compaction.review import DECLINED
-from tui_app.context.stages.spill import SpillNames
+from tui_app.context.tool_results.results import SpillNames
 from tui_app.conversation import by_hand
 from tui_app.events import ModelChange, SessionRestored, SessionRewind, Truncation
 from tui_app.session.lock import WriterLock

@@ -17,7 +17,7 @@ from tests.ui.app.story import NOON, Story
 from tests.ui.app.test_app_snapshots import DONE, Compare, Scene, _fixed, look, looks, opens, reviewed, talk
 from tests.ui.kit import USUAL, Deck, Desk
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.context.summaries.summary_prompt import INSTRUCTIONS
+from tui_app.context.summaries.prompt import INSTRUCTIONS
 from tui_app.ui.screens.context import ContextScreen
 from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.themes import THEMES

@@ -13,7 +13,7 @@ from tui_app.agent.tools.stop import Stop
 from tui_app.agent.tools.text import clip, is_binary, lines_of
 from tui_app.agent.tools.walk import WITHHELD, ShowsFile, Walk, shown, shows_all
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
-from tui_app.context.stages.cutting import byte_count
+from tui_app.context.tool_results.results import byte_count
 
 __all__ = ["glob", "grep", "ls", "read_file"]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tui_app.context.stages.cutting import Kept, byte_count, cut_bytes
+from tui_app.context.tool_results.results import Kept, byte_count, cut_bytes
 
 PAGE_LINES = 1_900
 """Lines of one page at most; with what stands around them they keep to the limits of tool output."""

@@ -14,7 +14,7 @@ from tui_app.agent.tools.stop import Stop
 from tui_app.agent.tools.text import clip, is_binary, lines_of
 from tui_app.agent.tools.walk import WITHHELD, ShowsFile, Walk, shows_all
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
-from tui_app.context.stages.cutting import byte_count
+from tui_app.context.tool_results.results import byte_count
 
 MAX_FILE_BYTES = 5 * 1024 * 1024
 """Larger files are passed over unless they are named."""

@@ -1,15 +1,15 @@
 """Guards around a compaction: results that are no gain are rejected, and failing attempts stop."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from tui_app.context.compaction.planner import FORCED, Plan
-from tui_app.context.counting.sizes import sizes_of
+from tui_app.context.compaction.plan import FORCED, Plan
 from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.history import History, Proposal
-from tui_app.context.items import Item
+from tui_app.context.message_sizes import sizes_of
 from tui_app.context.policy import Policy
-from tui_app.events import CompactionComplete, Trigger
+from tui_app.context.view import Item
+from tui_app.events import CompactionComplete, CompactionStart, Trigger
 
 BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
 """Triggers behind which a person stands who wants to see an effect."""
@@ -145,3 +145,26 @@ class Breaker:
         self.failed_at, self.failed_limit, self.stopped_for = 0, 0, None
         self.vetoed_at = self.vetoed_limit = 0
         self.without_progress = 0 if gained >= before * policy.minimum_gain else self.without_progress + 1
+
+
+# What may happen between deciding on a compaction and writing its summary.
+
+
+@dataclass(frozen=True, slots=True)
+class Veto:
+    """The compaction must not run."""
+
+    reason: str
+    """Who says so and why, in one sentence without its full stop."""
+
+
+Before = Callable[[CompactionStart], Awaitable[str | Veto]]
+"""Asked once for each job, before anything is written: further instructions for the summary, or a veto.
+
+It may take its time, is cancelled with the job, and must not raise anything else.
+"""
+
+
+async def unhindered(_start: CompactionStart) -> str:
+    """Nothing to add and nothing against it."""
+    return ""

@@ -8,17 +8,14 @@ from typing import Any
 
 from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, TextPart, ToolReturnPart
 
-from tui_app.context.compaction.additions import Addition
-from tui_app.context.fact_extractors.labels import with_facts
-from tui_app.context.fact_extractors.language import one_line, sentences
-from tui_app.context.fact_extractors.reading import Said
-from tui_app.context.fact_extractors.rules import is_bare_command
-from tui_app.context.fact_extractors.superseded import marked, superseded
-from tui_app.context.fact_extractors.typed import said_in_refusal, typed_text
-from tui_app.context.items import Item, is_summary
-from tui_app.context.masking import mask_secrets
-from tui_app.context.stages.marks import ACKNOWLEDGEMENT_KIND, OWN
-from tui_app.context.summaries.render import clip, prompts_of
+from tui_app.context.compaction.plan import Addition
+from tui_app.context.facts.observations import Said, one_line, sentences, with_facts
+from tui_app.context.facts.rules import is_bare_command, marked, superseded
+from tui_app.context.message_marks import ACKNOWLEDGEMENT_KIND, OWN
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.summaries.transcript import clip, prompts_of
+from tui_app.context.user_text import said_in_refusal, typed_text
+from tui_app.context.view import Item, is_summary
 from tui_app.events import Fact
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -274,3 +271,28 @@ def _stands_in(text: str, flat: str) -> bool:
     for piece in pieces:
         rest = rest.replace(piece, "", 1)
     return bool(pieces) and not any(map(str.isalnum, rest)) and all(piece in flat for piece in pieces)
+
+
+# Which messages leave, as ranges of their log numbers.
+
+
+def key_ranges(items: Sequence[Item], left: frozenset[int]) -> tuple[tuple[int, int], ...]:
+    """Describe which visible messages leave, as inclusive ranges of their numbers.
+
+    A range never covers the number of a message that stays, wherever in the view that stands.
+    """
+    ranges: list[tuple[int, int]] = []
+    open_range = False
+    for item in sorted(items, key=_key):
+        if item.key not in left:
+            open_range = False
+        elif open_range:
+            ranges[-1] = (ranges[-1][0], item.key)
+        else:
+            ranges.append((item.key, item.key))
+            open_range = True
+    return tuple(ranges)
+
+
+def _key(item: Item) -> int:
+    return item.key

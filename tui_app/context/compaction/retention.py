@@ -1,18 +1,292 @@
 """What became of the facts: kept in the replacement, recoverable, or lost; and the block that repairs it."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import accumulate
 
-from tui_app.context.compaction.deed_words import families_of
-from tui_app.context.compaction.told import Told, plain
-from tui_app.context.fact_extractors.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
-from tui_app.context.fact_extractors.details import grouped
-from tui_app.context.fact_extractors.labels import KIND_LABELS
-from tui_app.context.fact_extractors.paths import folder_of, root_in, shortened
-from tui_app.context.fact_extractors.rules import REPLACED, clip_middle
-from tui_app.context.secret_words import MASK
+from tui_app.context.facts.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
+from tui_app.context.facts.details import grouped
+from tui_app.context.facts.files import SHORT, folder_of, root_in, shortened, whole_paths
+from tui_app.context.facts.observations import KIND_LABELS
+from tui_app.context.facts.rules import REPLACED, clip_middle
+from tui_app.context.secrets import MASK
 from tui_app.events import Fact, FactState
+
+# The words by which a summary says what was done to a file, and how a command ended.
+#
+# For text in small letters. English first; German, French, Spanish and Chinese in their commonest forms. What
+# is only wanted, foreseen or denied ("to be deleted", "never created") is no report.
+
+_ADDED = r"add(?:ed|s|ing)|hinzugefügt|ajoutée?s?|añadid[oa]s?"
+_WROTE = r"wrote|writ(?:es|ing|ten)|overwr\w+|geschrieben|écrite?s?|escrit[oa]s?"
+_REMOVED = (
+    r"delet(?:ed|es|ing|ions?)|remov(?:ed|es|ing|als?)|dropped|gelöscht|entfernt|supprimée?s?|eliminad[oa]s?"
+)
+_WORDS = {
+    "created": (
+        rf"creat(?:ed|es|ing)|{_WROTE}|{_ADDED}|generated|introduced|saved|new (?:\w+ )?files?"
+        r"|(?<=\()new|(?<=· )new|new(?= ?[:)])"
+        r"|erstellt|angelegt|neue datei(?:en)?|créée?s?|cread[oa]s?",
+        "创建|新建|新增|写入|添加",
+    ),
+    "edited": (
+        rf"edit(?:ed|s|ing)|chang(?:ed|es|ing)|modif(?:ied|ies|ying|ications?)|updat(?:ed|es|ing)|{_WROTE}"
+        rf"|fix(?:ed|es|ing)|replac(?:ed|es|ing)|rewr\w+|patch(?:ed|es|ing)|refactor(?:ed|s|ing)|adjusted"
+        rf"|extended|corrected|improved|appended|inserted|converted|{_ADDED}|{_REMOVED}"
+        r"|geändert|bearbeitet|angepasst|korrigiert|behoben|ersetzt|modifiée?s?|changée?s?|corrigée?s?"
+        r"|modificad[oa]s?|cambiad[oa]s?|editad[oa]s?|corregid[oa]s?|actualizad[oa]s?",
+        "修改|更新|编辑|修复|更改|替换",
+    ),
+    "deleted": (rf"{_REMOVED}|unlinked|erased|gone|effacée?s?|borrad[oa]s?", "删除|移除|删掉"),
+    "moved": (
+        r"renam(?:ed|es|ing)|mov(?:ed|es|ing)|umbenannt|verschoben|renommée?s?|déplacée?s?|renombrad[oa]s?",
+        "重命名|移动",
+    ),
+    "failed": (
+        r"fail(?:ed|s|ing|ures?)?|errors?|errored|exceptions?|crash(?:ed|es)|broken|broke|timed out|red"
+        r"|exit(?:ed|s)?(?: with)?(?: code| status)? -?[1-9]\d*|(?:did|does|do|is|are|was)(?: ?nt| not) \w+"
+        r"|fehlgeschlagen|schlug fehl|schlägt fehl|fehler|échou\w+|erreurs?|fall(?:a|ó|an)|fallid[oa]s?",
+        "失败|报错|错误|[✗✘❌]",
+    ),
+    "worked": (
+        r"ok|works?|worked|pass(?:ed|es|ing)?|succe\w+|(?:went|ran|runs|all|is|are) (?:well|fine|clean\w*)"
+        r"|ran|(?:was|were|been) run|clean|green|done|built|exit(?:ed|s)?(?: with)?(?: code| status)? 0"
+        r"|erfolgreich|läuft|lief|réussie?s?|correct\w*|exitos\w+",
+        "成功|通过|[✓✔✅]",
+    ),
+}
+_SAYS = {
+    name: re.compile(rf"(?<![\w/-])(?:{spaced})(?!\w|\.\w)|{unspaced}")
+    for name, (spaced, unspaced) in _WORDS.items()
+}
+_UNSAID = re.compile(
+    r"(?<!\w)(?:not|never|to be|be|no|cannot|(?:did|does|do|is|are|was|were|has|have|had|could|can)nt|nicht"
+    r"|nie|pas)(?: yet| been| being| été| fue| ha sido)* \w+"
+)
+_NO_FAILURE = re.compile(
+    r"(?<!\w)(?:no|0|zero|without|never|not|ohne|keine?|sans|sin)(?: \w+)? (?:fail\w*|errors?|exceptions?"
+    r"|fehler|erreurs?)"
+)
+_INTO = re.compile(
+    rf"(?<!\w)(?:{_ADDED}|{_WROTE}|{_REMOVED})(?!\w)[^,;·]{{0,120}} (?:to|in|into|from|of|for) "
+)
+"""What was put into a file or taken out of it is an edit of that file."""
+_BY_DEED = {
+    "created": ("created", "moved"),
+    "edited": ("edited",),
+    "written": ("created", "edited"),
+    "deleted": ("deleted", "moved"),
+}
+_BY_TOOL = {
+    "created": re.compile(r"write|create|save"),
+    "edited": re.compile(r"write|edit|replace|patch|insert|append|update|modify"),
+    "deleted": re.compile(r"delete|remove|unlink"),
+    "moved": re.compile(r"move(?!r)|rename"),
+}
+_BY_COMMAND = {
+    "created": re.compile(r"(?<![\w-])touch [^;&|]*$"),
+    "edited": re.compile(r"(?<![\w-])sed -i[^;&|]*$"),
+    "deleted": re.compile(r"(?<![\w-])rm [^;&|]*$"),
+    "moved": re.compile(r"(?<![\w-])mv [^;&|]*$"),
+}
+
+
+def families_of(deeds: str) -> tuple[str, ...]:
+    """The families of words of which one must be said of a file; none where it was only read.
+
+    Args:
+        deeds: What was done, as a fact tells it: ``created, edited 3×``. A deletion is all that counts then.
+    """
+    done = [deed.split(" ")[0] for deed in deeds.split(", ")]
+    if "deleted" in done:
+        return _BY_DEED["deleted"]
+    return tuple(dict.fromkeys(family for verb in done for family in _BY_DEED.get(verb, ())))
+
+
+def says_deed(before: str, after: str, families: tuple[str, ...]) -> bool:
+    """Whether the words around the name of a file say that one of these things was done to it.
+
+    Args:
+        before: What stands before the name in its sentence, or in a label above it.
+        after: What stands behind it.
+        families: From ``families_of``.
+    """
+    said = f"{before} {after}"
+    if not any(_SAYS[family].search(said) for family in families):
+        return command_does(before, families)
+    before, after = _UNSAID.sub(" ", before), _UNSAID.sub(" ", after)
+    apart = f"{_INTO.sub(' ', before)} {after}"
+    said = f"{before} {after}"
+    return any(_SAYS[family].search(said if family == "edited" else apart) for family in families)
+
+
+def tool_does(tool: str, families: tuple[str, ...]) -> bool:
+    """Whether a tool does one of these things to its file, by its name."""
+    return any(_BY_TOOL[family].search(tool) for family in families)
+
+
+def command_does(before: str, families: tuple[str, ...]) -> bool:
+    """Whether a command, as it stands before the name of a file, does one of these things to it."""
+    return any(_BY_COMMAND[family].search(before) for family in families)
+
+
+def says_outcome(said: str, *, failed: bool) -> bool:
+    """Whether the words around a command say that it failed, or that it worked.
+
+    Args:
+        said: The sentence without the command, or a label above it.
+        failed: Which of the two is looked for.
+    """
+    if failed:
+        return _SAYS["failed"].search(_NO_FAILURE.sub(" ", said)) is not None
+    return _SAYS["worked"].search(_UNSAID.sub(" ", said)) is not None or _NO_FAILURE.search(said) is not None
+
+
+# A text that is asked what it says of names: where each stands, and which words stand by it.
+
+_MARKS = str.maketrans("", "", "`*\"'“”‘’")
+_BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
+_BULLET = re.compile(r"[-*+•] |\d{1,3}[.)] ")
+_ITEM = re.compile(r"[-*+•|]|\d{1,3}[.)] |\S+$")
+"""A line of a list or table, or a bare name on a line of its own."""
+_LABEL = re.compile(r"#{1,6} |\*\*[^*]{1,200}\*\*:?$|.{0,200}:\**$")
+_STOPS = (". ", "; ", "! ", "? ", "。", "；")
+_NEAR = 300
+"""Characters on either side of a name that are read: no sentence about it is longer."""
+_MOST_PLACES = 100
+"""Places of one name that are looked at: bounds the work, and the first are in the summary."""
+_CALL = "tool call "
+_RUNS = re.compile(r"bash|shell|command|exec|run|terminal")
+"""Tools that run commands, by their names."""
+
+
+def plain(text: str) -> str:
+    """A text in small letters without quotes and code marks, on one line."""
+    return " ".join(text.translate(_MARKS).casefold().split())
+
+
+class Told:
+    """One text, prepared once for many questions.
+
+    Args:
+        text: A summary, or whole messages as text; paths told short are spelt out.
+    """
+
+    def __init__(self, text: str) -> None:
+        whole = whole_paths(text) if SHORT in text or "/\n" in text else "\n".join(text.splitlines())
+        self._raw = whole.split("\n")
+        self._text = _BLANKS.sub(" ", whole.translate(_MARKS).casefold())
+        self.flat = " ".join(self._text.split())
+        """All of it on one line."""
+
+    def names(self, name: str) -> bool:
+        """Whether a name stands in the text by itself and not as a part of a longer one."""
+        return next(self._places(name), None) is not None
+
+    def says_done(self, name: str, families: tuple[str, ...]) -> bool:
+        """Whether the text says by a name what was done to its file.
+
+        Args:
+            name: The end of a path, in plain text.
+            families: Of words, one of which must be said.
+        """
+        return any(self._done_at(place, name, families) for place in self._places(name))
+
+    def says_ended(self, command: str, *, failed: bool) -> bool:
+        """Whether the text says by a command how it ended."""
+        return any(self._ended_at(place, command, failed=failed) for place in self._finds(command))
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self._text.split("\n")
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *accumulate(len(line) + 1 for line in self._lines)]
+
+    @cached_property
+    def _labels(self) -> list[str]:
+        return [plain(label) for label in _labels(self._raw)]
+
+    def _finds(self, needle: str) -> Iterator[int]:
+        place = self._text.find(needle) if needle else -1
+        for _ in range(_MOST_PLACES):
+            if place < 0:
+                return
+            yield place
+            place = self._text.find(needle, place + 1)
+
+    def _places(self, name: str) -> Iterator[int]:
+        for place in self._finds(name):
+            before = self._text[place - 1 : place]
+            after = self._text[place + len(name) : place + len(name) + 1]
+            if not (before.isalnum() or before == "-" or after.isalnum() or after == "-"):
+                yield place
+
+    def _done_at(self, place: int, name: str, families: tuple[str, ...]) -> bool:
+        number = bisect_right(self._starts, place) - 1
+        line, column = self._lines[number], place - self._starts[number]
+        if line.startswith(_CALL):
+            tool, _, before = line[len(_CALL) : column].partition(": ")
+            if _RUNS.search(tool):
+                return command_does(before[-_NEAR:], families)
+            return tool_does(tool, families) and _is_value(self._raw[number], name)
+        before, after = _sentence(line, column, name)
+        return says_deed(before, after, families) or says_deed(self._labels[number], "", families)
+
+    def _ended_at(self, place: int, command: str, *, failed: bool) -> bool:
+        number = bisect_right(self._starts, place) - 1
+        line = self._lines[number]
+        if line.startswith(_CALL):
+            return False
+        before, after = _sentence(line, place - self._starts[number], command)
+        said = f"{before} {after}"
+        return says_outcome(said, failed=failed) or says_outcome(self._labels[number], failed=failed)
+
+
+def _sentence(line: str, column: int, name: str) -> tuple[str, str]:
+    """What stands before and behind a name in its sentence, without the rest of its path."""
+    start, end = column, column + len(name)
+    while start and not line[start - 1].isspace():
+        start -= 1
+    before, after = line[max(0, start - _NEAR) : start], line[end : end + _NEAR]
+    begins = max(before.rfind(stop) + len(stop) * (stop in before) for stop in _STOPS)
+    ends = min(after.find(stop) if stop in after else len(after) for stop in _STOPS)
+    return before[max(0, begins) :], after[:ends]
+
+
+def _is_value(line: str, name: str) -> bool:
+    """Whether a name is the end of a whole argument of a call, and not a word of a longer one."""
+    folded = line.casefold()
+    place = folded.find(f'{name}"')
+    while place >= 0:
+        value = folded[folded.rfind('"', 0, place) + 1 : place]
+        if not value or (value.endswith("/") and " " not in value):
+            return True
+        place = folded.find(f'{name}"', place + 1)
+    return False
+
+
+def _labels(lines: list[str]) -> Iterator[str]:
+    """For every line the heading or label above the list it stands in; empty where there is none."""
+    outer = inner = ""
+    depth = -1
+    for line in lines:
+        bare = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if bare and indent <= depth:
+            inner, depth = "", -1
+        if _LABEL.match(bare):
+            if _BULLET.match(bare):
+                inner, depth = bare, indent
+            else:
+                outer, inner, depth = bare, "", -1
+        elif bare and not _ITEM.match(bare):
+            outer = inner = ""
+        yield inner or outer
+
 
 _MASK = re.compile(rf"{re.escape(MASK)}|…\[\d{{1,12}} characters omitted\]…")
 _SEPARATOR = " · "

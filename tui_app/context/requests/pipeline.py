@@ -1,28 +1,159 @@
 """What happens around every model request of one conversation, in order."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import accumulate, chain
+from operator import eq
+from typing import Any, Protocol
 
 from pydantic_ai import RunContext
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler
+from pydantic_ai.exceptions import RetryModelRequest
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition
+from pydantic_core import to_json
 
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor
-from tui_app.context.compaction.job import State
-from tui_app.context.counting.measure import believable, is_silent_truncation
-from tui_app.context.counting.running import RunningCount, RunningMessages
-from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
+from tui_app.context.counting.tally import believable, is_silent_truncation
+from tui_app.context.counting.tokens import TokenCounter, to_json_text, wire_text
 from tui_app.context.counting.usage import Breakdown
-from tui_app.context.fitting.overflow import ContextOverflow, overflow_of_answer
 from tui_app.context.history import History
-from tui_app.context.items import is_summary, to_messages
+from tui_app.context.message_sizes import RunningCount, RunningMessages, same_objects
+from tui_app.context.overflow.detection import ContextOverflow, detect_overflow, overflow_of_answer
 from tui_app.context.policy import Policy
-from tui_app.context.requests.assembling import Assembly
-from tui_app.context.requests.outgoing import build, usage_as_sent
-from tui_app.context.requests.prefix import PrefixMeter
-from tui_app.context.stages.relief import Relief, Surroundings
-from tui_app.context.windows.limits import ContextTooLarge, Limits
+from tui_app.context.requests.builder import Assembly, build, usage_as_sent
+from tui_app.context.tool_results.stages import Relief, Surroundings
+from tui_app.context.view import is_summary, to_messages
+from tui_app.context.window_limits import ContextTooLarge, Limits
 from tui_app.events import Notice, Trigger, UsageInfo
+
+# How much of a request its provider may still hold in its prompt cache: what it shares with the one before.
+#
+# Caches of providers match from the first byte on, so one changed tool result costs all that follows it.
+
+_NEVER_SENT = {"timestamp", "metadata"}
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A tool definition, the instructions, or one part of a message."""
+
+    digest: bytes
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request that went out, as pieces in their order."""
+
+    head: tuple[Piece, ...] = ()
+    """What stands in front of the messages."""
+    messages: Sequence[ModelMessage] = ()
+    pieces: Sequence[Piece] = ()
+    """Those of the messages."""
+    ends: Sequence[int] = ()
+    """How many pieces there are up to the end of each message."""
+    sums: Sequence[int] = ()
+    """Tokens up to the end of each piece."""
+
+
+def prefix_kept(before: Sent, now: Sent, same: int = 0) -> float:
+    """The share of a request's tokens that the next request begins with.
+
+    Args:
+        before: The earlier request.
+        now: The later one.
+        same: How many pieces behind the head are known to be the same in both.
+
+    Returns:
+        1.0 only when everything was kept; a piece that has changed counts as changed from its beginning.
+    """
+    head = _alike(before.head, now.head)
+    whole_head = head == len(before.head) == len(now.head)
+    kept = same + _alike(before.pieces[same:], now.pieces[same:]) if whole_head else 0
+    if (head == len(before.head) and not before.pieces) or (whole_head and kept == len(before.pieces)):
+        return 1.0
+    in_front = sum(piece.tokens for piece in before.head)
+    total = in_front + (before.sums[-1] if before.sums else 0)
+    shared = sum(piece.tokens for piece in before.head[:head]) + (before.sums[kept - 1] if kept else 0)
+    # Rounding must not make a whole out of almost all.
+    return min(round(shared / total, 4), 0.9999) if total else 0.0
+
+
+def _alike(before: Sequence[Piece], now: Sequence[Piece]) -> int:
+    """How many pieces at the beginning of both are the same."""
+    same = map(eq, (piece.digest for piece in before), (piece.digest for piece in now))
+    return next((place for place, equal in enumerate(same) if not equal), min(len(before), len(now)))
+
+
+@dataclass(slots=True)
+class PrefixMeter:
+    """Compares the requests of one conversation, each with the one before it.
+
+    Messages are never changed once they have been sent: those that are the same objects as before are not
+    looked at again.
+    """
+
+    counter: TokenCounter
+    _before: Sent | None = None
+
+    def next(
+        self, instructions: str, tools: Sequence[ToolDefinition], messages: Sequence[ModelMessage]
+    ) -> float | None:
+        """Take note of a request that is about to be sent.
+
+        Args:
+            instructions: Sent in front of the messages.
+            tools: Their definitions, sent in front of everything.
+            messages: The messages as they are sent, in a list that nobody changes afterwards.
+
+        Returns:
+            Share of the previous request's tokens that this one begins with; None for the first one.
+        """
+        before = self._before or Sent()
+        same = same_objects(before.messages, messages)
+        start = before.ends[same - 1] if same else 0
+        groups = [self._pieces(message) for message in messages[same:]]
+        fresh = list(chain.from_iterable(groups))
+        sums = accumulate((piece.tokens for piece in fresh), initial=before.sums[start - 1] if start else 0)
+        now = Sent(
+            head=tuple(self._head(instructions, tools)),
+            messages=messages,
+            pieces=[*before.pieces[:start], *fresh],
+            ends=[*before.ends[:same], *list(accumulate(map(len, groups), initial=start))[1:]],
+            sums=[*before.sums[:start], *list(sums)[1:]],
+        )
+        first, self._before = self._before is None, now
+        return None if first else prefix_kept(before, now, start)
+
+    def _head(self, instructions: str, tools: Sequence[ToolDefinition]) -> Iterator[Piece]:
+        for tool in tools:
+            yield Piece(_digest(wire_text(tool).encode()), self.counter.tools([tool]))
+        if instructions:
+            yield Piece(_digest(instructions.encode()), self.counter.instructions(instructions))
+
+    def _pieces(self, message: ModelMessage) -> list[Piece]:
+        role = "user" if isinstance(message, ModelRequest) else "assistant"
+        return [Piece(_digest(_sent(part)), self.counter.part(part, role)) for part in message.parts]
+
+
+def _sent(part: object) -> bytes:
+    """What stands for a part on the wire: all of it but what no provider is sent."""
+    try:
+        return to_json(
+            part, exclude=_NEVER_SENT, fallback=repr, inf_nan_mode="constants", bytes_mode="base64"
+        )
+    except (ValueError, TypeError, RecursionError):
+        return to_json_text(part).encode()
+
+
+def _digest(sent: bytes) -> bytes:
+    return blake2b(sent, digest_size=_DIGEST_BYTES).digest()
+
 
 SILENT_TRUNCATION = (
     "The server reports far fewer tokens than were sent: it probably dropped the beginning of the request. "
@@ -217,3 +348,116 @@ def _head(request: ModelRequestContext) -> tuple[str, list[ToolDefinition]]:
     parameters = request.model_request_parameters
     instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
     return instructions, [*parameters.function_tools, *parameters.output_tools]
+
+
+# One run under governance: the hooks of pydantic-ai, passed on to the pipeline of its conversation.
+
+
+class Pipelines(Protocol):
+    """Whoever knows which pipeline a run belongs to."""
+
+    async def take(self, ctx: RunContext[Any]) -> Pipeline:
+        """The pipeline for a run, which has it for itself."""
+        ...
+
+    def give_back(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
+        """The run is over."""
+        ...
+
+    async def aclose(self) -> None:
+        """Stop what runs in the background."""
+        ...
+
+
+class GovernedRun(AbstractCapability[Any]):
+    """Governs the requests of a single run."""
+
+    def __init__(self, pipelines: Pipelines) -> None:
+        self._pipelines = pipelines
+        self._pipeline: Pipeline | None = None
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline of this run.
+
+        Raises:
+            RuntimeError: outside the run.
+        """
+        if self._pipeline is None:
+            raise RuntimeError("the run has not started or is over")
+        return self._pipeline
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
+        """Hold the conversation's pipeline while the run lasts."""
+        pipeline = self._pipeline = await self._pipelines.take(ctx)
+        try:
+            return await handler()
+        finally:
+            self._pipeline = None
+            self._pipelines.give_back(ctx, pipeline)
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Measure, relieve and build the request; one that only resumes a paused answer goes as it is."""
+        if _resumes(request_context):
+            return request_context
+        return await self.pipeline.first(ctx, request_context)
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Build the request again for a second attempt, or when another capability has changed the model."""
+        unchanged = request_context.attempt == 1 and request_context.model is self.pipeline.model
+        if unchanged or _resumes(request_context):
+            return request_context
+        return self.pipeline.again(request_context)
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Learn from the reported usage."""
+        self.pipeline.answered(request_context, response)
+        return response
+
+    async def on_model_request_error(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
+    ) -> ModelResponse:
+        """Recover once from "too long"; everything else is passed on.
+
+        Raises:
+            RetryModelRequest: to try again with a smaller request.
+            ContextTooLarge: if the second attempt was too long as well.
+        """
+        overflow = detect_overflow(error, request_context.messages)
+        if overflow is None:
+            raise error
+        try:
+            await self.pipeline.refused(ctx, request_context, overflow)
+        except ContextTooLarge as too_large:
+            raise too_large from error
+        raise RetryModelRequest from error
+
+
+def _resumes(request: ModelRequestContext) -> bool:
+    """Whether the provider goes on with an answer of its own: the history ends with that."""
+    return bool(request.messages) and isinstance(request.messages[-1], ModelResponse)
+
+
+# What a policy does between two turns.
+
+
+async def compact_at_turn_end(compactor: Compactor) -> None:
+    """Compact where the policy does that when a turn has ended, and wait until the summary is written.
+
+    It is applied at once, unless a person has to decide on it first.
+    """
+    usage = usage_as_sent(compactor.history)
+    if not compactor.policy.due_at_turn_end(usage) or not compactor.wanted("turn_end"):
+        return
+    try:
+        compactor.start("turn_end")
+    except CompactionRefused:
+        return  # with the next message it may help
+    await compactor.written()
+    compactor.apply_ready()

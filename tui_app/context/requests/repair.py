@@ -24,8 +24,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.items import answer_id, calls_of
-from tui_app.context.requests.pairing import pairs
+from tui_app.context.view import answer_id, calls_of, pairs
 
 INTERRUPTED = "Interrupted by user."
 """What a call is answered with when its tool never finished."""

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tui_app.context.compaction.spending import Ledger
-from tui_app.context.requests.originals import Unabridged
+from tui_app.context.counting.prices import Ledger
+from tui_app.context.history import Unabridged
 from tui_app.context.summaries.extractive import extractive_summary, marker_summary
-from tui_app.context.summaries.summary import Progress, Summary, SummaryTask
-from tui_app.context.summaries.summary_request import SummaryFailed
+from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
 
 NO_ROOM = "beside what must stay there is no room to keep the earlier summary"
 

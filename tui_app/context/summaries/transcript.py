@@ -1,46 +1,130 @@
-"""The transcript as a summariser gets it: without secrets, and so that no message can pretend to be two."""
+"""Messages as plain text: the transcript a summariser reads, and the file a person greps."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
-from pydantic_ai.messages import ModelRequest, ModelRequestPart, ToolReturnPart
+from pydantic_ai.messages import (
+    CompactionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponsePart,
+    RetryPromptPart,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 
-from tui_app.context.items import Item
-from tui_app.context.summaries.render import RESULT_LIMIT, transcript_lines
-from tui_app.context.summaries.summary_prompt import quoted_message
+from tui_app.context.counting.attachments import file_name
+from tui_app.context.message_marks import is_digest_part, is_inbox_part
+from tui_app.context.view import Item
 
-_SHORT = 200
-"""Characters of a result that are never clipped."""
+RESULT_LIMIT = 1_800
+"""Characters of one tool result a summariser is shown."""
 
 
-def transcript(items: Iterable[Item], mask: Callable[[str], str], limit: int = RESULT_LIMIT) -> list[str]:
-    """One block of text per message, each with its handle and role at the margin.
+def prompt_text(part: UserPromptPart) -> str:
+    """What a person typed, with attachments named instead of shown."""
+    if isinstance(part.content, str):
+        return part.content
+    return "\n".join(piece if isinstance(piece, str) else _named(piece) for piece in part.content)
+
+
+def _named(piece: object) -> str:
+    path = file_name(piece)
+    return f"[attached file {path}]" if path else f"[{type(piece).__name__}]"
+
+
+def clip(text: str, limit: int | None) -> str:
+    """Keep head and tail of a long text and say how much is missing.
 
     Args:
-        items: Messages, oldest first; silent ones are left out.
-        mask: Takes the secrets out of a text.
-        limit: Characters of a tool result that are shown.
+        text: The text.
+        limit: Characters to keep, the sentence between them not counted; None keeps all.
     """
-    masked = (_masked(item, mask) for item in items)
-    return [quoted_message(mask(line)) for line in transcript_lines(masked, limit)]
+    if limit is None or len(text) <= limit:
+        return text
+    head, tail = limit * 2 // 3, limit // 3
+    return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[-tail:]}"
 
 
-def _masked(item: Item, mask: Callable[[str], str]) -> Item:
-    """The item with long results masked before they are clipped: half a key does not look like one."""
-    message = item.message
-    if not isinstance(message, ModelRequest) or not any(map(_is_long, message.parts)):
-        return item
-    parts = [_masked_result(part, mask) if _is_long(part) else part for part in message.parts]
-    return replace(item, message=replace(message, parts=parts))
+def fitted(text: str, tokens: int, count: Callable[[str], int]) -> str:
+    """Clip a text until it has at most so many tokens."""
+    limit = len(text)
+    while (size := count(shown := clip(text, limit))) > tokens and limit > 1:
+        limit = min(limit - 1, limit * tokens // size)
+    return shown
 
 
-def _is_long(part: ModelRequestPart) -> bool:
-    return isinstance(part, ToolReturnPart) and len(part.model_response_str()) > _SHORT
+def part_text(part: ModelRequestPart | ModelResponsePart, limit: int | None = None) -> str:
+    """One part as text with its role in front, empty when it says nothing.
+
+    Args:
+        part: Any part of a request or response.
+        limit: Characters of a tool result to show; None shows all.
+    """
+    if (talk := _talk(part)) is not None:
+        return talk
+    match part:
+        case ToolCallPart():
+            return f"Tool call {part.tool_name}: {part.args_as_json_str()}"
+        case ToolReturnPart():
+            return f"Tool result {part.tool_name} ({part.outcome}): {clip(_result(part), limit)}"
+        case RetryPromptPart():
+            return f"Tool error {part.tool_name or ''}: {clip(part.model_response(), limit)}"
+        case _:
+            return f"[{part.part_kind}]"
 
 
-def _masked_result(part: ModelRequestPart, mask: Callable[[str], str]) -> ModelRequestPart:
-    if not isinstance(part, ToolReturnPart):
-        return part
+def _talk(part: ModelRequestPart | ModelResponsePart) -> str | None:
+    """Parts that are words; None for all others."""
+    match part:
+        case UserPromptPart():
+            return f"User: {prompt_text(part)}"
+        case SystemPromptPart(content=text):
+            return f"System: {text}"
+        case TextPart(content=text):
+            return f"Assistant: {text}"
+        case CompactionPart(content=text):
+            return f"Summary of what came before:\n{text}" if text else ""
+        case ThinkingPart():
+            return ""
+        case _:
+            return None
+
+
+def _result(part: ToolReturnPart) -> str:
+    """What a tool answered, with files named instead of shown."""
     files = "".join(f"\n[{type(file).__name__}]" for file in part.files)
-    text = mask(part.model_response_str()) + files
-    return ToolReturnPart(part.tool_name, text, part.tool_call_id, outcome=part.outcome)
+    return part.model_response_str() + files
+
+
+def message_text(message: ModelMessage, limit: int | None = None) -> str:
+    """A whole message as text, each tool result of ``limit`` characters at most."""
+    return "\n".join(text for part in message.parts if (text := part_text(part, limit)))
+
+
+def transcript_lines(items: Iterable[Item], limit: int | None = RESULT_LIMIT) -> list[str]:
+    """One block of text per message, each with its handle in front; silent messages are left out.
+
+    Args:
+        items: The messages.
+        limit: Characters of each tool result; None keeps all.
+    """
+    texts = ((item.key, message_text(item.message, limit)) for item in items)
+    return [f"#{key} {text}" for key, text in texts if text]
+
+
+def prompts_of(items: Iterable[Item]) -> list[tuple[int, str]]:
+    """Handle and text of everything a person said."""
+    said: list[tuple[int, str]] = []
+    for item in items:
+        if isinstance(item.message, ModelRequest):
+            said.extend(
+                (item.key, prompt_text(part))
+                for part in item.message.parts
+                if isinstance(part, UserPromptPart) and not (is_digest_part(part) or is_inbox_part(part))
+            )
+    return said

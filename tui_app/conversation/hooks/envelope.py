@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tui_app.context.summaries.render import clip
+from tui_app.context.summaries.transcript import clip
 from tui_app.conversation.hooks.environment import masked
 from tui_app.events import HookName, Payload, Record, ToolResult
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from tui_app.agent.key_names import key_variables
 from tui_app.api_keys import ApiKeys
-from tui_app.context.masking import mask_secrets
-from tui_app.context.secret_words import MASK
+from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.settings.store import STORE_VARIABLE, store_secrets
 
 _SECRET_NAME = re.compile(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from tui_app.context.compaction.before import Veto
+from tui_app.context.compaction.guards import Veto
 from tui_app.conversation.hooks.envelope import stdin_of
 from tui_app.conversation.hooks.outcomes import Run, before_compaction, judge
 from tui_app.conversation.hooks.process import Runner

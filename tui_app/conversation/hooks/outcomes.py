@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from tui_app.context.compaction.before import Veto
+from tui_app.context.compaction.guards import Veto
 from tui_app.events import HookName, HookOutcome, HookRan
 from tui_app.session.exports.plain_text import plain_text
 from tui_app.settings.hooks import Hook

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from tui_app.agent.shelf import ModelShelf
 from tui_app.context.counting.encodings import TextCounter, encoding_name
-from tui_app.context.windows.learnt import LearntModels
-from tui_app.context.windows.limits import Limits
+from tui_app.context.window_limits import Limits
+from tui_app.context.windows import LearntModels
 from tui_app.conversation.board_scopes import own_scope
 from tui_app.conversation.boards import boards_in, lock_of
 from tui_app.conversation.remembering.reader import SessionReader

@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_app.context.inbox import inbox_message
+from tui_app.context.message_marks import inbox_message
 from tui_app.conversation.board_scopes import session_scope
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import MemoryInbox

@@ -17,8 +17,8 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
-from tui_app.context.items import Item
 from tui_app.context.policy import OFF
+from tui_app.context.view import Item
 from tui_app.events import MemoryConsolidated, SessionRestored, SessionRewind
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.consolidate import Outcome, Task, ask, extract

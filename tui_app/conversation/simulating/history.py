@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.history import ListHistory
-from tui_app.context.items import Item
-from tui_app.context.requests.sections import sections
-from tui_app.context.stages.rewrite import Rewrite
+from tui_app.context.rewrite import Rewrite
+from tui_app.context.view import Item, sections
 
 
 @dataclass(slots=True)

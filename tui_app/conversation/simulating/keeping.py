@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.compaction.retention import judge
-from tui_app.context.summaries.render import message_text
+from tui_app.context.summaries.transcript import message_text
 from tui_app.conversation.simulating.outcome import FactsKept
 from tui_app.events import Fact, FactState
 

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.counting.usage import ContextWindow
-from tui_app.context.stages.events import EVENTS
+from tui_app.context.history import EVENTS
 from tui_app.events import CompactionComplete, Payload, Truncation, ViewRewrite
 
 STAGES = (*EVENTS, "compact", "truncate")

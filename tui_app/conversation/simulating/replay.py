@@ -13,18 +13,17 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RunUsage
 
 from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.compaction.turn_end import compact_at_turn_end
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.running import RunningCount
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import ContextWindow
-from tui_app.context.items import is_prompt, to_messages
+from tui_app.context.message_sizes import RunningCount
 from tui_app.context.policy import Policy
-from tui_app.context.requests.pipeline import Pipeline
-from tui_app.context.stages.relief import Surroundings
+from tui_app.context.requests.pipeline import Pipeline, compact_at_turn_end
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.windows.learnt import LearntModels
-from tui_app.context.windows.limits import ContextTooLarge, Limits
+from tui_app.context.tool_results.stages import Surroundings
+from tui_app.context.view import is_prompt, to_messages
+from tui_app.context.window_limits import ContextTooLarge, Limits
+from tui_app.context.windows import LearntModels
 from tui_app.conversation.simulating.history import ReplayHistory
 from tui_app.conversation.simulating.outcome import Request, Work, work_of
 from tui_app.events import Payload, UsageInfo

@@ -11,9 +11,9 @@ from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.prices import request_price
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.facts import extract_facts
-from tui_app.context.items import Item
 from tui_app.context.policy import Policy
-from tui_app.context.windows.limits import ContextTooLarge
+from tui_app.context.view import Item
+from tui_app.context.window_limits import ContextTooLarge
 from tui_app.conversation.simulating.keeping import facts_kept
 from tui_app.conversation.simulating.outcome import FactsKept, Outcome
 from tui_app.conversation.simulating.replay import Replay

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from tui_app.context.masking import mask_secrets, names_secret
-from tui_app.context.secret_words import MASK
+from tui_app.context.secrets import MASK, mask_secrets, names_secret
 from tui_app.events import Payload, UsageInfo, UserMessage, payload_to_json
 from tui_app.session.exports.plain_text import plain_text
 

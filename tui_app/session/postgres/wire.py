@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from tui_app.context.masking import mask_secrets
-from tui_app.context.secret_words import MASK
+from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.extras import install_command
 from tui_app.session.location import Server

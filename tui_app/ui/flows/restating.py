@@ -1,6 +1,6 @@
 """Compacting what was said, and taking back what was done to it: from a command, a key or a row."""
 
-from tui_app.context.compaction.span import Span
+from tui_app.context.compaction_range import Span
 from tui_app.conversation.work import Compact, Restate, Restore, RestoreFiles, asked_compaction
 from tui_app.session.entries import Entry
 from tui_app.ui.chat_session import ChatSession

@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from textual.widgets import Static
 from textual.worker import Worker
 
-from tui_app.context.counting.estimating import estimate
+from tui_app.context.counting.encodings import estimate
 from tui_app.ui.failing import TellsFailures
 from tui_app.ui.file_finder import FileFinder
 from tui_app.ui.format import tokens

@@ -1,0 +1,417 @@
+"""Deciding on a compaction before anything is asked of a model: a plan, or a reason not to."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tui_app.context.compaction_range import WHOLE, Span
+from tui_app.context.counting.usage import ContextUsage, ContextWindow
+from tui_app.context.history import History
+from tui_app.context.message_marks import is_acknowledgement, is_digest
+from tui_app.context.message_sizes import Sizes, Weigh, sizes_of
+from tui_app.context.policy import Form, Policy, Recent
+from tui_app.context.summaries.transcript import clip
+from tui_app.context.view import (
+    Item,
+    Split,
+    boundary_of,
+    first_run,
+    is_summary,
+    latest_prompt_index,
+    safe_cuts,
+    split_at,
+    with_room,
+)
+from tui_app.events import Trigger
+
+# Where a view is cut when a person has named the part that a summary is to replace.
+
+_LEAST = 2
+"""Messages below which a summary of them is no gain to anybody."""
+
+
+def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset[int]) -> Split | str:
+    """Cut a view so that only the messages of a span leave, or say why that is not possible.
+
+    An end that falls between a call and its results moves outwards: what a person points at is included.
+    Pins, system prompts and the latest prompt stay, also where the last message of all is named: a person
+    would not find it again. What stands in front of the span stays where it is, an earlier summary too.
+
+    Args:
+        items: The agent view, oldest first.
+        span: What a person has named.
+        recent: Index of the first message that stays where no last one is named; a safe cut.
+        pinned: Keys of messages that must stay.
+    """
+    if beyond := next((each for each in (span.first, span.last) if each > _newest(items)), 0):
+        return f"There is no message #{beyond} in the model's view."
+    safe = safe_cuts(items)
+    start, end = 0, recent
+    if span.first:
+        wanted = _place(items, span.first, _first_from)
+        start = next(place for place in range(wanted, -1, -1) if safe[place])
+    if span.last:
+        wanted = _place(items, span.last, _behind_last)
+        end = next(place for place in range(wanted, len(safe)) if safe[place])
+    elif start >= recent:
+        return f"Nothing to compact {span.words}: these are the newest messages, which stay as they are."
+    split = split_at(items, max(start, end), pinned | _latest_prompt(items), first=start)
+    if sum(map(_is_said, split.old)) < _LEAST:
+        return f"Nothing to compact {span.words}: fewer than two messages there may leave."
+    return split
+
+
+def _latest_prompt(items: Sequence[Item]) -> frozenset[int]:
+    place = latest_prompt_index(items)
+    return frozenset() if place is None else frozenset({items[place].key})
+
+
+def _place(items: Sequence[Item], key: int, near: Callable[[Sequence[Item], int], int]) -> int:
+    """An index beside the message of a key, or where it would be; summaries have late numbers."""
+    found = next((at for at, item in enumerate(items) if item.key == key), None)
+    if found is None:
+        return near(items, key)
+    return found + 1 if near is _behind_last else found
+
+
+def _first_from(items: Sequence[Item], key: int) -> int:
+    return next((at for at, item in enumerate(items) if _is_said(item) and item.key >= key), len(items))
+
+
+def _behind_last(items: Sequence[Item], key: int) -> int:
+    return next((at for at in range(len(items), 0, -1) if _is_before(items[at - 1], key)), 0)
+
+
+def _is_before(item: Item, key: int) -> bool:
+    return _is_said(item) and item.key <= key
+
+
+def _newest(items: Sequence[Item]) -> int:
+    return max((item.key for item in items), default=0)
+
+
+def _is_said(item: Item) -> bool:
+    """Whether somebody said or returned it, and it does not stand for something else."""
+    message = item.message
+    return not (is_summary(message) or is_digest(message) or is_acknowledgement(message))
+
+
+# Texts from outside a conversation that outlive its compactions word for word, such as a todo list.
+#
+# They are read anew for each compaction and put into the replacement by code. No summary holds them, so the
+# next compaction finds nothing of them to carry along.
+
+CHARS_PER_TOKEN = 3
+"""Characters that are taken for a token in budgets, which rather over- than undercounts."""
+_SHORTEST = 200
+"""Characters below which a clipped text says nothing."""
+_MARK = 60
+"""Characters of the mark in the middle of a clipped text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """One text under a heading of its own."""
+
+    heading: str
+    text: str
+
+    @property
+    def worded(self) -> str:
+        """As it stands in the replacement."""
+        return f"## {self.heading}\n{self.text.strip()}"
+
+
+Additions = Callable[[], Sequence[Addition]]
+"""Reads the texts as they are now, in the order in which they shall stand."""
+
+
+def tokens_of(additions: Sequence[Addition]) -> int:
+    """About how many tokens texts take; rather more than fewer."""
+    return sum(-(-len(each.worded) // CHARS_PER_TOKEN) for each in additions)
+
+
+def no_additions() -> Sequence[Addition]:
+    """For conversations without any."""
+    return ()
+
+
+def fitted(additions: Sequence[Addition], chars: int) -> tuple[Addition, ...]:
+    """What has room: short texts leave theirs to long ones, which are clipped in the middle.
+
+    Args:
+        additions: The texts; blank ones are left out.
+        chars: Characters that all of them may take, headings included.
+    """
+    said = [each for each in additions if each.text.strip()]
+    kept: dict[int, Addition] = {}
+    left = chars
+    by_length = sorted(range(len(said)), key=lambda place: len(said[place].text.strip()))
+    for done, place in enumerate(by_length):
+        addition = said[place]
+        share = left // (len(said) - done) - len(addition.worded) + len(addition.text.strip())
+        text = addition.text.strip()
+        if len(text) > share:
+            if share < _SHORTEST:
+                continue
+            text = clip(text, share - _MARK)
+        kept[place] = replace(addition, text=text)
+        left -= len(kept[place].worded)
+    return tuple(kept[place] for place in sorted(kept))
+
+
+FORCED: frozenset[Trigger] = frozenset({"manual", "overflow", "model_switch", "headless", "memory_pressure"})
+"""Triggers that do not wait for a threshold."""
+_OF_THE_REST = 3
+"""Quarters of what the window has left above the floor that the replacement may take in any case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a compaction will do, with the budgets it must keep. All sizes in tokens of the estimate."""
+
+    trigger: Trigger
+    split: Split
+    sizes: Sizes
+    tokens_before: int
+    messages_before: int
+    old: int
+    """What leaves."""
+    floor: int
+    """What no compaction can remove: instructions, tools, pins, latest prompt, recent messages."""
+    target: int
+    """The view must end at or below this."""
+    summary_budget: int
+    prompts_budget: int
+    facts_budget: int
+    form: Form
+    """How the replacement is worded."""
+    focus: str = ""
+    """What the person wants the summary to keep above all."""
+    instructions: str = ""
+    """What was asked of the summary beside the focus, once the plan stood."""
+    additions: tuple[Addition, ...] = ()
+    """What is put into the replacement beside the summary and the person's words, clipped to its room."""
+    behind: tuple[Item, ...] = ()
+    """Messages for which something stands in ``split.old`` that cannot be read here."""
+
+    @property
+    def leaving(self) -> tuple[Item, ...]:
+        """Everything that the summary will stand for."""
+        return (*self.behind, *self.split.old)
+
+    @property
+    def added(self) -> int:
+        """Messages that come into the view: the summary, and what acknowledges it."""
+        return 2 if self.form.acknowledgement else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is nothing to do, in words for a person."""
+
+    reason: str
+
+
+def plan_compaction(
+    items: Sequence[Item],
+    usage: ContextUsage,
+    weigh: Weigh,
+    policy: Policy,
+    *,
+    trigger: Trigger,
+    pinned: frozenset[int] = frozenset(),
+    additions: Sequence[Addition] = (),
+    span: Span = WHOLE,
+) -> Plan | Refusal:
+    """Split the view and set budgets, or say why a compaction cannot help.
+
+    Args:
+        items: The agent view.
+        usage: The estimate of the next request with that view.
+        weigh: Counted tokens of one item.
+        policy: Triggers and sizes.
+        trigger: Why the compaction is wanted.
+        pinned: Keys of messages that stay as far as the policy has room for them.
+        additions: Texts from outside the conversation that go into the replacement.
+        span: The part of the view that a person wants replaced.
+    """
+    if len(items) < 2:
+        return Refusal("Nothing to compact yet: there are fewer than two messages.")
+    sizes, reasons = sizes_of(items, usage, weigh), list[str]()
+    tokens = _scaled(sizes, weigh)
+    for split in _splits(items, usage, policy, trigger, tokens, pinned=pinned, span=span):
+        if isinstance(split, str):
+            return Refusal(split)
+        stays = sum(map(tokens, (*split.head, *split.recent)))
+        floor = sizes.carried + stays
+        old = sum(map(tokens, split.old))
+        if reason := _hopeless(split, usage, floor, stays) or _too_little(span, old, usage, policy):
+            reasons.append(reason)
+            continue
+        plan = _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger)
+        return _with_additions(plan, policy, usage.window, additions)
+    return Refusal(reasons[0])
+
+
+def _scaled(sizes: Sizes, weigh: Weigh) -> Callable[[Item], int]:
+    """Tokens of one item as the estimate counts them."""
+    return lambda item: sizes.of(weigh(item))
+
+
+def _splits(
+    items: Sequence[Item],
+    usage: ContextUsage,
+    policy: Policy,
+    trigger: Trigger,
+    tokens: Callable[[Item], int],
+    *,
+    pinned: frozenset[int] = frozenset(),
+    span: Span = WHOLE,
+) -> Iterator[Split | str]:
+    """Ways to cut the view, as the policy wants it first; a part that a person named is cut in one way.
+
+    A policy that keeps a number of messages or a first run knows nothing of their size: where so much stays
+    that nothing is gained, the view is cut by tokens.
+    """
+    pinned = with_room(items, pinned, tokens, policy.pinned_budget(usage.window))
+    everything = trigger == "manual" and not policy.manual_keeps_recent
+    recent = Recent() if everything else _recent(usage, policy, trigger)
+    if span.named:
+        yield split_span(items, span, boundary_of(items, recent, tokens), pinned)
+        return
+    first = first_run(items) if policy.keep_first_run and not everything else 0
+    yield split_at(items, boundary_of(items, recent, tokens), pinned, first=first)
+    if recent.messages or first:
+        recent = _smaller(Recent(tokens=policy.recent_budget(usage.window)), usage, policy, trigger)
+        yield split_at(items, boundary_of(items, recent, tokens), pinned)
+
+
+def _recent(usage: ContextUsage, policy: Policy, trigger: Trigger) -> Recent:
+    """What stays of the newest messages."""
+    return _smaller(policy.recent(usage.window), usage, policy, trigger)
+
+
+def _smaller(recent: Recent, usage: ContextUsage, policy: Policy, trigger: Trigger) -> Recent:
+    """Fewer tokens in a small view, or there would be nothing to compact."""
+    mark = policy.background_mark(usage.window)
+    small = usage.total < mark or (policy.limit is None and usage.total == mark)
+    if recent.tokens and (trigger == "manual" or small):
+        return replace(recent, tokens=min(recent.tokens, max(1, usage.total // 3)))
+    return recent
+
+
+def _budgeted(
+    split: Split,
+    sizes: Sizes,
+    usage: ContextUsage,
+    policy: Policy,
+    *,
+    old: int,
+    floor: int,
+    trigger: Trigger,
+) -> Plan:
+    """Share the room above the floor among summary, the person's words and facts."""
+    window = usage.window
+    below_mark = min(window.effective, policy.background_mark(window)) - floor
+    # Where what must stay alone comes near the mark, a summary may go beyond it: losing everything is worse.
+    room = max(1, below_mark, (window.effective - floor) * _OF_THE_REST // 4)
+    share = min(room, max(64, old * 2 // 3))
+    return Plan(
+        trigger=trigger,
+        split=split,
+        sizes=sizes,
+        tokens_before=usage.total,
+        messages_before=len(split.head) + len(split.old) + len(split.recent),
+        old=old,
+        floor=floor,
+        target=window.effective,
+        summary_budget=min(int(window.limit * policy.summary_share), share // 2 + 32),
+        prompts_budget=min(int(window.limit * policy.user_share), share // 4),
+        facts_budget=min(int(window.limit * policy.facts_share), share // 4),
+        form=policy.form_of(by_hand=trigger == "manual"),
+    )
+
+
+def _with_additions(plan: Plan, policy: Policy, window: ContextWindow, additions: Sequence[Addition]) -> Plan:
+    """Put in what has room; what it takes the summary and the rest beside it do without."""
+    budgets = plan.summary_budget, plan.prompts_budget, plan.facts_budget
+    room = min(int(window.limit * policy.plan_share), sum(budgets) // 3)
+    kept = fitted(additions, room * CHARS_PER_TOKEN)
+    if not kept:
+        return plan
+    left = 1 - tokens_of(kept) / max(1, sum(budgets))
+    summary, prompts, facts = (int(budget * left) for budget in budgets)
+    return replace(plan, summary_budget=summary, prompts_budget=prompts, facts_budget=facts, additions=kept)
+
+
+def irreducible_floor(
+    items: Sequence[Item],
+    usage: ContextUsage,
+    weigh: Weigh,
+    policy: Policy,
+    pinned: frozenset[int] = frozenset(),
+) -> int:
+    """Tokens no compaction can remove from a view."""
+    sizes = sizes_of(items, usage, weigh)
+    tokens = _scaled(sizes, weigh)
+    split = next(_splits(items, usage, policy, "manual", tokens, pinned=pinned))
+    assert isinstance(split, Split)
+    return sizes.carried + sum(map(tokens, (*split.head, *split.recent)))
+
+
+def _hopeless(split: Split, usage: ContextUsage, floor: int, stays: int) -> str:
+    """Why nothing can be gained; empty when something can."""
+    window = usage.window
+    if all(is_summary(item.message) or is_acknowledgement(item.message) for item in split.old):
+        kept = _messages(len(split.recent) + len(split.head))
+        return f"Nothing to compact: the last {kept} are kept as they are and are {_thousands(stays)}."
+    if floor >= window.effective:
+        return (
+            f"Compaction cannot help: what must stay is {_thousands(floor)} and the window holds "
+            f"{_thousands(window.limit)} with {_thousands(window.reserve)} kept for the answer."
+        )
+    return ""
+
+
+def _too_little(span: Span, old: int, usage: ContextUsage, policy: Policy) -> str:
+    """Why a part that a person named is too small to gain anything; empty where it is not."""
+    if not span.named or old >= usage.total * policy.minimum_gain:
+        return ""
+    sizes = f"{_thousands(old)} of {_thousands(usage.total)}"
+    return f"Too little to gain: what would leave {span.words} is {sizes}."
+
+
+def _messages(count: int) -> str:
+    return "message" if count == 1 else f"{count} messages"
+
+
+def _thousands(tokens: int) -> str:
+    return f"{tokens} tokens" if tokens < 1000 else f"{tokens / 1000:.1f}k"
+
+
+# The plan of a compaction for the view that a history holds at present.
+
+
+def plan_of(
+    history: History,
+    policy: Policy,
+    trigger: Trigger,
+    focus: str = "",
+    span: Span = WHOLE,
+    additions: Sequence[Addition] = (),
+) -> Plan | Refusal:
+    """Plan a compaction of a history's view; see :func:`plan_compaction`."""
+    plan = plan_compaction(
+        history.items(),
+        history.usage(),
+        lambda item: history.weigh(item).total,
+        policy,
+        trigger=trigger,
+        pinned=history.pinned(),
+        additions=additions,
+        span=span,
+    )
+    if isinstance(plan, Refusal):
+        return plan
+    behind = tuple(each for item in plan.split.old for each in history.behind(item))
+    return replace(plan, focus=focus, behind=behind)

@@ -1,0 +1,366 @@
+"""From a written summary to a proposal: facts checked, replacement built and weighed."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic_ai.messages import ModelRequest
+
+from tui_app.context.compaction.guards import refuse_result
+from tui_app.context.compaction.plan import Plan
+from tui_app.context.compaction.replacement import (
+    Earlier,
+    Words,
+    acknowledging,
+    choose_prompts,
+    earlier_notes,
+    earlier_summary,
+    key_ranges,
+    said_beside,
+    summary_message,
+    superseded_in,
+)
+from tui_app.context.compaction.retention import judge, missing_facts
+from tui_app.context.counting.prices import Ledger
+from tui_app.context.facts import extract_facts
+from tui_app.context.history import History, Proposal, Unabridged
+from tui_app.context.message_marks import is_acknowledgement, mark_of
+from tui_app.context.overflow.error_text import outline
+from tui_app.context.policy import Policy, framed
+from tui_app.context.provenance.check import Utterance, mark_unconfirmed, utterances
+from tui_app.context.summaries.heuristic import ExtractiveSummariser, MarkerSummariser
+from tui_app.context.summaries.transcript import message_text, prompts_of
+from tui_app.context.summaries.writer import Progress, Summariser, Summary, SummaryFailed, SummaryTask
+from tui_app.context.user_text import typed_text
+from tui_app.context.view import Item
+from tui_app.events import CompactionComplete, Fact, Trigger
+
+_OPEN_TOKENS = 200
+"""Room for what awaits the person where a policy wants no facts: two questions."""
+
+
+def summary_task(plan: Plan, whole: Unabridged) -> SummaryTask:
+    """What the summariser is given: the messages that leave, less the summaries it is to update.
+
+    Args:
+        plan: What the job set out to do.
+        whole: The view as it was before any stage touched it.
+    """
+    fresh = tuple(
+        item for item in plan.leaving if not is_acknowledgement(item.message) and not earlier_notes((item,))
+    )
+    return SummaryTask(
+        items=fresh,
+        whole=whole,
+        previous=earlier_notes(plan.leaving),
+        focus=plan.focus,
+        instructions=plan.instructions,
+        budget_tokens=plan.summary_budget,
+    )
+
+
+async def propose(
+    history: History,
+    plan: Plan,
+    whole: Unabridged,
+    summary: Summary,
+    blank: CompactionComplete,
+    *,
+    way_back: str,
+) -> Proposal:
+    """Check a summary against what it replaces and build the replacement.
+
+    Args:
+        history: The view; only read.
+        plan: What the job set out to do.
+        whole: The view as it was before any stage touched it: facts are read from there.
+        summary: What was written.
+        blank: The completion event with everything known before.
+        way_back: How the model can get at what left; empty where it cannot.
+    """
+    # Facts of a long history take a while to extract; a person may cancel meanwhile.
+    draft = await asyncio.to_thread(_draft, plan, whole, summary, recoverable=bool(way_back))
+    message = _message(plan, summary, draft, way_back)
+    said = acknowledging(plan.form.acknowledgement) if plan.form.acknowledgement else None
+    tokens = history.weigh(Item(0, message))
+    added = tokens.total + (history.weigh(Item(0, said)).total if said else 0)
+    written = _written(blank, plan, summary, draft, tokens.nonzero())
+    left = frozenset(item.key for item in plan.split.old)
+    complete = _measured(written, plan, left, plan.sizes.of(added))
+    files = sum(bool(mark_of(part).get("file")) for item in plan.split.old for part in item.message.parts)
+    return Proposal(complete=complete, message=message, left=left, acknowledgement=said, in_files=files)
+
+
+def _written(
+    blank: CompactionComplete, plan: Plan, summary: Summary, draft: "_Draft", tokens: dict[str, int]
+) -> CompactionComplete:
+    """Add what was written, by whom and at what price, and what became of the facts."""
+    return replace(
+        blank,
+        outcome="success",
+        performed_by=summary.performed_by,
+        model=summary.model or blank.model,
+        title=summary.title or default_title(plan),
+        summary=summary.text,
+        tokens=tokens,
+        retention=round(draft.retention, 4),
+        facts=draft.facts,
+    )
+
+
+def _message(plan: Plan, summary: Summary, draft: "_Draft", way_back: str) -> ModelRequest:
+    """The replacement in the policy's own wording."""
+    form, count = plan.form, len(plan.split.old)
+    shown = framed(form, summary.text, count=count, written=summary.performed_by != "marker")
+    back = way_back if form.way_back else ""
+    own = (draft.words, draft.missing, draft.rules)
+    return summary_message(summary.text, *own, back, shown, additions=plan.additions)
+
+
+def _measured(
+    complete: CompactionComplete, plan: Plan, left: frozenset[int], tokens: int
+) -> CompactionComplete:
+    """Add what leaves, where the summary stands, and how large the view will be.
+
+    ``tokens`` is the size of what comes.
+    """
+    split, after = plan.split, plan.floor + tokens
+    return replace(
+        complete,
+        removed=key_ranges((*split.head, *split.old, *split.recent), left),
+        behind=split.behind,
+        tokens_after=after,
+        messages_after=len(split.head) + len(split.recent) + plan.added,
+        tokens_removed=plan.tokens_before - after,
+        messages_removed=len(left) - plan.added,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    words: Words
+    missing: str
+    rules: tuple[Fact, ...]
+    facts: tuple[Fact, ...]
+    retention: float
+
+
+def _draft(plan: Plan, whole: Unabridged, summary: Summary, *, recoverable: bool) -> _Draft:
+    """The slow part, run in a thread: what was said, and which facts the summary left out."""
+    split, earlier = plan.split, earlier_summary(plan.leaving)
+    left = {item.key for item in plan.leaving}
+    old = tuple(item for item in whole.items if item.key in left)
+    words = choose_prompts(earlier, old, plan.prompts_budget, _rough)
+    words = replace(words, replaced=superseded_in(earlier, whole.items))
+    facts = _facts(earlier, whole)
+    standing = "\n".join(
+        [summary.text, *(text for _, text in words.prompts), *map(_text, (*split.head, *split.recent))]
+    )
+    wanted, budget = _wanted(plan, facts, words, summary)
+    missing = missing_facts(wanted, standing, budget, _rough)
+    judged, retention = judge(facts, replacement_text=f"{standing}\n{missing}", recoverable=recoverable)
+    rules = tuple(fact for fact in facts if fact.kind == "rule")
+    return _Draft(words=words, missing=missing, rules=rules, facts=judged, retention=retention)
+
+
+def _wanted(
+    plan: Plan, facts: tuple[Fact, ...], words: Words, summary: Summary
+) -> tuple[tuple[Fact, ...], int]:
+    """Facts to bring back, and their tokens: what the person's words do not need is theirs.
+
+    Where a policy wants none, what awaits the person is brought back all the same: without it their next
+    words, perhaps a bare yes, would answer nothing.
+    """
+    if not plan.facts_budget:
+        return tuple(fact for fact in facts if fact.kind == "question"), _OPEN_TOKENS
+    spare = plan.prompts_budget - said_beside(words, summary.text, _rough)
+    return facts, plan.facts_budget + max(0, spare)
+
+
+def _facts(earlier: Earlier, whole: Unabridged) -> tuple[Fact, ...]:
+    """Facts of what goes out of sight, and the rules of what left before; weightiest first."""
+    fresh = extract_facts(whole.items, whole.in_sight)
+    known = {fact.text for fact in fresh if fact.kind == "rule"}
+    carried = (rule for rule in earlier.rules if rule.text not in known)
+    return tuple(sorted((*carried, *fresh), key=_weight, reverse=True))
+
+
+def _weight(fact: Fact) -> float:
+    return fact.weight
+
+
+def _text(item: Item) -> str:
+    return message_text(item.message)
+
+
+def _rough(text: str) -> int:
+    """Tokens of a text for budgets: characters through three, which rather over- than undercounts."""
+    return -(-len(text) // 3)
+
+
+def _typed(items: Sequence[Item]) -> list[str]:
+    return [typed for _, text in prompts_of(items) if (typed := typed_text(text))]
+
+
+def default_title(plan: Plan) -> str:
+    """A title for the checkpoint when the summary has none: the first words of the latest request."""
+    said = _typed(plan.split.old) or _typed((*plan.split.head, *plan.split.recent))
+    words = said[-1].split()[:6] if said else []
+    return " ".join(words)[:60] or "conversation"
+
+
+# One compaction's work: summaries are written, checked and proposed, or it is said why not.
+
+_WITHOUT_MODEL = (ExtractiveSummariser, MarkerSummariser)
+"""Writers that wait for nobody; the last resort must not run out of time."""
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """Turns a plan into a proposal. Never changes the view, and fails in words."""
+
+    history: History
+    plan: Plan
+    whole: Unabridged
+    """The view as it was before any stage touched it."""
+    blank: CompactionComplete
+    """The completion event with everything known before."""
+    timeout_s: float
+    """Seconds a model may take for each part it reads."""
+    describe: Callable[[BaseException], str]
+    way_back: str
+    progress: Callable[[str, int, int, int, str], None]
+    """Told who writes, then what ``Progress`` is, and what was written since."""
+    ledger: Ledger
+    """Takes down what all attempts cost."""
+
+    async def run(self, writers: Sequence[Summariser]) -> Proposal | str:
+        """Let writers try in turn, until one has written something that helps.
+
+        Args:
+            writers: Whoever may write the summary, best first; at least one.
+
+        Returns:
+            The first proposal that is a gain; else why the best writer's attempt was none.
+        """
+        reasons: list[str] = []
+        for writer in writers:
+            outcome = await self._try(writer)
+            if isinstance(outcome, Proposal):
+                # Whoever stands in says why, of the writer that was meant to write it.
+                done = replace(outcome.complete, reason=reasons[0]) if reasons else outcome.complete
+                return replace(outcome, complete=done)
+            reasons.append(outcome)
+        return reasons[0]
+
+    async def _try(self, writer: Summariser) -> Proposal | str:
+        try:
+            summary = await self._checked(await self._summarise(writer))
+            blank = replace(self.blank, model=writer.model_name)
+            proposal = await propose(
+                self.history, self.plan, self.whole, summary, blank, way_back=self.way_back
+            )
+        except SummaryFailed as failed:
+            return str(failed)
+        except Exception as error:
+            # Whatever a provider raises, the view must stay as it is.
+            return self._said(error)
+        return refuse_result(proposal.complete, self.plan) or proposal
+
+    async def rewritten(self, proposal: Proposal, text: str) -> Proposal | str:
+        """Propose a summary that a person has edited, or say why it cannot be applied."""
+        done = proposal.complete
+        edited = Summary(text=text, title=done.title, performed_by=done.performed_by, model=done.model)
+        blank = replace(self.blank, edited=True, duration_s=done.duration_s)
+        try:
+            edited = await self._marked(edited)
+            again = await propose(self.history, self.plan, self.whole, edited, blank, way_back=self.way_back)
+        except Exception as error:
+            # Whatever goes wrong, the view must stay as it is and the text must not be lost.
+            return self._said(error)
+        return refuse_result(again.complete, self.plan) or again
+
+    async def _summarise(self, writer: Summariser) -> Summary:
+        seconds = None if isinstance(writer, _WITHOUT_MODEL) else self.timeout_s
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                new: list[str] = []
+                task = replace(summary_task(self.plan, self.whole), overheard=new.append)
+                summary = await writer.summarise(task, self._renewing(writer, limit, new), self.ledger)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise SummaryFailed(f"the model did not finish within {self.timeout_s:.0f} s") from None
+        if not summary.text.strip():
+            raise SummaryFailed("the model answered nothing")
+        return summary
+
+    def _renewing(self, writer: Summariser, limit: asyncio.Timeout, new: list[str]) -> Progress:
+        """Report progress with the ``new`` text, and give each part the whole time: there may be many."""
+        reached = 1
+
+        def progress(part: int, parts: int, written: int) -> None:
+            nonlocal reached
+            if part > reached and limit.when() is not None:
+                reached = part
+                limit.reschedule(asyncio.get_running_loop().time() + self.timeout_s)
+            text = "".join(new)
+            new.clear()
+            self.progress(writer.model_name, part, parts, written, text)
+
+        return progress
+
+    async def _checked(self, summary: Summary) -> Summary:
+        """Mark what a model ascribes to the user without any message of theirs; extraction only quotes."""
+        return await self._marked(summary) if summary.performed_by == "model" else summary
+
+    async def _marked(self, summary: Summary) -> Summary:
+        earlier = earlier_summary(self.plan.leaving)
+        carried = (*(text for _, text in earlier.prompts), *(rule.text for rule in earlier.rules))
+
+        def check() -> str:
+            said = utterances(self.whole.items)
+            return mark_unconfirmed(summary.text, (*map(Utterance, carried), *said), earlier.notes)
+
+        # In a thread: a long conversation takes a moment, and a person may cancel meanwhile.
+        return replace(summary, text=await asyncio.to_thread(check))
+
+    def _said(self, error: BaseException) -> str:
+        _LOG.warning("a summary was not written: %s", outline(error))
+        _LOG.debug("a summary was not written", exc_info=error)
+        return self.describe(error) or type(error).__name__
+
+
+# Who writes a summary, and who does when that one fails: what a policy says, for one trigger.
+
+
+def writers_for(
+    policy: Policy,
+    trigger: Trigger,
+    choose: Callable[[Trigger], Sequence[Summariser]],
+    without_model: Summariser | None,
+) -> Sequence[Summariser]:
+    """Name the writers of one compaction, best first.
+
+    A person who asked for a summary decides again when it fails; a request that waits must go on.
+
+    Args:
+        policy: Says by whom summaries are written, and what stands in for one.
+        trigger: Why the compaction runs.
+        choose: Names the models' writers for a trigger, best first; at least one.
+        without_model: Writes by extraction, if that is possible.
+    """
+    if policy.summary_by == "heuristic" and without_model is not None:
+        return (without_model,)
+    models = tuple(choose(trigger))
+    if trigger == "manual":
+        return models
+    match policy.fallback:
+        case "marker":
+            return (*models, MarkerSummariser())
+        case "heuristic" if without_model is not None:
+            return (*models, without_model)
+        case _:
+            return models

@@ -1,1 +1,0 @@
-"""Extractors of facts: each module knows one kind, and reads nothing but a ``Reading``."""

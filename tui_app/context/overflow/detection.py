@@ -1,0 +1,444 @@
+"""Recognising that a request was too long for its model, whichever provider says so.
+
+pydantic-ai names the case for about half of the providers; the rest is read from the text of the error, and
+where no error comes at all, from how the answer ended.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from pydantic_ai.exceptions import ModelAPIError, ModelContextWindowExceededError
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+
+from tui_app.context.overflow.error_text import chain, full_text, own_words, status_of, url_of
+
+# How providers say that a request is too long, as data.
+#
+# Each signal is a pattern over the whole text of an error. Named groups give the numbers: ``limit``;
+# ``requested`` for the input, plus ``answer`` where a provider counts the room for the answer apart;
+# ``total`` for input and that room in one number. The more telling signals come first. The wordings come from
+# public error reports about each provider, and from running llama.cpp.
+
+NUMBER = r"\d[\d,_]*(?:[km]\b)?"
+"""A number of tokens as providers write it: ``8192``, ``8,192``, ``8k``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One known wording."""
+
+    name: str
+    pattern: re.Pattern[str]
+
+
+def _signal(name: str, pattern: str) -> Signal:
+    numbered = pattern
+    for group in ("limit", "requested", "total", "answer"):
+        numbered = numbered.replace(f"<{group}>", f"(?P<{group}>{NUMBER})")
+    return Signal(name, re.compile(numbered, re.IGNORECASE | re.DOTALL))
+
+
+_NUMBERED: tuple[tuple[str, str], ...] = (
+    ("anthropic", r"prompt is too long: <requested> tokens > <limit> maximum"),
+    ("anthropic", r"exceeds? context limit: <requested> \+ <answer> > <limit>"),
+    (
+        "vllm",
+        r"is too large: <answer>\. This model's maximum context length is <limit> tokens"
+        r" and your request has <requested> input tokens",
+    ),
+    (
+        "vllm",
+        r"passed <requested> input tokens(?: and requested <answer> output tokens)?"
+        r".{0,120}?context length is only <limit>",
+    ),
+    ("vllm", r"prompt \(length <requested>\) is longer than the maximum model length of <limit>"),
+    (
+        "openai",
+        r"maximum context length is <limit> tokens.{0,40}?"
+        r"(?:resulted in(?: over)?|your request has)(?: about)? <requested>",
+    ),
+    (
+        "openai",
+        r"maximum context length (?:is|of) <limit> tokens.{0,40}?requested(?: about| a total of)? <total>",
+    ),
+    (
+        "openai",
+        r"input tokens exceed the configured limit of <limit> tokens.{0,40}?resulted in <requested>",
+    ),
+    ("openai", r"maximum context (?:length|limit|window|size) (?:is|of) <limit>"),
+    ("openai", r"input tokens exceed the configured limit of <limit>"),
+    (
+        "google",
+        r"input token count \(?<requested>\)? exceeds the maximum number of tokens allowed \(?<limit>",
+    ),
+    ("google", r"input token count.{0,40}? exceeds the maximum number of tokens allowed \(?<limit>"),
+    ("google", r"input token count is <requested> but (?:the )?model only supports up to <limit>"),
+    (
+        "mistral",
+        r"prompt contains <requested> tokens.{0,80}?too large for model with <limit> maximum context length",
+    ),
+    ("mistral", r"too large for model with <limit> maximum context length"),
+    ("cerebras", r"current length is <requested> while limit is <limit>"),
+    ("xai", r"maximum prompt length is <limit> but the request contains <requested>"),
+    ("xai", r"maximum prompt length is <limit>"),
+    ("tgi", r"`max_new_tokens` must be <= <limit>\. Given: <requested> `inputs` tokens and <answer>"),
+    ("tgi", r"`inputs` must have less than <limit> tokens\. Given: <requested>"),
+    ("tgi", r"`inputs` (?:tokens \+ `max_new_tokens` )?must (?:be <=|have less than) <limit>"),
+    ("sglang", r"\(<requested> tokens\) is longer than the model'?s context length \(<limit> tokens"),
+    ("llama.cpp", r"\(<requested> tokens\) exceeds the available context size \(<limit> tokens"),
+    ("llama-cpp-python", r"requested tokens(?: \(<requested>\))? exceed context window of <limit>"),
+    ("lm-studio", r"n_keep:? \(?<requested>\)?\s*>=\s*n_ctx:? \(?<limit>"),
+    ("lm-studio", r"first <requested> tokens when context.{0,120}?length of only <limit> tokens"),
+    ("lm-studio", r"(?:context length of only|reached context length of) <limit> tokens"),
+    (
+        "tensorrt",
+        r"prompt length \(<requested>(?:\.0)?\) and query length \([\d.]+\) max_tokens \(<answer>\)"
+        r" should not exceed max_\w+ \(<limit>",
+    ),
+    ("tabby", r"(?:prompt|context) length <requested> is greater than max_seq_len <limit>"),
+    ("mlc", r"prompt has <requested> tokens in total, larger than the model input length limit <limit>"),
+    ("ds4", r"prompt has <requested> tokens?, but the configured context size is <limit>"),
+    (
+        "openai-compatible",
+        r"input length \(?<requested>\)? exceeds (?:the )?(?:model'?s )?(?:maximum )?"
+        r"(?:context|input|allowed input) length(?: of)? \(?<limit>",
+    ),
+    ("kimi", r"exceeded model token limit: <limit>(?: \(requested: <total>)?"),
+    ("copilot", r"prompt token count(?: of <requested>)? exceeds the limit of <limit>"),
+    ("fireworks", r"prompt is too long: <requested>, model maximum context length: <limit>"),
+    ("github-models", r"request body too large for .{1,80}? model\. Max size: <limit> tokens"),
+    ("cloudflare", r"tokens \(<total>\) exceeded this model context window limit \(<limit>"),
+    ("cohere", r"tokens in the prompt cannot exceed <limit>(?: - received <requested>)?"),
+    ("cohere", r"size limit exceeded by \d[\d,]* tokens.{0,80}?limit for this model is <limit>"),
+    ("watsonx", r"input tokens <requested> cannot exceed the total tokens limit <limit>"),
+    ("bedrock", r"max input tokens: <limit>, request input token count: <requested>"),
+    ("dashscope", r"range of input length should be \[\d+, ?<limit>\]"),
+    ("dashscope", r"message token length exceed model limit \(<limit>"),
+)
+
+_WORDED: tuple[tuple[str, str], ...] = (
+    ("vllm", r"longer than the maximum model length"),
+    ("vllm", r"max_tokens must be at least 1, got -"),
+    ("sglang", r"is longer than the model'?s context length"),
+    ("llama.cpp", r"exceeds the available context size|context size has been exceeded"),
+    ("lm-studio", r"greater than the context length|cannot truncate prompt with n_keep"),
+    ("kimi", r"exceeded model token limit"),
+    ("ollama", r"prompt too long; exceeded (?:max )?context length"),
+    ("ollama", r"input length.{0,40}? exceeds (?:the )?(?:model'?s )?(?:maximum )?context length"),
+    ("bedrock", r"input is too long for requested model|input tokens exceeded"),
+    ("bedrock", r"number of input tokens exceeds|too many input tokens"),
+    ("minimax", r"context window exceeds limit"),
+    ("openai", r"exceeds the (?:model'?s )?(?:maximum )?context (?:window|length|limit)"),
+    ("anthropic", r"prompt is too long|exceeds? context limit|request_too_large"),
+    ("groq", r"reduce the length of the (?:input )?messages"),
+    ("google", r"request payload size exceeds the limit"),
+    ("z.ai", r"model_context_window_exceeded|tokens in request more than max tokens allowed"),
+    ("z.ai", r"prompt (?:exceeds max(?:imum)? length|超长)"),
+    ("dashscope", r"message token length exceed model limit|input length exceeds the maximum length"),
+    ("volcengine", r"exceed max message tokens"),
+    ("qianfan", r"prompt tokens too long"),
+    ("chinese", r"(?:超出|超过)了?.{0,20}?(?:上下文|最大长度|最大\s?token)|上下文.{0,10}?(?:超出|超过|过长)"),
+    ("litellm", r"ContextWindowExceededError"),
+    ("code", r"context[_ ](?:length|window)[_ ]exceeded|exceed_context_size_error"),
+)
+
+SIGNALS: tuple[Signal, ...] = tuple(_signal(name, text) for name, text in (*_NUMBERED, *_WORDED))
+"""Known wordings; the first that matches names the signal, the first with a limit gives the numbers."""
+
+ANSWER_INCLUDED = re.compile(
+    rf"(?P<answer>{NUMBER})(?: tokens)? (?:in|for) the (?:completion|output)", re.IGNORECASE
+)
+"""How much of what was requested is room for the answer, where a provider says so (OpenAI's format)."""
+
+RATE_LIMIT = re.compile(
+    r"(?:tokens?|requests?)[ _]per[ _](?:sec|second|min|minute|hour|day)(?:\b|_)|\b[TR]P[MD]\b"
+    r"|too many requests|\brate[ _-]?limit|throttl|too many tokens, please wait|insufficient_quota",
+    re.IGNORECASE,
+)
+"""Words of a limit over time: the same request may be fine a minute later, so nothing is too long."""
+
+SIZE_WORDS = re.compile(
+    r"too (?:large|long)|context (?:length|window|size)|maximum (?:prompt|context)|token (?:count|limit)",
+    re.IGNORECASE,
+)
+"""Words without which an error code alone does not mean a length: Mistral's 3051 also says other things."""
+
+_FILE = r"\b(?:image|picture|photo|file|audio|video|document|attachment|pdf)s?\b"
+_SIZE = r"(?:too (?:large|big)|exceed|maximum|larger than)"
+ONE_FILE = re.compile(rf"{_FILE}.{{0,80}}?{_SIZE}|{_SIZE}.{{0,80}}?{_FILE}", re.IGNORECASE)
+"""Words of a single file that is too large, which a shorter conversation does not mend."""
+
+OVERFLOW_CODES = frozenset(
+    {
+        "context_length_exceeded",
+        "exceed_context_size_error",
+        "max_prompt_tokens_exceeded",
+        "model_context_window_exceeded",
+        "model_max_prompt_tokens_exceeded",
+        "request_too_large",
+        "tokens_limit_reached",
+        "tokens_too_long",
+    }
+)
+"""Machine-readable codes that mean nothing but this."""
+
+OTHER_STATUSES = frozenset({401, 402, 403, 404, 405, 408, 409, 429})
+"""HTTP statuses that say what is wrong by themselves; their text is not searched."""
+
+GATEWAY_STATUSES = frozenset({502, 503, 504, 529})
+"""HTTP statuses of a server that is down; gateways also wrap a refusal so, which then names the limit."""
+
+FINISH_REASONS = frozenset({"model_context_window_exceeded", "context_window_exceeded"})
+"""Why an answer ended when the window was full (Anthropic, Bedrock, z.ai)."""
+
+
+# Which words of an error stand in the request it answers, and so are no words of the provider's.
+
+_MORE = 8
+"""Characters around some words that must agree too before they count as taken from the request."""
+
+
+def said_in(messages: Sequence[ModelMessage]) -> str:
+    """All text of a request, to be looked at for what an error repeats."""
+    return "\n".join(text for message in messages for part in message.parts for text in _texts(part))
+
+
+def is_repeated(text: str, start: int, end: int, said: str) -> bool:
+    """Whether a stretch of an error's text was taken from the request.
+
+    It was if more than the stretch agrees, and the line around it holds other words as well: a line that
+    stands there as a whole may be an earlier error which a person asks about, and has now come up again.
+    """
+    if not said or text[start:end] not in said:
+        return False
+    first = text.rfind("\n", 0, start) + 1
+    last = text.find("\n", end)
+    line = text[first : last if last >= 0 else len(text)]
+    if line.partition(": ")[2].strip() in said or line.strip() in said:
+        return False
+    before, after = text[max(0, start - _MORE) : end], text[start : end + _MORE]
+    return any(len(wider) >= end - start + _MORE and wider in said for wider in (before, after))
+
+
+def _texts(part: object) -> Iterator[str]:
+    if isinstance(part, ToolCallPart):
+        yield part.args_as_json_str()
+        return
+    content = getattr(part, "content", None)
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, Sequence):
+        yield from (piece for piece in content if isinstance(piece, str))
+    elif content is not None:
+        yield str(content)
+
+
+_N_CTX = re.compile(r"\bn_ctx\b[\"']?: ?(\d{1,15})\b")
+_N_PROMPT = re.compile(r"\bn_prompt_tokens\b[\"']?: ?(\d{1,15})\b")
+_ESCAPE = re.compile(r"\\+u00([2-7][0-9a-f])|\\+([\"'])", re.IGNORECASE)
+_MISTRAL_INVALID = "3051"
+_UNITS = {"k": 1_000, "m": 1_000_000}
+_MOST = 1_000_000_000
+"""A size above it, in tokens, is no size of any model."""
+_FULL = 0.99
+"""Share of the window from which on input has left no room for an answer."""
+
+
+@dataclass(frozen=True)
+class ContextOverflow:
+    """A request was longer than its model accepts."""
+
+    limit: int | None
+    """Tokens the provider says it accepts, if it says."""
+    requested: int | None
+    """Tokens the request had by the provider's count, room for the answer included where it counts that."""
+    signal: str
+    """What gave it away: the provider whose wording it is, ``http-413``, ``code`` or ``pydantic-ai``."""
+    answer: int | None = 0
+    """Tokens of ``requested`` that are room for the answer, the rest was input; None when nobody knows."""
+
+    @property
+    def input(self) -> int | None:
+        """Tokens of input by the provider's own count: what a tokenizer factor can be learnt from."""
+        if self.requested is None or self.answer is None:
+            return None
+        return max(0, self.requested - self.answer)
+
+
+def detect_overflow(error: BaseException, request: Sequence[ModelMessage] = ()) -> ContextOverflow | None:
+    """Tell whether an error means that the request was too long for the model.
+
+    Limits over time (429, tokens per minute, throttling) are none, even where their text speaks of too many
+    tokens; nor are errors that merely quote such words from the conversation.
+
+    Args:
+        error: Of pydantic-ai, of a vendor's SDK, or any other; its causes are searched too. Each member of a
+            group is judged by itself: one model's rate limit does not hide that another's window is full.
+        request: What was sent, as far as it is known: words that an error repeats from there say nothing.
+    """
+    return next((found for one in _judged(error) if (found := _detect(one, request)) is not None), None)
+
+
+def overflow_finish_reason(reason: str | None) -> bool:
+    """Whether an answer ended because the window was full, by the provider's own finish reason."""
+    return reason is not None and reason.lower() in FINISH_REASONS
+
+
+def overflow_of_answer(response: ModelResponse, limit: int) -> ContextOverflow | None:
+    """Tell whether an answer was cut off or kept back because the window was full, though no error came.
+
+    Args:
+        response: The complete answer.
+        limit: Tokens the model is known to accept.
+    """
+    details = response.provider_details or {}
+    reason = details.get("finish_reason")
+    if isinstance(reason, str) and overflow_finish_reason(reason):
+        return ContextOverflow(None, None, "finish-reason")
+    if response.finish_reason == "length" and response.usage.input_tokens >= limit * _FULL:
+        return ContextOverflow(None, None, "no-room-for-an-answer")
+    return None
+
+
+def _judged(error: BaseException) -> Iterator[BaseException]:
+    groups = [one for one in chain(error) if isinstance(one, BaseExceptionGroup)]
+    members = [one for group in groups for one in group.exceptions if not isinstance(one, BaseExceptionGroup)]
+    yield from members or (error,)
+
+
+def _detect(error: BaseException, request: Sequence[ModelMessage]) -> ContextOverflow | None:
+    status = status_of(error)
+    if status in OTHER_STATUSES:
+        return None
+    spoken = own_words(error)
+    text = _ESCAPE.sub(_unescaped, spoken)
+    if _has_code(error):
+        return _from_wording(text, request) or ContextOverflow(None, None, "code")
+    if RATE_LIMIT.search(text):
+        return None
+    found = _from_wording(text, request)
+    if status in GATEWAY_STATUSES:
+        return found if found is not None and found.limit else None
+    echoes = spoken != full_text(error) or (found is None and _from_wording(text, ()) is not None)
+    return found or _unworded(error, status, text, echoes=echoes)
+
+
+def _unworded(error: BaseException, status: int | None, text: str, *, echoes: bool) -> ContextOverflow | None:
+    """What is known by other signs than a wording, without any numbers.
+
+    Args:
+        error: The error.
+        status: Its HTTP status.
+        text: Its own words.
+        echoes: Whether there was more, taken from the request: pydantic-ai goes by all of it.
+    """
+    if not echoes and _named_by_pydantic_ai(error, text):
+        return ContextOverflow(None, None, "pydantic-ai")
+    if status == 413 and not ONE_FILE.search(text):
+        return ContextOverflow(None, None, "http-413")
+    if status == 400 and _is_bare_cerebras(error):
+        return ContextOverflow(None, None, "cerebras")
+    return None
+
+
+def _has_code(error: BaseException) -> bool:
+    return any(
+        one.provider_error_code in OVERFLOW_CODES or one.provider_error_type in OVERFLOW_CODES
+        for one in chain(error)
+        if isinstance(one, ModelAPIError)
+    )
+
+
+def _named_by_pydantic_ai(error: BaseException, text: str) -> bool:
+    """Whether pydantic-ai calls it so, unless it went by Mistral's code for any invalid request."""
+    return any(
+        isinstance(one, ModelContextWindowExceededError)
+        and (one.provider_error_code != _MISTRAL_INVALID or SIZE_WORDS.search(text) is not None)
+        for one in chain(error)
+    )
+
+
+def _is_bare_cerebras(error: BaseException) -> bool:
+    """Cerebras refuses long requests with a 400 without any body."""
+    body_less = all(one.body in (None, "", {}) for one in chain(error) if isinstance(one, ModelAPIError))
+    return body_less and "cerebras" in url_of(error)
+
+
+def _from_wording(text: str, request: Sequence[ModelMessage]) -> ContextOverflow | None:
+    matches = [(signal, match) for signal in SIGNALS if (match := signal.pattern.search(text))]
+    if matches and request:
+        said = said_in(request)
+        matches = [each for signal, _ in matches for each in _not_repeated(signal, text, said)]
+    if not matches:
+        return None
+    name, limit = matches[0][0].name, _first(matches, "limit") or _field(_N_CTX, text)
+    if requested := _first(matches, "requested") or _field(_N_PROMPT, text):
+        apart = _first(matches, "answer") or 0
+        return ContextOverflow(limit, requested + apart, name, apart)
+    if total := _first(matches, "total"):
+        return ContextOverflow(limit, total, name, _included(text))
+    return ContextOverflow(limit, None, name)
+
+
+def _not_repeated(signal: Signal, text: str, said: str) -> list[tuple[Signal, re.Match[str]]]:
+    """The first place of a signal that is not taken from the request, if there is one."""
+    found = (match for match in signal.pattern.finditer(text) if not is_repeated(text, *match.span(), said))
+    return [(signal, match) for match in islice(found, 1)]
+
+
+def _included(text: str) -> int | None:
+    """Room for the answer where a provider tells it beside a total; 0 is told too."""
+    match = ANSWER_INCLUDED.search(text)
+    return None if match is None else _tokens(match["answer"]) or 0
+
+
+def _first(matches: Sequence[tuple[Signal, re.Match[str]]], group: str) -> int | None:
+    """The number in a named group, from the first signal that has one worth the name."""
+    numbers = (_tokens(digits) for _, match in matches if (digits := match.groupdict().get(group)))
+    return next(filter(None, numbers), None)
+
+
+def _field(pattern: re.Pattern[str], text: str) -> int | None:
+    match = pattern.search(text)
+    return _tokens(match[1]) if match else None
+
+
+def _tokens(written: str) -> int | None:
+    """The number of tokens that is written there; None for nothing, and for more than any model has."""
+    digits = re.sub(r"\D", "", written)
+    if not digits or len(digits) > len(str(_MOST)):
+        return None
+    tokens = int(digits) * _UNITS.get(written[-1].lower(), 1)
+    return tokens if 0 < tokens <= _MOST else None
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    """A character that JSON inside of JSON has written as an escape."""
+    return chr(int(match[1], 16)) if match[1] else match[2]
+
+
+# A window that a refusal has named without saying how long the request was: believed for a while only.
+
+_ANSWERS = 5
+"""Answered requests after which a larger one is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """What one refusal said, which may have been about something else. Never kept across sessions."""
+
+    limit: int
+    """Tokens."""
+    answers: int = 0
+    """Requests answered since."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether requests keep to it; later it only waits for being named again."""
+        return self.answers < _ANSWERS
+
+    def answered(self) -> "Suspicion":
+        """The suspicion after one more answer."""
+        return replace(self, answers=self.answers + 1)

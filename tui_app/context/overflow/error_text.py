@@ -1,0 +1,216 @@
+"""What an exception says: its causes, its HTTP status, and all the text a provider sent with it."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Protocol, runtime_checkable
+
+# What in an error is no word of the provider's: pieces of the request that it sends back.
+
+ECHOED = frozenset(
+    {"input", "inputs", "messages", "prompt", "contents", "request", "revised_prompt", "failed_generation"}
+)
+"""Keys under which servers send the request back; what a person wrote must not be read as an error."""
+_KEY = re.compile(rf"""(\\*["'])(?:{"|".join(sorted(ECHOED))})\1\s*:\s*(?=\\*["']|[\[{{(])""", re.IGNORECASE)
+_MARK = re.compile(r"""\\*["']|[\[\](){}]""")
+_CLOSERS = {"[": "]", "(": ")", "{": "}"}
+_QUOTE = re.compile(r"""(?<!\w)(?<!\\)(["'])(?=\S)""")
+_INTRODUCED = re.compile(
+    r"(?:\b(?:invalid|unexpected|unsupported|value|got|received|given|provided|text|content|argument|param"
+    r"|parameter|string)\b|\binput_value=)[^\"'\n]{0,30}$",
+    re.IGNORECASE,
+)
+"""Words behind which a sentence quotes what it was given."""
+_LOOK_BACK = 60
+_GONE = "…"
+
+
+def without_echoes(text: str, *, sentences: bool) -> str:
+    """Leave out of an error's text what it quotes of the request.
+
+    Args:
+        text: One text of a provider, or an exception's own words.
+        sentences: Whether it is prose, in which such a quotation may stand; a printed structure is none.
+    """
+    pieces: list[str] = []
+    end = 0
+    for start, stop in _values(text):
+        pieces += (text[end:start], _GONE)
+        end = stop
+    text = "".join([*pieces, text[end:]])
+    return _unquoted(text) if sentences else text
+
+
+def _values(text: str) -> Iterator[tuple[int, int]]:
+    """Where the values of echoed keys stand in printed JSON or Python."""
+    place = 0
+    while (key := _KEY.search(text, place)) is not None:
+        place = _end_of_value(text, key.end())
+        yield key.end(), place
+
+
+def _end_of_value(text: str, start: int) -> int:
+    """Where the string or bracket that opens at ``start`` ends; if it was cut off, the end of the text."""
+    open_brackets: list[str] = []
+    place = start
+    while (mark := _MARK.search(text, place)) is not None:
+        sign, place = mark.group(), mark.end()
+        if sign in _CLOSERS:
+            open_brackets.append(_CLOSERS[sign])
+        elif sign[-1] in "\"'":
+            place = _end_of_string(text, place, sign)
+        elif open_brackets and sign == open_brackets[-1]:
+            open_brackets.pop()
+        if not open_brackets:
+            return place
+    return len(text)
+
+
+def _end_of_string(text: str, start: int, quote: str) -> int:
+    closing = re.compile(rf"(?<!\\){re.escape(quote)}").search(text, start)
+    return closing.end() if closing else len(text)
+
+
+def _unquoted(text: str) -> str:
+    """Prose without what it quotes of a request: several words in quotation marks, introduced as a value."""
+    pieces: list[str] = []
+    end = place = 0
+    while (opening := _QUOTE.search(text, place)) is not None:
+        quote = opening.group(1)
+        closing = re.compile(rf"(?<![\s\\]){quote}(?!\w)").search(text, opening.end())
+        stop = closing.end() if closing else len(text)
+        introduced = _INTRODUCED.search(text[max(0, opening.start() - _LOOK_BACK) : opening.start()])
+        if introduced and " " in text[opening.end() : stop]:
+            pieces += (text[end : opening.start()], _GONE)
+            end = stop
+        place = stop
+    return "".join([*pieces, text[end:]])
+
+
+_CHAIN = 20
+_DEPTH = 12
+
+
+@runtime_checkable
+class HasStatus(Protocol):
+    """Errors of pydantic-ai and of the vendors' SDKs that came with an HTTP status."""
+
+    status_code: int
+
+
+@runtime_checkable
+class HasBody(Protocol):
+    """Errors of pydantic-ai and of the vendors' SDKs that keep the provider's answer."""
+
+    body: object
+
+
+@runtime_checkable
+class HasRequest(Protocol):
+    """Errors of the vendors' SDKs that know the HTTP request."""
+
+    request: object
+
+
+@runtime_checkable
+class HasUrl(Protocol):
+    """An HTTP request."""
+
+    url: object
+
+
+def chain(error: BaseException) -> list[BaseException]:
+    """The exception, what groups hold, and what caused each, without repeats."""
+    found: list[BaseException] = []
+    waiting: list[BaseException | None] = [error]
+    while waiting and len(found) < _CHAIN:
+        current = waiting.pop(0)
+        if current is None or any(current is known for known in found):
+            continue
+        found.append(current)
+        if isinstance(current, BaseExceptionGroup):
+            waiting.extend(current.exceptions)
+        # Not __context__: it may be an error that was dealt with before this one happened.
+        waiting.append(current.__cause__)
+    return found
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status of the exception or of the nearest cause that has one."""
+    for one in chain(error):
+        if isinstance(one, HasStatus) and isinstance(one.status_code, int):
+            return one.status_code
+    return None
+
+
+def url_of(error: BaseException) -> str:
+    """The address of the failed request, empty if no cause knows it."""
+    for one in chain(error):
+        # httpx raises RuntimeError where an error was made without its request.
+        with suppress(RuntimeError):
+            if isinstance(one, HasRequest) and isinstance(one.request, HasUrl):
+                return str(one.request.url)
+    return ""
+
+
+def body_text(error: BaseException) -> str:
+    """Everything the provider sent, as lines ``key: value``; empty if it sent nothing."""
+    if not isinstance(error, HasBody) or error.body is None:
+        return ""
+    return "\n".join(_lines(error.body, "", _DEPTH)).strip()
+
+
+def full_text(error: BaseException) -> str:
+    """All text of the exception and its causes: the body where there is one, else what it says itself."""
+    texts = (body_text(one) or str(one) for one in chain(error))
+    return "\n".join(dict.fromkeys(text for text in texts if text))
+
+
+def own_words(error: BaseException) -> str:
+    """The text of the exception and its causes without what is quoted of the request in it."""
+    return "\n".join(dict.fromkeys(text for one in chain(error) if (text := _own_words(one))))
+
+
+def outline(error: BaseException) -> str:
+    """What an error is, without its text: for a log, as the text may quote the conversation."""
+    status = status_of(error)
+    kinds = " from ".join(dict.fromkeys(type(one).__name__ for one in chain(error)))
+    return kinds if status is None else f"{kinds}, status {status}"
+
+
+def provider_message(error: BaseException) -> str:
+    """The provider's own sentence, if the answer has the usual shape (``message`` or ``detail``), else ''."""
+    for one in chain(error):
+        if isinstance(one, HasBody) and (message := _message(one.body, _DEPTH)):
+            return message
+    return ""
+
+
+def _own_words(error: BaseException) -> str:
+    body = error.body if isinstance(error, HasBody) else None
+    lines = () if body is None else _lines(body, "", _DEPTH)
+    text = "\n".join(without_echoes(line, sentences=True) for line in lines).strip()
+    return text or without_echoes(str(error), sentences=False)
+
+
+def _message(body: object, depth: int) -> str:
+    if isinstance(body, str):
+        return "" if body.lstrip().startswith(("<", "{")) else body.strip()
+    if depth <= 0 or not isinstance(body, Mapping):
+        return ""
+    for key in ("message", "detail", "error"):
+        if found := _message(body.get(key), depth - 1):
+            return found
+    return ""
+
+
+def _lines(value: object, name: str, depth: int) -> Iterator[str]:
+    if isinstance(value, Mapping) and depth > 0:
+        for key, item in value.items():
+            if str(key).lower() not in ECHOED:
+                yield from _lines(item, str(key), depth - 1)
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes) and depth > 0:
+        for item in value:
+            yield from _lines(item, name, depth - 1)
+    elif value is not None:
+        yield f"{name}: {value}" if name else str(value)

@@ -1,0 +1,245 @@
+"""Stage 7, truncate: make one request fit, without touching the view it was built from.
+
+Oldest first and always whole pairs: answers and tool results in front of the latest prompt, then old
+prompts, then tool material of the running turn, then the summary. Then long tool results are cut, and where
+even that is not enough, results that came together with the latest prompt go, and pinned messages last.
+System prompts and the latest prompt never go, nor does the newest message.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+
+from pydantic_ai.messages import (
+    BaseToolReturnPart,
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    RetryPromptPart,
+    ToolReturnPart,
+)
+
+from tui_app.context.view import (
+    Item,
+    answers_of,
+    is_prompt,
+    is_summary,
+    is_system,
+    latest_prompt_index,
+    units,
+)
+
+CUT = "\n[… cut to fit this request: {length} characters in all …]"
+FILES_LEFT_OUT = "\n[… files left out of this request: {count} …]"
+_SMALLEST_RESULT = 200
+"""Characters a tool result keeps at least when it is cut."""
+
+Weigh = Callable[[ModelMessage], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """Outcome of fitting one request."""
+
+    items: tuple[Item, ...]
+    tokens: int
+    """Tokens of the items that are left, instructions and tools not included."""
+    fits: bool
+
+
+def truncate(
+    items: Sequence[Item],
+    budget: int,
+    weigh: Weigh,
+    pinned: frozenset[int] = frozenset(),
+    *,
+    limit: int | None = None,
+) -> Truncated:
+    """Drop or cut the least needed material until the request fits.
+
+    Args:
+        items: The agent view, oldest first.
+        budget: Tokens the messages should take (instructions and tools already subtracted).
+        weigh: Tokens of a message.
+        pinned: Keys of messages that go only when everything else has gone.
+        limit: Tokens the messages may take at most: above the budget, but not above the limit, no result is
+            cut and no pinned message goes. None is the budget itself.
+
+    Returns:
+        What is left, its size, and whether that is within the limit.
+    """
+    most = budget if limit is None else max(budget, limit)
+    weights = [weigh(item.message) for item in items]
+    total = sum(weights)
+    plain, last = _droppable(items, pinned)
+    left = dict(enumerate(items))
+    for unit in plain:
+        if total <= budget:
+            break
+        total -= _without(left, unit, weights)
+    if total > most:
+        spared = frozenset(index for unit in last if _has_pin(items, unit, pinned) for index in unit)
+        left, total = _last_resort(left, weights, last, spared, (budget, most), weigh)
+    return Truncated(items=tuple(left.values()), tokens=total, fits=total <= most)
+
+
+def _without(items: dict[int, Item], unit: Sequence[int], weights: Sequence[int]) -> int:
+    """Take a unit out, and say how many tokens that frees."""
+    for index in unit:
+        del items[index]
+    return sum(weights[index] for index in unit)
+
+
+def _last_resort(
+    items: dict[int, Item],
+    weights: Sequence[int],
+    last: Sequence[Sequence[int]],
+    spared: frozenset[int],
+    sizes: tuple[int, int],
+    weigh: Weigh,
+) -> tuple[dict[int, Item], int]:
+    """Cut results, and take out of the last units what even the shortest results leave no room for.
+
+    Args:
+        items: What is left, by index.
+        weights: Tokens of the uncut items, by index.
+        last: Units that go now, the least needed first.
+        spared: Indices of what is never cut.
+        sizes: The budget that cutting aims at, and the most that may be left.
+        weigh: Tokens of a message.
+    """
+    budget, most = sizes
+    left = dict(items)
+    short = {index: weigh(item.message) for index, item in _all_cut(items, spared).items()}
+    smallest = sum(short.values())
+    for unit in last:
+        if smallest <= most:
+            break
+        _without(left, unit, weights)
+        smallest -= sum(short[index] for index in unit)
+    total = sum(weights[index] for index in left)
+    return _cut_results(left, total, budget, weigh, spared)
+
+
+def _droppable(items: Sequence[Item], pinned: frozenset[int]) -> tuple[list[list[int]], list[list[int]]]:
+    """Units of indices in the order in which they go: before results are cut, and after that."""
+    latest, newest = latest_prompt_index(items), items[-1].whole if items else None
+    ranked: list[tuple[int, list[int]]] = []
+    fresh: list[list[int]] = []
+    pins: list[list[int]] = []
+    for unit in units(items)[:-1]:
+        whole = [items[index] for index in unit]
+        if latest in unit or any(is_system(item.message) for item in whole):
+            continue
+        if pinned and _has_pin(items, unit, pinned):
+            pins.append(unit)
+        elif newest is not None and any(_is_fresh(item, newest) for item in whole):
+            fresh.append(unit)
+        else:
+            ranked.append((_rank(whole, running=latest is not None and unit[0] > latest), unit))
+    return [unit for _, unit in sorted(ranked)], [*fresh, *pins]
+
+
+def _has_pin(items: Sequence[Item], unit: Sequence[int], pinned: frozenset[int]) -> bool:
+    return any(items[index].key in pinned for index in unit)
+
+
+def _is_fresh(item: Item, newest: ModelMessage) -> bool:
+    """Whether it is a result that the newest message brings together with something else."""
+    return item.whole is newest and bool(answers_of(item.message))
+
+
+def _rank(unit: Sequence[Item], *, running: bool) -> int:
+    """Place in the order of what goes first; units of equal rank go oldest first."""
+    if any(is_summary(item.message) for item in unit):
+        return 3
+    if running:
+        return 2
+    return 1 if any(is_prompt(item.message) for item in unit) else 0
+
+
+def _all_cut(items: Mapping[int, Item], spared: frozenset[int]) -> dict[int, Item]:
+    """The items with every result as short as it may become."""
+    return {
+        index: replace(item, message=_shorten(item.message, _SMALLEST_RESULT))
+        if index not in spared and _longest(item.message)
+        else item
+        for index, item in items.items()
+    }
+
+
+def _cut_results(
+    items: Mapping[int, Item], total: int, budget: int, weigh: Weigh, spared: frozenset[int]
+) -> tuple[dict[int, Item], int]:
+    """Halve the longest tool results until the request fits or all of them are short."""
+    cut = dict(items)
+    longest = [
+        (-length, index)
+        for index, item in items.items()
+        if index not in spared and (length := _longest(item.message))
+    ]
+    heapify(longest)
+    while total > budget and longest:
+        length, index = heappop(longest)
+        limit = max(_SMALLEST_RESULT, -length // 2)
+        before = weigh(cut[index].message)
+        cut[index] = replace(items[index], message=_shorten(items[index].message, limit))
+        total += weigh(cut[index].message) - before
+        if limit > _SMALLEST_RESULT:
+            heappush(longest, (-limit, index))
+    return cut, total
+
+
+def _longest(message: ModelMessage) -> int:
+    """Characters of the longest result in a message; one with files counts as long. 0 if all are short."""
+    if not isinstance(message, ModelRequest):
+        return 0
+    longest = max(map(_length, message.parts), default=0)
+    return longest if longest > _SMALLEST_RESULT else 0
+
+
+def _length(part: ModelRequestPart) -> int:
+    if isinstance(part, RetryPromptPart) and part.tool_name is not None:
+        return len(part.model_response())
+    if not isinstance(part, BaseToolReturnPart):
+        return 0
+    return max(len(part.model_response_str(wrap_if_error=False)), 2 * _SMALLEST_RESULT if part.files else 0)
+
+
+def _shorten(message: ModelMessage, limit: int) -> ModelMessage:
+    if not isinstance(message, ModelRequest):
+        return message
+    return replace(message, parts=[_shorten_part(part, limit) for part in message.parts])
+
+
+def _shorten_part(part: ModelRequestPart, limit: int) -> ModelRequestPart:
+    """A result as text of at most ``limit`` characters and a mark; its files go."""
+    if isinstance(part, RetryPromptPart) and part.tool_name is not None:
+        return ToolReturnPart(
+            tool_name=part.tool_name,
+            content=_clip(part.model_response(), limit),
+            tool_call_id=part.tool_call_id,
+            timestamp=part.timestamp,
+            outcome="retried",
+        )
+    if not isinstance(part, BaseToolReturnPart):
+        return part
+    files, text = len(part.files), part.model_response_str(wrap_if_error=False)
+    if not files and len(text) <= limit:
+        return part
+    left_out = FILES_LEFT_OUT.format(count=files) if files else ""
+    return ToolReturnPart(
+        tool_name=part.tool_name,
+        content=_clip(text, limit) + left_out,
+        tool_call_id=part.tool_call_id,
+        metadata=part.metadata,
+        timestamp=part.timestamp,
+        outcome=part.outcome,
+    )
+
+
+def _clip(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    mark = CUT.format(length=len(text))
+    return text[: max(0, limit - len(mark))] + mark

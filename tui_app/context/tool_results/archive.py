@@ -1,0 +1,314 @@
+"""Stage 3, archive: the oldest tool results become stubs, and one digest says what they held.
+
+The decision is in two steps, because a model may write the digest: :func:`to_archive` chooses, one of
+:func:`heuristic_digest` or a model reading :func:`digest_input` writes, :func:`archived` builds the rewrite.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import dropwhile
+
+from pydantic_ai.messages import ModelRequest, RetryPromptPart, UserPromptPart
+
+from tui_app.context.message_marks import DIGEST_ABOUT, DIGEST_HEADING, DIGEST_KIND, OWN, is_archived, mark_of
+from tui_app.context.policy import Archive
+from tui_app.context.rewrite import Rewrite
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.tool_results.results import (
+    ARCHIVED_OPENING,
+    Form,
+    ResultPart,
+    result_text,
+    results_of,
+    rewrite_results,
+    shorten,
+)
+from tui_app.context.tool_results.scope import call_of, newest_answers, paired, recalled, unsettled
+from tui_app.context.tool_titles import call_title, result_note
+from tui_app.context.view import Item, Pair
+
+# What is said about archived tool results: without a model, and as material for one.
+
+_LINE_CHARS = (80, 240)
+"""Longest line about one result: when there are many, and when there are few."""
+_SHORTEST_LINE = 10
+_SHORTEST_BLOCK = 60
+"""Characters a result takes at least in the material for a model, heading included."""
+_MARK_CHARS = 60
+"""Room for saying how many results were left out."""
+_EDGE_CHARS = 2_000
+_MASKED_CHARS = 200_000
+_OUTCOMES = {"success": "success", "denied": "denied", "interrupted": "interrupted"}
+
+_Leaving = tuple[Item, ResultPart, str]
+"""A result that leaves: its message, the part, and its text."""
+
+
+def digest_lines(items: Sequence[Item], view: Sequence[Item], limit: int) -> str:
+    """One line a result: handle, tool, what it was about, what came of it, and how it begins and ends.
+
+    Secrets are masked: a digest outlives the results it speaks of.
+
+    Args:
+        items: The messages whose results leave.
+        view: The whole view, in which the calls are found; without it the tools' names must do.
+        limit: Characters; of too many lines the first and the last ones stay.
+    """
+    leaving, calls = _leaving(items), _calls(view)
+    few, many = _LINE_CHARS[1], _LINE_CHARS[0]
+    room = min(few, max(many, limit // max(1, len(leaving)) - 1))
+    shown = _ends(len(leaving), limit // _SHORTEST_LINE + 1)
+    lines = [_line(one, view, calls, room) if place in shown else "" for place, one in enumerate(leaving)]
+    text = "\n".join(lines)
+    if len(shown) == len(leaving) and len(text) <= limit:
+        return text
+    first = _fitting(lines, (limit - _MARK_CHARS) // 2)
+    last = _fitting(lines[:first:-1], (limit - _MARK_CHARS) // 2)
+    end = len(lines) - last
+    return shorten("\n".join([*lines[:first], _left_out(leaving[first:end]), *lines[end:]]), limit)
+
+
+def digest_material(items: Sequence[Item], view: Sequence[Item], limit: int) -> str:
+    """The results themselves for a model that writes the digest; secrets are masked.
+
+    Args:
+        items: The messages whose results leave.
+        view: The whole view, in which the calls are found.
+        limit: Characters; results share them, and short ones leave room to long ones.
+    """
+    leaving, calls = _leaving(items), _calls(view)
+    shown = _ends(len(leaving), limit // _SHORTEST_BLOCK // 2)
+    chosen = [one for place, one in enumerate(leaving) if place in shown]
+    headings = [f"{_heading(one, view, calls)}\n" for one in chosen]
+    texts = [mask_secrets(shorten(text, _MASKED_CHARS)) for _, _, text in chosen]
+    room = limit - sum(len(heading) + 2 for heading in headings) - _MARK_CHARS
+    shares = _shares([len(text) for text in texts], room)
+    blocks = [
+        heading + shorten(text, share) for heading, text, share in zip(headings, texts, shares, strict=True)
+    ]
+    if len(chosen) < len(leaving):
+        half = len(chosen) // 2
+        blocks.insert(half, _left_out(leaving[half : len(leaving) - half]))
+    return shorten("\n\n".join(blocks), limit)
+
+
+def _leaving(items: Sequence[Item]) -> list[_Leaving]:
+    return [
+        (item, part, text)
+        for item in items
+        for _, part in results_of(item)
+        if not is_archived(part) and (text := result_text(part)) is not None
+    ]
+
+
+def _calls(view: Sequence[Item]) -> dict[int, Pair]:
+    """The pair of each result, by the identity of its part."""
+    return {id(pair.part): pair for pair in paired(view)}
+
+
+def _ends(count: int, most: int) -> set[int]:
+    """The first and the last ``most`` places of a list."""
+    return {*range(min(count, most)), *range(max(0, count - most), count)}
+
+
+def _left_out(leaving: Sequence[_Leaving]) -> str:
+    return f"[… {len(leaving):,} more, #{leaving[0][0].key} to #{leaving[-1][0].key} …]" if leaving else ""
+
+
+def _heading(one: _Leaving, view: Sequence[Item], calls: Mapping[int, Pair]) -> str:
+    """Handle, tool, what it was asked for, and what came of it."""
+    item, part, text = one
+    pair, name = calls.get(id(part)), part.tool_name or ""
+    title = _plain(name) if pair is None else call_title(name, call_of(view, pair).args_as_json_str())
+    return mask_secrets(f"#{item.key} {title} · {_note(part, text)}")
+
+
+def _note(part: ResultPart, text: str) -> str:
+    """What came of a call; of a result that another stage has cut, its real size and where it lies."""
+    outcome = "error" if isinstance(part, RetryPromptPart) else _OUTCOMES.get(part.outcome, "error")
+    mark = mark_of(part)
+    if outcome != "success" or "length" not in mark:
+        return result_note(part.tool_name or "", text, outcome)
+    file = mark.get("file")
+    return f"{mark['length']:,} characters" + (f" in {file}" if file else "")
+
+
+def _line(one: _Leaving, view: Sequence[Item], calls: Mapping[int, Pair], limit: int) -> str:
+    text = one[2]
+    edges = list(dict.fromkeys(filter(None, (_first(text), _last(text)))))
+    said = _heading(one, view, calls)
+    line = f"{said}: {' … '.join(edges)}" if edges else said
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _first(text: str) -> str:
+    return _plain(mask_secrets(text[:_EDGE_CHARS]).lstrip().partition("\n")[0])
+
+
+def _last(text: str) -> str:
+    # More than is shown: half a secret is not recognised.
+    return _plain(mask_secrets(text[-2 * _EDGE_CHARS :])[-_EDGE_CHARS:].rstrip().rpartition("\n")[2])
+
+
+def _plain(line: str) -> str:
+    """One line that holds nothing but printable characters, cut to what a digest can show."""
+    words = " ".join(line.split())
+    return "".join(char if char.isprintable() else "·" for char in words)[: _LINE_CHARS[1]]
+
+
+def _fitting(lines: Sequence[str], room: int) -> int:
+    """How many lines from the start fit."""
+    for number, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < 0:
+            return number
+    return len(lines)
+
+
+def _shares(lengths: Sequence[int], room: int) -> list[int]:
+    """Divide room among texts evenly; what a short one does not need goes to the longer ones."""
+    shares = [0] * len(lengths)
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    for place, index in enumerate(order):
+        shares[index] = min(lengths[index], max(0, room) // (len(order) - place))
+        room -= shares[index]
+    return shares
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""The digest carries a fixed time, so that the same decision gives the same bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Visible:
+    """A message with tool results that have not been archived."""
+
+    item: Item
+    results: int
+    may_leave: bool
+    """Whether archiving is allowed and would make it smaller."""
+
+
+def to_archive(items: Sequence[Item], settings: Archive, batch_to: int | None = None) -> tuple[Item, ...]:
+    """Choose the oldest tool results beyond the cutoff, whole messages of them.
+
+    Never chosen are results of the newest answer's calls, what was brought back in the present turn, results
+    whose call is unknown, and results with files. Those, and results that are shorter than a stub, stay in
+    their place when older than what leaves, without holding newer ones down. Failures that nothing has solved
+    yet and declined calls stay as well, and do not count.
+
+    Args:
+        items: The view.
+        settings: The cutoff; with strategy ``off`` nothing is chosen.
+        batch_to: How many results stay visible once the cutoff is exceeded, so that the beginning of the
+            request does not change with every new result; the cutoff itself by default.
+    """
+    if settings.strategy == "off":
+        return ()
+    view = list(dropwhile(_must_stay, _visible(items)))
+    if _results(view) <= settings.cutoff:
+        return ()
+    spared = unsettled(items)
+    view = list(dropwhile(_must_stay, (entry for entry in view if entry.item.key not in spared)))
+    left = _results(view)
+    if left <= settings.cutoff:
+        return ()
+    target = settings.cutoff if batch_to is None else max(0, min(batch_to, settings.cutoff))
+    chosen: list[Item] = []
+    for entry in view:
+        if left <= target:
+            break
+        left -= entry.results
+        if entry.may_leave:
+            chosen.append(entry.item)
+    return tuple(chosen)
+
+
+def archived(items: Sequence[Item], digest: str, *, handles: bool = True) -> Rewrite:
+    """Put stubs in place of the chosen results; tool name, call and outcome stay.
+
+    Args:
+        items: What :func:`to_archive` has chosen.
+        digest: What the results held.
+        handles: Whether the model has a tool that brings a message back by its handle.
+
+    Returns:
+        The stubs, and the digest's message; no digest when nothing could be made smaller.
+    """
+
+    def decide(item: Item, _part: ResultPart, _text: str) -> Form:
+        return Form(text=_stub(item, handles=handles), note="archived")
+
+    rewrite = rewrite_results("archive", items, decide)
+    if rewrite is None:
+        return Rewrite(stage="archive", changes=())
+    return Rewrite(stage="archive", changes=rewrite.changes, digest=digest_message(digest))
+
+
+def digest_message(digest: str) -> ModelRequest:
+    """The message that stands for archived results; for the model alone."""
+    text = f"{DIGEST_HEADING}\n{DIGEST_ABOUT}\n\n{digest.strip()}"
+    return ModelRequest(
+        parts=[UserPromptPart(text, timestamp=_EPOCH)],
+        timestamp=_EPOCH,
+        metadata={OWN: {"kind": DIGEST_KIND}},
+    )
+
+
+def heuristic_digest(items: Sequence[Item], settings: Archive, view: Sequence[Item] = ()) -> str:
+    """Say in one line a result what it held: handle, tool, what it was about, outcome, beginning and end.
+
+    Args:
+        items: What :func:`to_archive` has chosen.
+        settings: Its ``digest_chars`` is the limit; of too many lines the first and the last ones stay.
+        view: The view they were chosen from, in which their calls are found; without it only the tools' names
+            are known.
+    """
+    return digest_lines(items, view, settings.digest_chars)
+
+
+def digest_input(items: Sequence[Item], settings: Archive, view: Sequence[Item] = ()) -> str:
+    """The chosen results as material for a model that writes the digest, with secrets masked.
+
+    Args:
+        items: What :func:`to_archive` has chosen.
+        settings: Its ``llm_input_chars`` is the limit; short results leave room to long ones.
+        view: The view they were chosen from.
+    """
+    return digest_material(items, view, settings.llm_input_chars)
+
+
+def clip_digest(text: str, settings: Archive) -> str:
+    """What a model wrote as the digest, at most ``llm_output_chars`` of it."""
+    return shorten(text.strip(), settings.llm_output_chars)
+
+
+def _results(view: Sequence[_Visible]) -> int:
+    return sum(entry.results for entry in view)
+
+
+def _must_stay(entry: _Visible) -> bool:
+    return not entry.may_leave
+
+
+def _stub(item: Item, *, handles: bool) -> str:
+    back = f'; search_history "#{item.key}" brings it back' if handles else ""
+    return f"{ARCHIVED_OPENING}: see the tool digest further down{back}]"
+
+
+def _visible(items: Sequence[Item]) -> Iterator[_Visible]:
+    found = paired(items)
+    known = {id(pair.part) for pair in found}
+    stays = newest_answers(items, found) | recalled(items, found)
+    for item in items:
+        parts = [part for _, part in results_of(item) if not is_archived(part)]
+        results = sum(id(part) in known for part in parts)
+        if results:
+            free = all(id(part) in known and id(part) not in stays for part in parts)
+            yield _Visible(item, results, free and _would_shrink(item, parts))
+
+
+def _would_shrink(item: Item, parts: Sequence[ResultPart]) -> bool:
+    stub = len(_stub(item, handles=True))
+    return any(text is not None and len(text) > stub for text in map(result_text, parts))

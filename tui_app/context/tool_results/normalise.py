@@ -1,0 +1,174 @@
+"""Stage 0, normalise: no tool result or tool error enters the conversation in any size it likes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from string import Formatter
+
+from tui_app.context.message_marks import mark_of
+from tui_app.context.policy import NormaliseLimits, Trim
+from tui_app.context.rewrite import Rewrite, SpillFile
+from tui_app.context.tool_results.results import (
+    Form,
+    Kept,
+    ResultPart,
+    SpillNames,
+    byte_count,
+    count_lines,
+    cut_bytes,
+    cut_chars,
+    cut_lines,
+    file_text,
+    length_of,
+    reads_on,
+    recall,
+    rewrite_results,
+    sha256_of,
+)
+from tui_app.context.tool_results.scope import paired, recalled, turn_start, unsettled
+from tui_app.context.view import Item, last_messages
+
+_SPILLED = "[Output kept out of the conversation"
+_CUT = "[Output cut"
+_SLACK = 80
+"""Characters that the numbers and line breaks around what is kept may take beyond those around nothing."""
+_ONE_PAGE = NormaliseLimits()
+"""What is brought back in one piece keeps to these limits, whatever limits a policy has."""
+
+
+def normalise(
+    items: Sequence[Item], limits: NormaliseLimits, names: SpillNames, *, handles: bool = True
+) -> Rewrite | None:
+    """Limit the tool results that no stage has looked at so far.
+
+    What was brought back in the present turn stays for that turn, as far as it is one page: whoever reads on
+    in a result that was cut must not have it cut again.
+
+    Args:
+        items: The view, or just the messages that are new, with the answer that their calls stand in.
+        limits: How large a result may be; what is kept fits them together with the notice.
+        names: Gives names to the files that hold what is too long to stay at all.
+        handles: Whether the model has a tool that brings a message back by its handle.
+
+    Returns:
+        The smaller forms, or None when every result is within the limits.
+    """
+    stays = recalled(items, paired(items))
+
+    def decide(item: Item, part: ResultPart, text: str) -> Form | None:
+        if mark_of(part) or (id(part) in stays and _is_within(text, _ONE_PAGE)):
+            return None
+        if len(text) > limits.spill_chars:
+            return _spilled(item, part, text, names, handles=handles)
+        cut = _cut(text, limits, item.key if handles else None)
+        return Form(text=cut, note=f"cut from {len(text):,} characters") if cut is not None else None
+
+    return rewrite_results("normalise", items, decide)
+
+
+def _spilled(item: Item, part: ResultPart, text: str, names: SpillNames, *, handles: bool) -> Form:
+    file = SpillFile(name=names.new(part.tool_name or "", part.tool_call_id), text=file_text(part, text))
+    notice = (
+        f"{_SPILLED}: {len(text):,} characters, {count_lines(file.text):,} lines. Whole in {file.name} "
+        f"(sha256 {sha256_of(file.text)}); read it in parts with read_file or grep"
+        f"{recall(item.key, handles=handles)}]"
+    )
+    return Form(text=notice, note=file.name, file=file)
+
+
+def _is_within(text: str, limits: NormaliseLimits) -> bool:
+    return (
+        len(text) <= limits.chars
+        and count_lines(text) <= limits.lines
+        and (4 * len(text) <= limits.bytes or byte_count(text) <= limits.bytes)
+    )
+
+
+def _cut(text: str, limits: NormaliseLimits, key: int | None) -> str | None:
+    """The text within the limits; None when it already is."""
+    if _is_within(text, limits):
+        return None
+    both = limits.mode == "head_tail"
+    frame = _framed(text, Kept(0, 0), key, both=both)
+    kept = cut_lines(text, max(1, limits.lines - (2 if both else 1)), both=both)
+    kept = cut_chars(text, kept, _room(limits.chars, len(frame)))
+    kept = cut_bytes(text, kept, _room(limits.bytes, byte_count(frame)))
+    return _framed(text, kept, key, both=both)
+
+
+def _room(limit: int, frame: int) -> int:
+    """What a limit leaves for the text itself; of a limit smaller than the notice, half."""
+    return max(limit - frame - _SLACK, limit // 2)
+
+
+def _framed(text: str, kept: Kept, key: int | None, *, both: bool) -> str:
+    """What is kept, with a mark where the rest was and a notice at the end, which tells how to read that."""
+    head, tail = kept.pieces(text)
+    lines, chars, size = count_lines(text), len(text), byte_count(text)
+    # A line that is cut in the middle is in both pieces.
+    kept_lines = min(lines, count_lines(head) + count_lines(tail))
+    kept_chars = len(head) + len(tail)
+    way_back = "" if key is None else f"; {_rest(key, head)} reads what was left out"
+    notice = (
+        f"{_CUT}: kept {kept_lines:,} of {lines:,} lines, {kept_chars:,} of {chars:,} characters, "
+        f"{byte_count(head) + byte_count(tail):,} of {size:,} bytes{way_back}]"
+    )
+    if not both:
+        return f"{_ended(head)}{notice}"
+    mark = f"[… {max(0, lines - kept_lines):,} lines, {chars - kept_chars:,} characters left out here …]"
+    return f"{_ended(head)}{mark}\n{_ended(tail)}{notice}"
+
+
+def _rest(key: int, head: str) -> str:
+    """The call that reads on where the kept beginning ends."""
+    return reads_on(key, head.count("\n") + 1, len(head) - head.rfind("\n") - 1)
+
+
+def _ended(piece: str) -> str:
+    return piece if not piece or piece.endswith("\n") else f"{piece}\n"
+
+
+# Stage 4, trim: of a long tool result in an earlier turn the head stays, and how long it was.
+
+
+def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
+    """Cut long tool results of the earlier conversation; structured ones are measured and cut as JSON.
+
+    Where the present turn is left alone, so are failures that nothing has solved yet: what went wrong stands
+    at the end of most of them, and the end is what trimming takes away.
+
+    Args:
+        items: The view.
+        settings: Sizes.
+
+    Returns:
+        The smaller forms, or None when there is nothing to cut.
+    """
+    if not settings.chars:
+        return None
+    keep = settings.keep_messages
+    end = turn_start(items) if keep is None else last_messages(items, keep)
+    trimmed = _trimmed_form(settings.marker)
+
+    def decide(item: Item, part: ResultPart, text: str) -> Form | None:
+        if len(text) <= settings.chars or trimmed.fullmatch(text, settings.chars):
+            return None
+        length = length_of(part, text)
+        marker = settings.marker.format(length=length, key=item.key)
+        return Form(text=text[: settings.chars] + marker, note=f"trimmed from {length:,} characters")
+
+    rewrite = rewrite_results("trim", items[:end], decide)
+    if rewrite is None or keep is not None:
+        return rewrite
+    spared = unsettled(items)
+    changes = tuple(change for change in rewrite.changes if change.key not in spared)
+    return replace(rewrite, changes=changes) if changes else None
+
+
+def _trimmed_form(marker: str) -> re.Pattern[str]:
+    """What stands behind the head of a result that was trimmed before."""
+    pieces = [
+        re.escape(literal) + (r"[\d,._ ]{1,30}" if name is not None else "")
+        for literal, name, _, _ in Formatter().parse(marker)
+    ]
+    return re.compile("".join(pieces))

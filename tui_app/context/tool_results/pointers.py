@@ -1,0 +1,344 @@
+"""Stage 5, pointers: what a call has written to a file is not carried along in the conversation as well."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from posixpath import normpath
+from typing import Any, Literal
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
+from pydantic_core import from_json, to_json
+
+from tui_app.context.facts.files import target_of
+from tui_app.context.message_marks import mark_of
+from tui_app.context.policy import Pointers
+from tui_app.context.rewrite import Change, Rewrite, SpillFile
+from tui_app.context.tool_results.results import (
+    Form,
+    ResultPart,
+    SpillNames,
+    length_of,
+    recall,
+    rewrite_results,
+    sha256_of,
+)
+from tui_app.context.tool_results.scope import call_of, paired, turn_start
+from tui_app.context.view import Item
+
+# Calls that write to files: which of their arguments hold text that is in the file afterwards.
+#
+# A table of the names that the tools of common agents have, so that imported sessions are served too.
+
+BodyKind = Literal["file", "piece"]
+"""A whole file, or a piece put into one. A patch counts as a piece, which no file holds as it stands."""
+Place = tuple[str | int, ...]
+"""Where in a call's arguments a text stands: names and indices, outermost first."""
+
+_FILE_NAMES = ("content", "contents", "file_text")
+_PIECE_NAMES = (
+    "new_text", "new_string", "new_str", "newText", "newString", "insert_text", "replacement",
+)  # fmt: skip
+_PATCH_NAMES = ("patch", "input", "patch_text", "patchText", "diff")
+_EDIT_LISTS = ("edits",)
+_WRITES = frozenset({"write_file", "create_file", "write", "create", "write_to_file"})
+_EDITS = frozenset(
+    {"edit_file", "edit", "multiedit", "multi_edit", "str_replace", "search_replace", "replace"}
+)
+_EDITORS = frozenset({"str_replace_editor", "str_replace_based_edit_tool"})
+_PATCHES = frozenset({"apply_patch", "applypatch"})
+_PATCHED = re.compile(r"(?m)^\*\*\* (?:Add|Update) File: (.{1,500}?)\s*$|^\+\+\+ (?:b/)?([^\t\n]{1,500})")
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """One text of a call."""
+
+    place: Place
+    text: str
+    kind: BodyKind
+
+
+@dataclass(frozen=True, slots=True)
+class FileCall:
+    """A call that writes to files."""
+
+    args: Mapping[str, Any]
+    paths: tuple[str, ...]
+    """As the call names them; more than one only for a patch."""
+    bodies: tuple[Body, ...]
+
+    @property
+    def targets(self) -> frozenset[str]:
+        """The paths in a form that can be compared."""
+        return frozenset(normpath(path.replace("\\", "/")) for path in self.paths)
+
+
+def file_call(part: ToolCallPart) -> FileCall | None:
+    """Read a call; None when it writes to no file, or its arguments are broken."""
+    name = part.tool_name.rsplit("__", 1)[-1].lower()
+    if name not in _WRITES | _EDITS | _EDITORS | _PATCHES:
+        return None
+    args = _arguments(part)
+    if args is None:
+        return None
+    bodies = tuple(_bodies(name, args))
+    if name in _PATCHES:
+        paths = tuple(dict.fromkeys(path for body in bodies for path in _patched(body.text)))
+    else:
+        paths = tuple(filter(None, (target_of(args),)))
+    return FileCall(args, paths, bodies) if paths else None
+
+
+def with_texts(part: ToolCallPart, call: FileCall, texts: Mapping[Place, str]) -> str | dict[str, Any] | None:
+    """The arguments with other texts, of the type they had; None when they cannot be written as JSON."""
+    changed: dict[str, Any] = dict(call.args)
+    for place, text in texts.items():
+        changed = _replaced(changed, place, text)
+    if not isinstance(part.args, str):
+        return changed
+    try:
+        return to_json(changed).decode()
+    except ValueError:
+        return None
+
+
+def _arguments(part: ToolCallPart) -> Mapping[str, Any] | None:
+    if not isinstance(part.args, str):
+        return part.args
+    try:
+        args = from_json(part.args)
+    except ValueError:
+        return None
+    return args if isinstance(args, dict) else None
+
+
+def _bodies(name: str, args: Mapping[str, Any]) -> Iterator[Body]:
+    if name in _PATCHES:
+        yield from _texts(args, _PATCH_NAMES, "piece")
+        return
+    if name in _WRITES or (name in _EDITORS and args.get("command") == "create"):
+        yield from _texts(args, _FILE_NAMES, "file")
+        return
+    yield from _texts(args, _PIECE_NAMES, "piece")
+    for edits in _EDIT_LISTS:
+        edit_list = args.get(edits)
+        for index, edit in enumerate(edit_list if isinstance(edit_list, list) else ()):
+            if isinstance(edit, Mapping):
+                for body in _texts(edit, _PIECE_NAMES, "piece"):
+                    yield Body((edits, index, *body.place), body.text, body.kind)
+
+
+def _texts(args: Mapping[str, Any], names: tuple[str, ...], kind: BodyKind) -> Iterator[Body]:
+    for name in names:
+        text = args.get(name)
+        if isinstance(text, str):
+            yield Body((name,), text, kind)
+
+
+def _patched(patch: str) -> Iterator[str]:
+    for match in _PATCHED.finditer(patch):
+        yield (match[1] or match[2]).strip()
+
+
+def _replaced(value: Any, place: Place, text: str) -> Any:
+    """A copy of nested arguments with one text changed; what is not on the way stays the same object."""
+    if not place:
+        return text
+    step, rest = place[0], place[1:]
+    copy: Any = dict(value) if isinstance(value, Mapping) else list(value)
+    copy[step] = _replaced(copy[step], rest, text)
+    return copy
+
+
+# The pointer that stands for a text that was written to a file, and the check that it can be found there.
+
+_OPENING = "[Not repeated here: "
+_POINTER = re.compile(re.escape(_OPENING) + r"[\d,]+ characters .*…\]", re.DOTALL)
+_HASH_DIGITS = 12
+
+
+@dataclass(slots=True)
+class Disk:
+    """What the files hold now; each is asked once for its checksum."""
+
+    checksum: Callable[[str], str | None]
+    contains: Callable[[str, str], bool]
+    _known: dict[str, str | None] = field(default_factory=dict)
+
+    def holds(self, path: str, body: Body, digest: str) -> bool:
+        """Whether a file is this body, or has this piece in it."""
+        if path not in self._known:
+            self._known[path] = self.checksum(path)
+        found = self._known[path]
+        if found is None:
+            return False
+        return found.lower() == digest if body.kind == "file" else self.contains(path, body.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """What takes the place of a body."""
+
+    body: Body
+    text: str
+    file: SpillFile | None
+    """The file that must be there first, of a body that is on disk nowhere else."""
+
+
+def pointers_to(
+    bodies: Sequence[Body], path: str, disk: Disk, new_name: Callable[[], str], preview_chars: int
+) -> list[Pointer]:
+    """Build pointers for the bodies that are longer than theirs and no pointers yet.
+
+    Args:
+        bodies: Texts of one call.
+        path: The file they were written to.
+        disk: What is in that file now.
+        new_name: Names a file for a body that is not there any more.
+        preview_chars: Characters of its beginning that a pointer shows.
+    """
+    found = (
+        _pointer(body, path, disk, new_name, preview_chars)
+        for body in bodies
+        if not _POINTER.fullmatch(body.text)
+    )
+    return [pointer for pointer in found if len(pointer.text) < len(pointer.body.text)]
+
+
+def _pointer(body: Body, path: str, disk: Disk, new_name: Callable[[], str], preview_chars: int) -> Pointer:
+    digest, file, where = sha256_of(body.text), None, f"in {path}"
+    if not disk.holds(path, body, digest):
+        file = SpillFile(name=new_name(), text=body.text)
+        where = f"written to {path} and kept in {file.name}"
+    text = (
+        f"{_OPENING}{len(body.text):,} characters {where}, sha256 {digest[:_HASH_DIGITS]}, "
+        f"beginning with: {body.text[:preview_chars]}…]"
+    )
+    return Pointer(body, text, file)
+
+
+_REPORT_OPENING = "[Report left out: "
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A successful call that wrote to a file."""
+
+    index: int
+    """Index of the message that calls."""
+    part: ToolCallPart
+    call: FileCall
+    result: ToolReturnPart
+
+
+def pointers(
+    items: Sequence[Item],
+    settings: Pointers,
+    names: SpillNames,
+    *,
+    on_disk: Callable[[str], str | None],
+    contains: Callable[[str, str], bool],
+    handles: bool = True,
+) -> Rewrite | None:
+    """Point to files instead of repeating what was written to them.
+
+    A body that is not in its file any more goes to a file of its own first. In the present turn the newest
+    write to each file stays whole.
+
+    Args:
+        items: The view.
+        settings: Sizes.
+        names: Gives names to the files for bodies that are not on disk any more.
+        on_disk: SHA-256 of a file's content as it is now, in hexadecimal; None when there is no such file.
+        contains: Whether a file holds a text as it is now; asked only for files that exist.
+        handles: Whether the model has a tool that brings a message back by its handle.
+
+    Returns:
+        The smaller forms and files, or None when nothing can be pointed to.
+    """
+    writes = _older_writes(items)
+    calls, files = _point_calls(items, writes, settings, Disk(on_disk, contains), names)
+    reports = _shorten_reports(items, writes, settings, handles=handles)
+    by_key = {change.key: change for change in (*calls, *reports)}
+    changes = tuple(by_key[item.key] for item in items if item.key in by_key)
+    return Rewrite(stage="pointers", changes=changes, files=files) if changes else None
+
+
+def _older_writes(items: Sequence[Item]) -> list[_Write]:
+    """Successful writes, less the newest one of the present turn to each file."""
+    writes = sorted(_writes(items), key=_call_index)
+    start = turn_start(items)
+    newest = {target: write for write in writes if write.index >= start for target in write.call.targets}
+    kept = {id(write.part) for write in newest.values()}
+    return [write for write in writes if id(write.part) not in kept]
+
+
+def _writes(items: Sequence[Item]) -> Iterator[_Write]:
+    for pair in paired(items):
+        result = pair.part
+        if isinstance(result, ToolReturnPart) and result.outcome == "success":
+            part = call_of(items, pair)
+            call = file_call(part)
+            if call is not None:
+                yield _Write(pair.call, part, call, result)
+
+
+def _call_index(write: _Write) -> int:
+    return write.index
+
+
+def _point_calls(
+    items: Sequence[Item], writes: Sequence[_Write], settings: Pointers, disk: Disk, names: SpillNames
+) -> tuple[list[Change], tuple[SpillFile, ...]]:
+    """New forms of the answers that made the calls, and files for bodies that are nowhere else."""
+    parts: dict[int, ToolCallPart] = {}
+    paths: dict[int, list[str]] = {}
+    files: list[SpillFile] = []
+    for write in writes:
+        new_name = partial(names.new, write.part.tool_name, write.part.tool_call_id)
+        bodies = [body for body in write.call.bodies if len(body.text) >= settings.min_chars]
+        path = write.call.paths[0]
+        found = pointers_to(bodies, path, disk, new_name, settings.preview_chars)
+        texts = {pointer.body.place: pointer.text for pointer in found}
+        args = with_texts(write.part, write.call, texts) if texts else None
+        if args is not None:
+            parts[id(write.part)] = replace(write.part, args=args)
+            paths.setdefault(write.index, []).append(path)
+            files += [pointer.file for pointer in found if pointer.file is not None]
+    changes = [
+        Change(
+            key=items[index].key,
+            message=_with_calls(items[index].message, parts),
+            note="; ".join(dict.fromkeys(named)),
+        )
+        for index, named in paths.items()
+    ]
+    return changes, tuple(files)
+
+
+def _with_calls(message: ModelMessage, calls: Mapping[int, ToolCallPart]) -> ModelMessage:
+    if not isinstance(message, ModelResponse):
+        return message
+    return replace(message, parts=[calls.get(id(part), part) for part in message.parts])
+
+
+def _shorten_reports(
+    items: Sequence[Item], writes: Sequence[_Write], settings: Pointers, *, handles: bool
+) -> tuple[Change, ...]:
+    """Notes in place of what such calls have reported at length, a diff for example."""
+    paths = {id(write.result): write.call.paths[0] for write in writes}
+
+    def decide(item: Item, part: ResultPart, text: str) -> Form | None:
+        if id(part) not in paths or len(text) <= settings.result_chars or _is_done(part):
+            return None
+        size, back = length_of(part, text), recall(item.key, handles=handles)
+        note = f"{_REPORT_OPENING}{part.tool_name} succeeded on {paths[id(part)]}; {size:,} characters{back}]"
+        return Form(text=note, note=paths[id(part)])
+
+    rewrite = rewrite_results("pointers", items, decide)
+    return rewrite.changes if rewrite is not None else ()
+
+
+def _is_done(part: ResultPart) -> bool:
+    return "pointers" in mark_of(part).get("stages", [])

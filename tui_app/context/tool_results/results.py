@@ -1,0 +1,359 @@
+"""Tool results as the stages see them: their text, and the same result with other text."""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Any
+
+from pydantic_ai.messages import (
+    MULTI_MODAL_CONTENT_TYPES,
+    ModelRequest,
+    ModelRequestPart,
+    RetryPromptPart,
+    ToolReturnPart,
+)
+from pydantic_core import from_json, to_json
+
+from tui_app.context.counting.tokens import to_json_text
+from tui_app.context.message_marks import Mark, Stage, is_archived, mark_of, marked
+from tui_app.context.rewrite import Change, Rewrite, SpillFile
+from tui_app.context.view import Item
+
+ResultPart = ToolReturnPart | RetryPromptPart
+_PLAIN: frozenset[type] = frozenset({str, int, float, bool, type(None)})
+ARCHIVED_OPENING = "[Result archived"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What a tool result becomes."""
+
+    text: str
+    note: str = ""
+    file: SpillFile | None = None
+
+
+Decide = Callable[[Item, ResultPart, str], Form | None]
+"""Item, part and text of a result; None leaves it as it is."""
+
+
+def rewrite_results(stage: Stage, items: Iterable[Item], decide: Decide) -> Rewrite | None:
+    """Give every tool result that a stage may touch to ``decide`` and collect the smaller forms.
+
+    Results with files in them, archived ones, and those that pydantic-ai itself reads are passed over.
+    """
+    changes: list[Change] = []
+    files: list[SpillFile] = []
+    for item in items:
+        forms = list(_forms(item, decide))
+        if not forms or not isinstance(item.message, ModelRequest):
+            continue
+        new = {place: _rewritten(part, text, form, stage) for place, part, text, form in forms}
+        parts = [new.get(place, part) for place, part in enumerate(item.message.parts)]
+        files += [form.file for *_, form in forms if form.file is not None]
+        notes = dict.fromkeys(form.note for *_, form in forms if form.note)
+        message = replace(item.message, parts=parts)
+        changes.append(Change(key=item.key, message=message, note="; ".join(notes)))
+    return Rewrite(stage=stage, changes=tuple(changes), files=tuple(files)) if changes else None
+
+
+def _forms(item: Item, decide: Decide) -> Iterator[tuple[int, ResultPart, str, Form]]:
+    """Place, part, text and new form of each result that becomes smaller."""
+    for place, part in results_of(item):
+        text = None if is_archived(part) else result_text(part)
+        form = decide(item, part, text) if text is not None else None
+        if form is not None and text is not None and len(form.text) < len(text):
+            yield place, part, text, form
+
+
+def results_of(item: Item) -> Iterator[tuple[int, ResultPart]]:
+    """The tool results and tool errors of a message, with their places among its parts."""
+    if isinstance(item.message, ModelRequest):
+        for place, part in enumerate(item.message.parts):
+            if isinstance(part, ToolReturnPart) or (isinstance(part, RetryPromptPart) and part.tool_name):
+                yield place, part
+
+
+def result_text(part: ModelRequestPart) -> str | None:
+    """A result as the model reads it; None for one that must stay as it is.
+
+    Structured content is its JSON. What must stay are results with files in them, and those of pydantic-ai's
+    own tools: it finds the tools that are loaded by reading them.
+    """
+    if isinstance(part, RetryPromptPart):
+        return part.content if isinstance(part.content, str) else part.model_response()
+    if not isinstance(part, ToolReturnPart) or (part.tool_kind and "." not in part.tool_kind):
+        return None
+    if isinstance(part.content, str):
+        return part.content
+    return None if _holds_files(part.content) else _as_text(part.content)
+
+
+def file_text(part: ResultPart, text: str) -> str:
+    """What a file holds of a result: its text; structured content indented, for tools that read lines."""
+    if isinstance(part, RetryPromptPart) or not isinstance(part.content, dict | list | tuple):
+        return text
+    try:
+        return _json(part.content, indent=2)
+    except (ValueError, TypeError, RecursionError):
+        return text
+
+
+def length_of(part: ResultPart, text: str) -> int:
+    """Characters of a result before any stage touched it."""
+    return mark_of(part).get("length", len(text))
+
+
+def _rewritten(part: ResultPart, text: str, form: Form, stage: Stage) -> ToolReturnPart:
+    """The same answer to the same call with other text; a legacy tool error becomes what it loads as."""
+    if isinstance(part, RetryPromptPart):
+        return ToolReturnPart(
+            tool_name=part.tool_name or "",
+            content=form.text,
+            tool_call_id=part.tool_call_id,
+            timestamp=part.timestamp,
+            metadata=marked(None, _next_mark(part, text, form, stage)),
+            outcome="retried",
+        )
+    # The base class, because a typed result's content has a shape that text does not have.
+    return ToolReturnPart(
+        tool_name=part.tool_name,
+        content=form.text,
+        tool_call_id=part.tool_call_id,
+        tool_kind=part.tool_kind,
+        timestamp=part.timestamp,
+        metadata=marked(part.metadata, _next_mark(part, text, form, stage)),
+        outcome=part.outcome,
+        retry=part.retry,
+    )
+
+
+def _next_mark(part: ResultPart, text: str, form: Form, stage: Stage) -> Mark:
+    before = mark_of(part)
+    mark = Mark(
+        kind="tool_result_archived" if stage == "archive" else "tool_result",
+        stages=[*before.get("stages", []), stage],
+        length=length_of(part, text),
+    )
+    file = form.file.name if form.file is not None else before.get("file", "")
+    if file:
+        mark["file"] = file
+    if "metadata" in before:
+        mark["metadata"] = before["metadata"]
+    return mark
+
+
+def recall(key: int, *, handles: bool) -> str:
+    """How the model gets a message back, to be put behind other words; empty where it cannot."""
+    return f'; search_history "#{key}" has all of it' if handles else ""
+
+
+def reads_on(key: int, line: int, offset: int) -> str:
+    """The call that gives a message from there on."""
+    return f'search_history(query="#{key}", start={line}{f", offset={offset}" if offset else ""})'
+
+
+def _as_text(content: Any) -> str:
+    """Content that is no text as pydantic-ai sends it; what has no JSON form as Python writes it."""
+    if content is None or content == []:
+        return ""
+    try:
+        text = _json(content)
+    except (ValueError, TypeError, RecursionError):
+        return to_json_text(content)
+    return str(from_json(text)) if text.startswith('"') else text
+
+
+def _json(content: Any, indent: int | None = None) -> str:
+    return to_json(content, indent=indent, inf_nan_mode="null", bytes_mode="base64").decode()
+
+
+def _holds_files(content: Any) -> bool:
+    """Whether there is a file anywhere in structured content; by level, as it may hold millions of values."""
+    level: list[Any] = [content]
+    seen: set[int] = set()
+    while level:
+        types = set(map(type, level))
+        if any(issubclass(kind, MULTI_MODAL_CONTENT_TYPES) for kind in types):
+            return True
+        if types <= _PLAIN:
+            return False
+        fresh = {id(value): value for value in level if type(value) not in _PLAIN}
+        inner = [value for identity, value in fresh.items() if identity not in seen]
+        seen.update(fresh)
+        level = [
+            *chain.from_iterable(value.values() for value in inner if isinstance(value, dict)),
+            *chain.from_iterable(value for value in inner if isinstance(value, list | tuple)),
+        ]
+    return False
+
+
+# Cutting text to a size: from the end, or from the middle so that head and tail stay.
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many characters of a text stay at its start and at its end; both may reach over the whole text."""
+
+    head: int
+    tail: int
+
+    def is_whole(self, text: str) -> bool:
+        """Whether nothing is cut."""
+        return self.head + self.tail >= len(text)
+
+    def pieces(self, text: str) -> tuple[str, str]:
+        """What stays at the start and at the end."""
+        if self.is_whole(text):
+            return text, ""
+        return text[: self.head], text[len(text) - self.tail :]
+
+
+def everything(text: str, *, both: bool) -> Kept:
+    """Nothing cut yet; with ``both`` it will be cut in the middle."""
+    return Kept(len(text), len(text) if both else 0)
+
+
+def count_lines(text: str) -> int:
+    """Lines of a text; a line break at the end opens no further line."""
+    return text.count("\n") + (0 if not text or text.endswith("\n") else 1)
+
+
+def byte_count(text: str) -> int:
+    """Bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(_encoded(text))
+
+
+def cut_lines(text: str, limit: int, *, both: bool) -> Kept:
+    """Keep at most ``limit`` lines."""
+    if count_lines(text) < limit:
+        return everything(text, both=both)
+    tail = limit // 2 if both else 0
+    return Kept(_first_lines(text, limit - tail), _last_lines(text, tail))
+
+
+def cut_chars(text: str, kept: Kept, limit: int) -> Kept:
+    """Keep at most ``limit`` characters of what is kept so far."""
+    if min(kept.head + kept.tail, len(text)) <= limit:
+        return kept
+    return Kept(*_shares(kept.head, kept.tail, limit))
+
+
+def cut_bytes(text: str, kept: Kept, limit: int) -> Kept:
+    """Keep at most ``limit`` bytes of UTF-8 of what is kept so far; no character is cut in two."""
+    if text.isascii():
+        return cut_chars(text, kept, limit)
+    head = _encoded(text[: kept.head])
+    tail = _encoded(text[len(text) - kept.tail :]) if kept.tail else b""
+    size = byte_count(text) if kept.is_whole(text) else len(head) + len(tail)
+    if size <= limit:
+        return kept
+    first, last = _shares(len(head), len(tail), limit)
+    while first and first < len(head) and _continues(head[first]):
+        first -= 1
+    while last and _continues(tail[len(tail) - last]):
+        last -= 1
+    return Kept(_char_count(head[:first]), _char_count(tail[len(tail) - last :]))
+
+
+def shorten(text: str, limit: int) -> str:
+    """Head and tail of a text, two to one, with a mark between; at most ``limit`` characters in all."""
+    if len(text) <= limit:
+        return text
+    mark = f"\n[… {len(text):,} characters in all …]\n"
+    room = limit - len(mark)
+    if room < len(mark):
+        return text[: max(0, limit - 1)] + "…"[:limit]
+    tail = room // 3
+    return f"{text[: room - tail]}{mark}{text[len(text) - tail :]}"
+
+
+def _shares(head: int, tail: int, limit: int) -> tuple[int, int]:
+    """Divide ``limit`` evenly between head and tail; what one does not need the other gets."""
+    first = min(head, max(limit - limit // 2, limit - tail)) if tail else min(head, limit)
+    return first, min(tail, limit - first)
+
+
+def _first_lines(text: str, count: int) -> int:
+    end = 0
+    for _ in range(count):
+        found = text.find("\n", end)
+        if found < 0:
+            return len(text)
+        end = found + 1
+    return end
+
+
+def _last_lines(text: str, count: int) -> int:
+    start = len(text)
+    for place in range(count):
+        end = start - 1 if place or text.endswith("\n") else start
+        start = text.rfind("\n", 0, max(0, end)) + 1
+    return len(text) - start
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _continues(byte: int) -> bool:
+    """Whether a byte is inside of a character."""
+    return byte & 0xC0 == 0x80
+
+
+def _char_count(piece: bytes) -> int:
+    return len(piece.decode("utf-8", "surrogatepass"))
+
+
+# Files that hold what a stage takes out of the conversation: their names and checksums.
+#
+# They are UTF-8 without any translation of line ends; only then does the checksum in a notice hold.
+
+FOLDER = "tool_outputs"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]|\.(?=\.)|(?<=\.)\.|^[.-]")
+_TOOL_CHARS = 60
+_CALL_CHARS = 8
+
+
+class SpillNames:
+    """Gives out names ``tool_outputs/{tool}_{UTC time}_{call id}.txt``, each only once."""
+
+    def __init__(self, timestamp: datetime, existing: Iterable[str] = ()) -> None:
+        """Start with the names that are taken.
+
+        Args:
+            timestamp: Time to put into the names; a naive one is taken for UTC.
+            existing: Relative names of the files that are there, with the folder in front.
+        """
+        aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
+        self._time = aware.astimezone(UTC).strftime("%Y%m%d_%H%M%S")
+        self._existing = existing
+        self._taken: set[str] | None = None
+
+    def new(self, tool: str, call_id: str) -> str:
+        """A name nobody has had, relative to the session's folder."""
+        stem = (
+            f"{FOLDER}/{_safe(tool, _TOOL_CHARS, 'tool')}_{self._time}_{_safe(call_id, _CALL_CHARS, 'call')}"
+        )
+        if self._taken is None:
+            # Only now: hardly any pass gives out a name. Some file systems do not tell upper from lower case.
+            self._taken = {name.casefold() for name in self._existing}
+        name, number = f"{stem}.txt", 1
+        while name.casefold() in self._taken:
+            number += 1
+            name = f"{stem}-{number}.txt"
+        self._taken.add(name.casefold())
+        return name
+
+
+def sha256_of(text: str) -> str:
+    """SHA-256 of a text in UTF-8, as hexadecimal digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _safe(text: str, limit: int, instead: str) -> str:
+    """A piece of a file name: safe characters only, and nothing that hides a file or looks like an option."""
+    return _UNSAFE.sub("_", text[:limit]) or instead

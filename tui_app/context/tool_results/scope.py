@@ -1,0 +1,90 @@
+"""Which part of a view a stage may touch."""
+
+import re
+from collections.abc import Sequence
+
+from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
+
+from tui_app.context.facts.commands import latest_runs, still_open
+from tui_app.context.facts.observations import argument_texts, read_items
+from tui_app.context.tool_results.results import FOLDER
+from tui_app.context.view import Item, Pair, is_system, latest_prompt_index, pairs
+
+_RECALL_TOOL = "search_history"
+_READING_TOOL = "read_file"
+_HANDLE = re.compile(r"#\d{1,12}")
+_RECALL_FOLDERS = (f"{FOLDER}/", "conversation_history/")
+_PATH_CHARS = 1_000
+_FAILURES = 5
+"""Failures that stay at most: whoever has left behind more is not going to mend the oldest."""
+
+
+def turn_start(items: Sequence[Item]) -> int:
+    """Index of the newest message a person wrote, with which the present turn begins; 0 if there is none."""
+    return latest_prompt_index(items) or 0
+
+
+def unread(items: Sequence[Item]) -> list[Item]:
+    """What the next request must hold: system prompts, latest prompt, newest answer and all behind it."""
+    latest = latest_prompt_index(items)
+    answer = newest_answer(items)
+    return [
+        item
+        for place, item in enumerate(items)
+        if is_system(item.message) or place == latest or (answer is not None and place >= answer)
+    ]
+
+
+def newest_answer(items: Sequence[Item]) -> int | None:
+    """Index of the newest answer of a model."""
+    places = range(len(items) - 1, -1, -1)
+    return next((index for index in places if isinstance(items[index].message, ModelResponse)), None)
+
+
+def call_of(items: Sequence[Item], pair: Pair) -> ToolCallPart:
+    """The call of a pair."""
+    parts = items[pair.call].message.parts
+    return next(
+        part for part in parts if isinstance(part, ToolCallPart) and part.tool_call_id == pair.call_id
+    )
+
+
+def paired(items: Sequence[Item]) -> list[Pair]:
+    """Calls with their results, in the order of the results."""
+    return list(pairs([item.message for item in items]))
+
+
+def recalled(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
+    """Identities of the results that were brought back in the present turn: they must not leave at once."""
+    start = turn_start(items)
+    return {id(pair.part) for pair in found if pair.call >= start and _brings_back(call_of(items, pair))}
+
+
+def newest_answers(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
+    """Identities of the results of the newest answer's calls."""
+    last = newest_answer(items)
+    return {id(pair.part) for pair in found if pair.call == last}
+
+
+def unsettled(items: Sequence[Item]) -> frozenset[int]:
+    """Keys of the results that the work still hangs on.
+
+    They are the newest failures that nothing has solved since, and calls that a person declined: what went
+    wrong, and what is not wanted, must not go out of sight before it has been dealt with.
+    """
+    runs = latest_runs(read_items(items)).values()
+    failures = [run.action.key for run in runs if still_open(run)][-_FAILURES:]
+    return frozenset((*failures, *(item.key for item in items if _declined(item))))
+
+
+def _declined(item: Item) -> bool:
+    return any(isinstance(part, ToolReturnPart) and part.outcome == "denied" for part in item.message.parts)
+
+
+def _brings_back(call: ToolCallPart) -> bool:
+    if call.tool_name == _RECALL_TOOL:
+        return True
+    texts = argument_texts(call.args_as_dict())
+    if call.tool_name == _READING_TOOL and any(_HANDLE.fullmatch(text.strip()) for text in texts):
+        return True
+    return any(folder in text[:_PATH_CHARS] for text in texts for folder in _RECALL_FOLDERS)

@@ -1,0 +1,303 @@
+"""Runs the reversible stages of one conversation: what arrives too large, and what goes before a summary."""
+
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic_ai.messages import ModelRequest, ModelResponse
+
+from tui_app.context.history import History
+from tui_app.context.message_marks import is_archived, mark_of
+from tui_app.context.message_sizes import sizes_of
+from tui_app.context.overflow.error_text import outline
+from tui_app.context.policy import Archive, Offload, Policy
+from tui_app.context.rewrite import Digest, Rewrite
+from tui_app.context.tool_results.archive import (
+    archived,
+    clip_digest,
+    digest_input,
+    heuristic_digest,
+    to_archive,
+)
+from tui_app.context.tool_results.normalise import normalise, trim
+from tui_app.context.tool_results.offload import offload, offload_item, offload_newest
+from tui_app.context.tool_results.pointers import pointers
+from tui_app.context.tool_results.results import ResultPart, SpillNames, results_of
+from tui_app.context.tool_results.scope import newest_answers, paired, unread
+from tui_app.context.view import Item
+
+_LOG = logging.getLogger(__name__)
+WORTH_IT = 0.05
+"""Share of the window that a rewrite frees at least where it does not wait for more to change."""
+
+
+def _not_on_disk(_path: str) -> str | None:
+    return None
+
+
+def _holds_nothing(_path: str, _text: str) -> bool:
+    return False
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the stages ask of the world around the conversation."""
+
+    checksum: Callable[[str], str | None] = _not_on_disk
+    """SHA-256 of a file in the workspace as it is now; None when there is none."""
+    contains: Callable[[str, str], bool] = _holds_nothing
+    """Whether a file in the workspace holds a text."""
+    digest: Callable[[str, int], Awaitable[Digest | None]] | None = None
+    """Has a model write the digest of archived results, from that material in at most so many characters.
+
+    Without it, and where it returns None or no text, the digest is written without a model."""
+    now: Callable[[], datetime] = _now
+    handles: bool = True
+    """Whether the model has a tool that brings a message back by its handle."""
+
+
+@dataclass(slots=True)
+class Relief:
+    """Applies the stages of a policy to one view, each decision as one recorded rewrite.
+
+    A stage whose files cannot be written, or whose model fails, changes nothing.
+    """
+
+    policy: Policy
+    history: History
+    count: Callable[[str], int]
+    """Tokens of a text."""
+    around: Surroundings
+    _looked_at: int = field(default=0, init=False)
+    """Key of the newest message that has been looked at on arrival."""
+
+    def arrivals(self) -> None:
+        """Cut and move away what came in too large, before any model has seen it."""
+        items = self._fresh()
+        if not items:
+            return
+        stages, names = self.policy.stages, self._names()
+        if (settings := stages.offload) is not None and names is not None:
+            # First: the file must hold the whole text, not the cut one.
+            self._commit(offload(items, settings, self.count, names, handles=self._handles))
+            items = self._fresh()
+        if (limits := stages.normalise) is not None:
+            if names is None:
+                # Without files, what is far too long is cut instead of moved.
+                limits = replace(limits, spill_chars=sys.maxsize)
+            made = names or SpillNames(self.around.now())
+            self._commit(normalise(items, limits, made, handles=self._handles))
+        self._looked_at = max(self._looked_at, *(item.key for item in self._fresh()))
+
+    def share(self) -> None:
+        """Move the largest results of the newest answer to files where they are too much together.
+
+        They cannot be summarised before they have been read once. So where the request does not fit, and what
+        cannot leave is by itself above the mark at which a compaction starts, no compaction could help.
+        """
+        usage, names, settings = self.history.usage(), self._names(), self.policy.stages.offload
+        if settings is None or names is None or usage.total <= usage.window.effective:
+            return
+        items = self.history.items()
+        sizes = sizes_of(items, usage, self._weigh)
+        floor = sizes.carried + sum(sizes.of(self._weigh(item)) for item in unread(items))
+        excess = floor - self.policy.background_mark(usage.window)
+
+        def size(part: ResultPart) -> int:
+            return sizes.of(self._weigh(Item(0, ModelRequest(parts=[part]))))
+
+        if excess > 0:
+            self._commit(offload_newest(items, settings, excess, size, names, handles=self._handles))
+
+    def _fresh(self) -> Sequence[Item]:
+        """The messages no pass has seen, with the answer whose calls the first of them may belong to."""
+        items = self.history.items()
+        start = len(items)
+        while start and items[start - 1].key > self._looked_at:
+            start -= 1
+        if start == len(items):
+            return ()
+        while start and not isinstance(items[start].message, ModelResponse):
+            start -= 1
+        return items[start:]
+
+    async def make_room(self) -> None:
+        """Let every stage work whose share of the window is reached, the cheapest for the model first."""
+        stages = self.policy.stages
+        if (archive := stages.archive) is not None and self._reached(archive.start):
+            await self._archive(archive)
+        if (settings := stages.trim) is not None and self._reached(settings.start):
+            self._commit_batch(trim(self.history.items(), settings), settings.batch)
+        if (sizes := stages.pointers) is not None and (self._reached(sizes.threshold) or self._due):
+            rewrite = pointers(
+                self.history.items(),
+                sizes,
+                self._names() or SpillNames(self.around.now()),
+                on_disk=self.around.checksum,
+                contains=self.around.contains,
+                handles=self._handles,
+            )
+            # Before its share is reached it comes only where it spares a compaction.
+            self._commit_batch(rewrite, sizes.batch if self._reached(sizes.threshold) else None)
+
+    @property
+    def _due(self) -> bool:
+        """Whether a compaction would start with the view as it is."""
+        return self.policy.pressure(self.history.usage()) != "none"
+
+    def _weigh(self, item: Item) -> int:
+        return self.history.weigh(item).total
+
+    @property
+    def _handles(self) -> bool:
+        return self.around.handles
+
+    def _reached(self, share: float) -> bool:
+        usage = self.history.usage()
+        return usage.total >= min(int(usage.window.limit * share), usage.window.effective)
+
+    def _names(self) -> SpillNames | None:
+        """Names for files; None where no file can be kept."""
+        spilled = self.history.spilled()
+        return None if spilled is None else SpillNames(self.around.now(), spilled)
+
+    async def _archive(self, settings: Archive) -> None:
+        if settings.strategy == "off":
+            return
+        items, exempt = self.history.items(), self.history.exempt("archive")
+        oldest = to_archive(items, settings, batch_to=int(settings.cutoff * settings.batch))
+        chosen = tuple(item for item in oldest if item.key not in exempt)
+        if chosen:
+            written = await self._asked(chosen, settings, items)
+            if written.text.strip():
+                written = replace(written, text=clip_digest(written.text, settings))
+            else:
+                text = heuristic_digest(chosen, settings, items)
+                written = replace(written, text=text, performed_by="heuristic")
+            rewrite = archived(chosen, written.text, handles=self._handles)
+            self._commit(replace(rewrite, written=written))
+
+    async def _asked(self, chosen: Sequence[Item], settings: Archive, view: Sequence[Item]) -> Digest:
+        """What a model wrote about all that leaves; no text where none did."""
+        if settings.strategy != "llm" or self.around.digest is None:
+            return Digest()
+        try:
+            material = digest_input(chosen, settings, view)
+            return await self.around.digest(material, settings.llm_output_chars) or Digest()
+        except Exception as error:
+            # Whatever goes wrong there, the digest that needs no model will do.
+            _LOG.warning("a digest was not written: %s", outline(error))
+            _LOG.debug("a digest was not written", exc_info=error)
+            return Digest()
+
+    def _commit_batch(self, rewrite: Rewrite | None, batch: int | None) -> None:
+        """Apply a decision that can wait, once it changes enough: each time costs what a cache has kept.
+
+        It does not wait where it spares a compaction, which costs more and loses something.
+
+        Args:
+            rewrite: The decision.
+            batch: How many changes are enough; None applies it only where it spares a compaction.
+        """
+        if rewrite is None:
+            return
+        exempt = self.history.exempt(rewrite.stage)
+        new = {change.key: change.message for change in rewrite.changes if change.key not in exempt}
+        if batch is None or len(new) < batch:
+            old = [item for item in self.history.items() if item.key in new]
+            after = [replace(item, message=new[item.key]) for item in old]
+            freed = sum(map(self._tokens, old)) - sum(map(self._tokens, after))
+            if not self._spares(freed) and (batch is None or freed < self._worth_it):
+                return
+        self._commit(rewrite)
+
+    def _spares(self, freed: int) -> bool:
+        """Whether so many tokens less keep a compaction from starting that would start else."""
+        usage, shares = self.history.usage(), self.policy.limit is None
+        return shares and self._due and usage.total - freed < self.policy.background_mark(usage.window)
+
+    @property
+    def _worth_it(self) -> float:
+        return self.history.usage().window.limit * WORTH_IT
+
+    def _tokens(self, item: Item) -> int:
+        return self.history.weigh(item).total
+
+    def _commit(self, rewrite: Rewrite | None) -> None:
+        """Apply a decision, less what a person has taken back; nothing where its files cannot be kept."""
+        if rewrite is None or (rewrite.files and self.history.spilled() is None):
+            return
+        exempt = self.history.exempt(rewrite.stage)
+        changes = tuple(change for change in rewrite.changes if change.key not in exempt)
+        if not changes:
+            return
+        try:
+            self.history.rewrite(replace(rewrite, changes=changes, policy=self.policy.name))
+        except OSError as error:
+            _LOG.warning("the stage %s could not write its files: %s", rewrite.stage, error)
+
+
+# What a person asks of one message: the stages' own decisions, or why they make no sense there.
+
+HandStage = Literal["archive", "offload"]
+"""Stages that a person can ask for."""
+NO_RESULT = "Only results of tools can be archived or put in a file."
+ARCHIVED = "This result is archived already."
+UNREAD = "The model has not read this result yet."
+IN_FILE = "This result is in a file already."
+NO_GAIN = "Nothing would be gained: what stands for it is as long."
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why nothing is done, as a sentence for a person."""
+
+    reason: str
+
+
+def archive_by_hand(items: Sequence[Item], item: Item, settings: Archive) -> Rewrite | Refused:
+    """Put stubs in place of the results of one message, with a digest written without a model.
+
+    Args:
+        items: The view.
+        item: The message in it.
+        settings: Sizes of the digest.
+    """
+    parts = [part for _, part in results_of(item)]
+    if not parts:
+        return Refused(NO_RESULT)
+    if all(map(is_archived, parts)):
+        return Refused(ARCHIVED)
+    newest = newest_answers(items, paired(items))
+    if any(id(part) in newest for part in parts):
+        return Refused(UNREAD)
+    rewrite = archived((item,), heuristic_digest((item,), settings, items))
+    return rewrite if rewrite.changes else Refused(NO_GAIN)
+
+
+def offload_by_hand(
+    item: Item, original: Callable[[], Item], settings: Offload, names: SpillNames
+) -> Rewrite | Refused:
+    """Move the results of one message to files, as the tools returned them.
+
+    Args:
+        item: The message as it is shown.
+        original: Reads it as it was before any stage.
+        settings: How much of each result is shown.
+        names: Gives names to the files.
+    """
+    parts = [part for _, part in results_of(item)]
+    if not parts:
+        return Refused(NO_RESULT)
+    if all(map(is_archived, parts)):
+        return Refused(ARCHIVED)
+    if all("file" in mark_of(part) for part in parts):
+        return Refused(IN_FILE)
+    return offload_item(original(), settings, names) or Refused(NO_GAIN)

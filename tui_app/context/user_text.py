@@ -1,0 +1,144 @@
+"""What the user really typed: a prompt without what programs wrapped around it.
+
+Agents put reminders, command echoes, environment notes and attached files into user messages. A rule found
+there is not the user's, so all of it is taken out before anything is read as the user's own words.
+"""
+
+import re
+
+# Sets of words, written as one text.
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text, split at white space."""
+    return frozenset(text.split())
+
+
+_TAGS = words(
+    "system-reminder system_reminder command-message command-name command-contents local-command-caveat "
+    "local-command-stdout local-command-stderr bash-input bash-stdout bash-stderr environment_context "
+    "environment_details user_instructions instructions context current_datetime conversation_summary "
+    "summary path type content file files file_content attached_files attachments ide_opened_file "
+    "ide_selection task-notification retry_feedback user-prompt-submit-hook tool_use_error tool_result "
+    "reminder skill project_instructions session_context turn_aborted user_action sql_tables"
+)
+_REMINDERS = words(
+    "system-reminder system_reminder reminder environment_context environment_details session_context "
+    "current_datetime task-notification user-prompt-submit-hook local-command-caveat local-command-stdout "
+    "local-command-stderr turn_aborted ide_opened_file ide_selection"
+)
+"""Those that stand in messages nobody wrote; in others a program may hand over what a person asked for."""
+_QUOTED = words(
+    "issue issue_description issue_body bug_report pr_description error errors error_log error_message log "
+    "logs output stack_trace stacktrace traceback diff patch quote transcript ticket document"
+)
+"""Blocks in which a person hands over what others wrote."""
+_TAG = re.compile(r"<([A-Za-z][A-Za-z_-]{1,40})(?:[ \t][^<>\n]{0,200})?>")
+_COMMAND_NAME = re.compile(r"<command-name>([^<]{1,200})</command-name>")
+_COMMAND_ARGS = "command-args"
+_WRAPPERS = _TAGS | {_COMMAND_ARGS}
+_LONGEST_REFUSAL = 20_000
+_SAID = re.compile(r"(?is)\b(?:the )?user (?:said|wrote|answered)\b[^:\n]{0,40}:\s*(.+)$")
+_NOTED_STARTS = (
+    "[request interrupted by user",
+    "caveat: the messages below were generated",
+)
+_INJECTED_STARTS = (
+    *_NOTED_STARTS,
+    "this session is being continued from a previous conversation",
+    "called the read tool with the following input",
+    "# agents.md instructions for",
+    "base directory for this skill",
+    "(the conversation starts in the middle.)",
+    "another language model started to solve this problem",
+    "<conversation_summary>",
+)
+
+
+def typed_text(text: str) -> str:
+    """Return only what the person typed, or an empty string when nothing in the text is theirs.
+
+    Args:
+        text: One text of a user message as it was sent.
+
+    Returns:
+        The person's own words, stripped. For a slash command with arguments it is the command and its
+        arguments, because that is what was typed.
+    """
+    if text.lstrip()[:80].casefold().startswith(_INJECTED_STARTS):
+        return ""
+    if "<" not in text:
+        return text.strip()
+    if _block(text, _COMMAND_ARGS) and (command := command_typed(text)):
+        return command
+    return _without_blocks(text, _WRAPPERS).strip()
+
+
+def without_quotes(text: str) -> str:
+    """What a person typed without the blocks in which they hand over what others wrote, such as an issue.
+
+    Args:
+        text: From ``typed_text``.
+    """
+    return _without_blocks(text, _QUOTED) if "</" in text else text
+
+
+def command_typed(text: str) -> str:
+    """The slash command that a person typed, with its arguments, or an empty string.
+
+    A bare one steers the program and asks for nothing, but it is the person's doing.
+
+    Args:
+        text: One text of a user message as it was sent.
+    """
+    command = _COMMAND_NAME.search(text)
+    return f"{command[1].strip()} {_block(text, _COMMAND_ARGS)}".strip() if command else ""
+
+
+def only_reminds(text: str) -> bool:
+    """Whether nobody asks for anything in a text of a user message: programs put reminders and notes there.
+
+    Args:
+        text: One text of a user message as it was sent.
+    """
+    if text.lstrip()[:80].casefold().startswith(_NOTED_STARTS):
+        return True
+    return text.lstrip().startswith("<") and not _without_blocks(text, _REMINDERS).strip()
+
+
+def said_in_refusal(answer: str) -> str:
+    """What the person typed when they declined a tool call, or an empty string.
+
+    Args:
+        answer: What the call was answered with; only for calls whose outcome says that a person declined.
+
+    Returns:
+        The person's own words, stripped.
+    """
+    match = _SAID.search(answer[:_LONGEST_REFUSAL])
+    return typed_text(match[1]) if match else ""
+
+
+def _block(text: str, tag: str) -> str:
+    """The inside of the first block with this tag."""
+    start = text.find(f"<{tag}>")
+    end = text.find(f"</{tag}>", start)
+    return text[start + len(tag) + 2 : end].strip() if 0 <= start < end else ""
+
+
+def _without_blocks(text: str, tags: frozenset[str]) -> str:
+    """Take out every block of some tags; an opening without its end is left as text."""
+    pieces: list[str] = []
+    unclosed: set[str] = set()
+    position = 0
+    for match in _TAG.finditer(text):
+        tag = match[1]
+        if match.start() < position or tag.lower() not in tags or tag in unclosed:
+            continue
+        end = text.find(f"</{tag}>", match.end())
+        if end < 0:
+            unclosed.add(tag)
+            continue
+        pieces.append(text[position : match.start()])
+        position = end + len(tag) + 3
+    return "".join([*pieces, text[position:]])

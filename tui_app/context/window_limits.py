@@ -1,0 +1,251 @@
+"""What is known about a model's window and tokenizer, from settings, servers, errors and reports."""
+
+from dataclasses import dataclass, field, replace
+
+from pydantic_ai.models import Model
+
+from tui_app.context.counting.usage import ContextWindow
+from tui_app.context.overflow.detection import ContextOverflow, Suspicion
+from tui_app.context.windows import SMALLEST_WINDOW, Ceiling, LearntModels, answer_reserve, resolve_window
+
+_STEPS = (0.90, 0.80, 0.60, 0.50)
+"""Share that a retry keeps when an error says no more than "too long": with each request whose retry was
+refused as well twice the room is left free, up to half, and with each answer less again."""
+_MARGIN = 0.95
+"""Safety below a size worked out from an error's own numbers."""
+_TOKENIZERS = 8
+"""Factor by which tokenizers differ at most: a provider's count further from ours counts something else."""
+_ANY_WINDOW = 2_048
+"""Window, in tokens, that every model may be served with."""
+_LOWERED = 256
+"""Factor by which a window smaller than the first of these is believed to be lowered at most."""
+_LOWERED_AGAIN = 2
+"""Factor by which a window that was named before is believed at once to be lowered at most."""
+_DISPROVED = 1.05
+"""Share of a learnt window from which on an answered request proves it wrong; below, counts differ."""
+
+
+class ContextTooLarge(Exception):
+    """A request cannot fit, whatever is left out. Raised before it is sent, or after the one retry.
+
+    Attributes:
+        limit: Tokens the model takes, by whoever knows it; less may fit after a refusal without numbers.
+        requested: Tokens the smallest possible request needs, room for the answer included.
+    """
+
+    def __init__(self, limit: int, requested: int) -> None:
+        super().__init__(f"the request needs {requested} tokens and the model takes {limit}")
+        self.limit = limit
+        self.requested = requested
+
+
+@dataclass(slots=True)
+class Limits:
+    """Windows and tokenizer factors by model; what is learnt is kept across sessions."""
+
+    learnt: LearntModels
+    setting: int | None = None
+    """Window the person has set, in tokens."""
+    server: dict[str, int] = field(default_factory=dict)
+    """Window each server listed for a model, by ``model_key``."""
+    _ceilings: dict[str, Ceiling] = field(default_factory=dict)
+    _failures: dict[str, int] = field(default_factory=dict)
+    """Requests whose retry was refused too, less one for each answer since."""
+    _answered: dict[str, int] = field(default_factory=dict)
+    """Input tokens of the longest request that was answered."""
+    _doubted: dict[str, int] = field(default_factory=dict)
+    """The last limit that was named and not believed at once."""
+    _suspected: dict[str, Suspicion] = field(default_factory=dict)
+    """Limits that were named once, without a count that explains the refusal."""
+
+    def model_key(self, model: Model) -> str:
+        """Name under which knowledge is kept: provider, model and address."""
+        return f"{model.system}:{model.model_name}@{model.base_url or ''}"
+
+    def _learnt_key(self, model: Model) -> str:
+        # A server started anew with another window lists another number, and what was learnt is void.
+        key = self.model_key(model)
+        return f"{key}#{self.server.get(key, '')}"
+
+    def window(self, model: Model) -> ContextWindow:
+        """Resolve the window of a model; after an overflow without numbers it is smaller than announced."""
+        window = self._announced(model)
+        ceiling = self._ceilings.get(self.model_key(model))
+        if ceiling is None or ceiling.tokens >= window.effective:
+            return window
+        # The ceiling is a size of requests, so room for the answer does not come off it again.
+        limit = ceiling.tokens + answer_reserve(ceiling.tokens)
+        return ContextWindow(
+            limit=limit, source="learnt", reserve=limit - ceiling.tokens, announced=window.limit
+        )
+
+    def _announced(self, model: Model) -> ContextWindow:
+        return resolve_window(
+            setting=self.setting,
+            learnt=self._limit(self._learnt_key(model)),
+            server=self.server.get(self.model_key(model)),
+            model=model.context_window,
+        )
+
+    def _limit(self, key: str) -> int | None:
+        """The window that an error has named, as far as it is believed now."""
+        suspected = self._suspected.get(key)
+        known = suspected.limit if suspected is not None and suspected.holds else self.learnt.limit(key)
+        # A file may hold what was believed when smaller windows still were.
+        return known if known is not None and known >= SMALLEST_WINDOW else None
+
+    def factor(self, model: Model) -> float:
+        """Real tokens per counted token."""
+        return self.learnt.factor(self.model_key(model))
+
+    def observe(self, model: Model, counted: int, reported: int) -> float:
+        """Learn from an answered request.
+
+        Args:
+            model: The model that answered.
+            counted: Tokens of the request as counted without any factor.
+            reported: Input tokens by the provider's usage; 0 when it reported none.
+        """
+        key = self.model_key(model)
+        self._failures[key] = max(0, self._failures.get(key, 0) - 1)
+        ceiling = self._ceilings.pop(key, None)
+        if ceiling is not None:
+            size = reported or round(counted * self.factor(model))
+            left = ceiling.answered(size, self._announced(model).effective)
+            if left is not None:
+                self._ceilings[key] = left
+        self._prove(model, reported)
+        return self.learnt.observe(key, counted, reported)
+
+    def _prove(self, model: Model, reported: int) -> None:
+        """Raise a learnt window that an answered request did not fit in, or forget one that was wrong."""
+        key = self._learnt_key(model)
+        self._answered[key] = max(reported, self._answered.get(key, 0))
+        if reported > self._doubted.get(key, 0):
+            self._doubted.pop(key, None)
+        if (suspected := self._suspected.get(key)) is not None:
+            self._suspected[key] = suspected.answered()
+            if reported > suspected.limit * _DISPROVED:
+                del self._suspected[key]
+        known = self.learnt.limit(key)
+        if known is None or reported <= known:
+            return
+        if reported > known * _DISPROVED:
+            self.learnt.forget_limit(key)
+        else:
+            self.learnt.learn_limit(key, reported)
+
+    def learn(self, model: Model, overflow: ContextOverflow, counted: int) -> ContextOverflow:
+        """Take in what an overflow says: tokenizer and limit where it gives numbers, and a smaller next try.
+
+        Args:
+            model: The model that refused.
+            overflow: The recognised error; numbers that cannot be true of the request teach nothing.
+            counted: Tokens of the refused request as counted without any factor.
+
+        Returns:
+            What of it is believed.
+        """
+        key = self.model_key(model)
+        size = round(counted * self.factor(model))
+        told = believable(overflow, size, self._announced(model).limit)
+        if told.input and counted:
+            self.learnt.observe(key, counted, told.input)
+        if told.limit:
+            self._named(self._learnt_key(model), told, told.limit, size)
+        before, ceiling = self._ceilings.get(key), self._refused(model, told, counted)
+        if ceiling is not None:
+            self._ceilings[key] = ceiling
+        if before is not None and before.retrying:
+            # The retry was refused too, and there is no third.
+            self._failures[key] = min(self._failures.get(key, 0) + 1, len(_STEPS) - 1)
+            self.settle(model)
+        return told
+
+    def _named(self, key: str, told: ContextOverflow, limit: int, size: int) -> None:
+        """Believe a limit for good once it explains a refusal, by the provider's own count or a second time.
+
+        Args:
+            key: The model.
+            told: What was said.
+            limit: The limit in it.
+            size: Tokens of the refused request by our estimate.
+        """
+        suspected = self._suspected.pop(key, None)
+        again = suspected is not None and suspected.limit == limit
+        if again and size <= limit and not told.requested:
+            # The request kept to it and was refused all the same: that was not the reason.
+            return
+        if again or (told.requested or 0) > limit or limit == self.learnt.limit(key):
+            self._learn_limit(key, limit)
+        else:
+            self._suspected[key] = Suspicion(limit)
+
+    def _learn_limit(self, key: str, limit: int) -> None:
+        """Believe a named limit; one that answers or an earlier one speak against when it is named again."""
+        doubtful = max(self._answered.get(key, 0), (self.learnt.limit(key) or 0) // _LOWERED_AGAIN)
+        if limit < doubtful and self._doubted.get(key) != limit:
+            self._doubted[key] = limit
+            return
+        self._answered[key] = 0
+        self.learnt.learn_limit(key, limit)
+
+    def settle(self, model: Model) -> None:
+        """Forget how small a retry had to be: what comes next is another request, which may be larger.
+
+        Args:
+            model: The model that is asked next.
+        """
+        key = self.model_key(model)
+        ceiling = self._ceilings.get(key)
+        if ceiling is None or not ceiling.retrying:
+            return
+        del self._ceilings[key]
+        if ceiling.lasting:
+            self._ceilings[key] = Ceiling(ceiling.lasting, ceiling.lasting, retrying=False)
+
+    def _refused(self, model: Model, told: ContextOverflow, counted: int) -> Ceiling | None:
+        """The ceiling after a refusal; None where the window alone makes the next request smaller."""
+        believed, announced = round(counted * self.factor(model)), self._announced(model).effective
+        target = self._next_size(model, told, believed)
+        if target >= self.window(model).effective:
+            return None
+        # A limit that the request kept to by our count explains nothing: then the room must grow.
+        return Ceiling.refused(target, announced, named=told.limit is not None and believed > announced)
+
+    def _next_size(self, model: Model, told: ContextOverflow, believed: int) -> int:
+        """Largest request, in tokens of our estimate, that is worth sending after a refusal."""
+        if told.limit and told.requested and told.requested > told.limit:
+            room = min(resolve_window(setting=told.limit).effective, self._announced(model).effective)
+            return int(believed * min(1.0, room / told.requested) * _MARGIN)
+        step = _STEPS[self._failures.get(self.model_key(model), 0)]
+        return int(min(believed, self.window(model).effective) * step)
+
+
+def most(window: ContextWindow) -> int:
+    """Tokens a request may use by what is known of the model, whatever refusals without numbers suggest.
+
+    Args:
+        window: The window as resolved; a size that is only believed makes it smaller than announced.
+    """
+    if not window.announced:
+        return window.effective
+    return max(window.effective, window.announced - answer_reserve(window.announced))
+
+
+def believable(told: ContextOverflow, size: int, announced: int) -> ContextOverflow:
+    """Drop what an overflow says but cannot be true, so that one wrong number costs no model its window.
+
+    Args:
+        told: The recognised error.
+        size: Tokens of the refused request by our estimate.
+        announced: Window, in tokens, by whoever knew the model before.
+    """
+    limit, requested = told.limit, told.requested
+    smallest = max(SMALLEST_WINDOW, min(_ANY_WINDOW, announced // _LOWERED))
+    if limit is not None and not smallest <= limit <= max(announced, size * _TOKENIZERS):
+        limit = None
+    counts = told.input if told.input is not None else requested
+    if counts is not None and not size <= counts * _TOKENIZERS <= size * _TOKENIZERS**2:
+        requested = None
+    return replace(told, limit=limit, requested=requested)

@@ -1,0 +1,275 @@
+"""How large the window of a model is, and who says so."""
+
+import json
+import logging
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from tui_app.context.counting.tally import SMALLEST_SHARE
+from tui_app.context.counting.usage import ContextWindow
+
+# Sizes above which a model has refused requests, and how that belief wears off again.
+
+_FLOOR = 0.5
+"""Share of the announced size below which no ceiling outlasts an answer."""
+_RECOVERY = 0.05
+"""Share of the announced size by which every further answer raises a ceiling."""
+_NEAR = 0.95
+"""Share of a ceiling at which an answered request shows that the ceiling is too low."""
+SMALLEST_WINDOW = 512
+"""Window, in tokens, that no model is served without: nothing smaller is believed, whoever names it."""
+_SMALLEST = SMALLEST_WINDOW // 2
+"""Request, in tokens, that fits even there: no ceiling is lower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """What a refusal has taught. All sizes are input tokens of our estimate."""
+
+    tokens: int
+    """Size the next request may have."""
+    lasting: int = 0
+    """Size that stays once the retry is answered; 0 where the refusal named the limit itself."""
+    retrying: bool = True
+    """Whether no request has been answered since the refusal."""
+
+    @classmethod
+    def refused(cls, target: int, announced: int, *, named: bool) -> "Ceiling":
+        """The ceiling after a refusal.
+
+        The retry must be smaller than what was refused, however small that was. What is believed afterwards
+        never falls below half of the announced size, or a few refusals would cost a model its window.
+
+        Args:
+            target: Size worth sending next.
+            announced: Size that whoever knows the model says it takes.
+            named: Whether the refusal named the limit, which then is known without any ceiling.
+        """
+        lasting = 0 if named else max(_SMALLEST, target, round(announced * _FLOOR))
+        return cls(max(_SMALLEST, target), lasting)
+
+    def answered(self, size: int, announced: int) -> "Ceiling | None":
+        """The ceiling after an answer; None when there is none any longer.
+
+        The first answer after a refusal proves no more than that the retry fits. Every further one raises
+        the ceiling a step, and one to a request about as large as the ceiling, or larger, ends it.
+
+        Args:
+            size: Tokens of the answered request.
+            announced: Size that whoever knows the model says it takes.
+        """
+        if not self.lasting or size > self.lasting:
+            return None
+        if self.retrying:
+            return Ceiling(self.lasting, self.lasting, retrying=False)
+        raised = self.lasting + max(1, round(announced * _RECOVERY))
+        if size >= self.lasting * _NEAR or raised >= announced:
+            return None
+        return Ceiling(raised, raised, retrying=False)
+
+
+# What providers have taught us about their models, kept across sessions.
+
+_log = logging.getLogger(__name__)
+
+_WEIGHT = 0.3
+_FACTOR_MIN, _FACTOR_MAX = SMALLEST_SHARE, 8.0
+_COUNTED_MIN = 50
+_DIGITS = 4
+_LIMIT_MAX = 1_000_000_000
+"""No model has a larger window, in tokens: a file that says so is damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lesson:
+    """What is known of one model."""
+
+    factor: float | None = None
+    limit: int | None = None
+
+
+class LearntModels:
+    """Per model: how its tokenizer compares with our count, and the limit an error has named.
+
+    A model's name includes its provider. The file is shared with other running programs: every write reads
+    it again and replaces only the models this object has learnt about. A file that cannot be read or written
+    costs the memory of earlier sessions, never a turn.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        """Read what earlier sessions learnt.
+
+        Args:
+            path: The JSON file, created (mode 0600) on the first lesson; None keeps everything in memory.
+        """
+        self._path = path
+        self._lock = Lock()
+        self._lessons = _read(path)
+        self._changed: set[str] = set()
+
+    def factor(self, model: str) -> float:
+        """Tokens the provider reports per token of our own count; 1.0 while unknown."""
+        return self._lessons.get(model, _Lesson()).factor or 1.0
+
+    def observe(self, model: str, counted: int, reported: int) -> float:
+        """Learn from one response, and return the new factor.
+
+        The factor is an exponential moving average, kept between 0.2 and 8. Requests too small to tell,
+        and reports of nothing or of far less than any tokenizer makes of it, change nothing.
+
+        Args:
+            model: Name with provider.
+            counted: Input tokens by our count with factor 1, that is, before any factor was applied.
+            reported: Input tokens by the provider's usage, cached ones included.
+        """
+        if counted < _COUNTED_MIN or reported < counted * SMALLEST_SHARE:
+            return self.factor(model)
+        with self._lock:
+            lesson = self._lessons.get(model, _Lesson())
+            ratio = _clamp(reported / counted)
+            known = lesson.factor
+            factor = ratio if known is None else _clamp(known + _WEIGHT * (ratio - known))
+            self._learn(model, replace(lesson, factor=round(factor, _DIGITS)))
+        return self.factor(model)
+
+    def limit(self, model: str) -> int | None:
+        """Context window in tokens that an error of this model has named, if any."""
+        return self._lessons.get(model, _Lesson()).limit
+
+    def limit_anywhere(self, name: str) -> int | None:
+        """Window in tokens that an error has named for a model, where every server of it has named the same.
+
+        Args:
+            name: The model's name without provider and address.
+        """
+        named = {lesson.limit for key, lesson in self._lessons.items() if f":{name}@" in key and lesson.limit}
+        return named.pop() if len(named) == 1 else None
+
+    def learn_limit(self, model: str, limit: int) -> None:
+        """Remember the window (tokens) that an error named; zero and negative values are ignored."""
+        if limit <= 0:
+            return
+        with self._lock:
+            self._learn(model, replace(self._lessons.get(model, _Lesson()), limit=limit))
+
+    def forget_limit(self, model: str) -> None:
+        """Remember that the window an error named was not the model's: other sources tell it again."""
+        with self._lock:
+            self._learn(model, replace(self._lessons.get(model, _Lesson()), limit=None))
+
+    def _learn(self, model: str, lesson: _Lesson) -> None:
+        if self._lessons.get(model) == lesson:
+            return
+        self._lessons[model] = lesson
+        self._changed.add(model)
+        if self._path is None:
+            return
+        mine = {name: self._lessons[name] for name in self._changed}
+        self._lessons = _read(self._path) | mine
+        try:
+            _write(self._path, self._lessons)
+        except OSError as error:
+            _log.warning("Could not keep what was learnt about %s: %s", model, error)
+
+
+def _clamp(factor: float) -> float:
+    return min(_FACTOR_MAX, max(_FACTOR_MIN, factor))
+
+
+def _read(path: Path | None) -> dict[str, _Lesson]:
+    if path is None:
+        return {}
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        _log.warning("Starting without what was learnt earlier: %s: %s", path, error)
+        return {}
+    models = data.get("models") if isinstance(data, dict) else None
+    if not isinstance(models, dict):
+        return {}
+    return {name: _lesson(entry) for name, entry in models.items() if isinstance(entry, dict)}
+
+
+def _lesson(entry: dict[str, Any]) -> _Lesson:
+    factor, limit = _number(entry.get("factor")), _number(entry.get("limit"))
+    return _Lesson(
+        # Clamped first: a whole number in the file may be too large for a float.
+        factor=float(_clamp(factor)) if factor is not None else None,
+        limit=limit if isinstance(limit, int) and limit <= _LIMIT_MAX else None,
+    )
+
+
+def _number(value: object) -> int | float | None:
+    """A number above zero as it stands in the file, where JSON's true and false are none."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
+
+
+def _write(path: Path, lessons: dict[str, _Lesson]) -> None:
+    """Replace the file in one step, readable by its owner only.
+
+    Raises:
+        OSError: if the folder or the file cannot be written; the old file then still stands.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    models = {
+        name: {"factor": lesson.factor, "limit": lesson.limit} for name, lesson in sorted(lessons.items())
+    }
+    # A temporary file is made with mode 0600 and keeps it when it takes the place of the old one.
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({"version": 1, "models": models}, file, indent=1)
+        Path(temporary).replace(path)
+    except OSError:
+        with suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+# Which context window a model has, and who says so.
+
+DEFAULT_LIMIT = 128_000
+"""Tokens assumed when nobody knows: the size most hosted models have or exceed."""
+_RESERVE_MAX = 8_192
+_RESERVE_MIN = 256
+
+
+def resolve_window(
+    *,
+    setting: int | None = None,
+    learnt: int | None = None,
+    server: int | None = None,
+    model: int | None = None,
+) -> ContextWindow:
+    """Pick the limit from the most trustworthy source that knows one.
+
+    A person's setting beats everything. A limit that a provider named while refusing a request beats what
+    listings claim, whichever is larger: it is what really happened. All sizes are tokens; None, zero and
+    negative values mean unknown.
+
+    Args:
+        setting: From the user's settings.
+        learnt: From an earlier overflow of this model.
+        server: From the server's own model listing (``max_model_len``, ``n_ctx``).
+        model: From the model's profile or price list.
+    """
+    claims = (("setting", setting), ("learnt", learnt), ("server", server), ("model", model))
+    for source, limit in claims:
+        if limit is not None and limit > 0:
+            return ContextWindow(limit=limit, source=source, reserve=answer_reserve(limit))
+    return ContextWindow(limit=DEFAULT_LIMIT, source="default", reserve=answer_reserve(DEFAULT_LIMIT))
+
+
+def answer_reserve(limit: int) -> int:
+    """Tokens to keep free for the answer in a window of ``limit`` tokens.
+
+    A sixteenth of the window, at least 256 and at most 8,192 tokens, but never more than a quarter of it.
+    """
+    return min(_RESERVE_MAX, max(_RESERVE_MIN, limit // 16), limit // 4)

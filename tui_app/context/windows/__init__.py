@@ -1,1 +1,0 @@
-"""How large the window of a model is, and who says so."""
