@@ -17,8 +17,8 @@ from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.turns import too_large
 from tui_app.events import Error, Notice, Payload, Record, TurnRetry
-from tui_app.session.info import SessionDeleted
 from tui_app.session.lock import Overtaken
+from tui_app.session.port import SessionDeleted
 
 SCREEN = re.compile(r"ctrl\+|alt\+|\bf\d+\b|(?<![\w/])/[a-z]+\b|\b[Pp]ress\b")
 """Keys and slash commands."""

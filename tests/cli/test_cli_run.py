@@ -13,7 +13,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.telemetry import NO_ADDRESS
 from tui_app.events import Payload, Record, SessionEnd, SessionStart, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.ports import Event
+from tui_app.session.port import Event
 from tui_app.session.store import Store
 
 QUESTION = ("run", "when is low water?", "--model", "offline:extractive")

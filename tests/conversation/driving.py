@@ -19,7 +19,7 @@ from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Work
 from tui_app.events import Payload, Record
 from tui_app.paths import Paths
-from tui_app.session.view_items import ALONE
+from tui_app.session.agent_view import ALONE
 from tui_app.settings import Endpoint, Settings
 
 QUIET: dict[str, object] = {"retries": 0, "memory_limit_mb": 0, "explore": {"enabled": False}}

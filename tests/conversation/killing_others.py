@@ -23,12 +23,12 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.conversation.importing import import_session
 from tui_app.events import SessionEnd, SessionStart, UserMessage
 from tui_app.paths import Paths
-from tui_app.session import database, migrations
+from tui_app.session import migrations
+from tui_app.session import store as database
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.backup import back_up
-from tui_app.session.health import Health, examine
-from tui_app.session.removal import delete_session
-from tui_app.session.repair import mend
+from tui_app.session.management import delete_session
+from tui_app.session.repair import Health, examine, mend
 from tui_app.session.store import Store
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder

@@ -7,7 +7,7 @@ import pytest
 
 from tui_app.conversation.budget import Budget, budget_of
 from tui_app.events import AssistantMessage, Error, Notice, SessionStart
-from tui_app.session.costs import Costs, is_over
+from tui_app.session.stats import Costs, is_over
 from tui_app.session.stats_reader import StatsReader
 from tui_app.session.store import Store
 

@@ -25,7 +25,7 @@ from tui_app.events import (
     SessionRewind,
     TurnEnd,
 )
-from tui_app.session.head_titles import compaction_title
+from tui_app.session.event_heads import compaction_title
 
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
 ASKS = "Write the notes for this transcript"

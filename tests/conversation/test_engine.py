@@ -19,8 +19,8 @@ from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Prompt
 from tui_app.events import AssistantMessage, Record, SessionEnd, TurnEnd
-from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import WriterLock
+from tui_app.session.port import SessionNotFound
 from tui_app.session.store import Store
 
 LIMIT_S = 30.0

@@ -12,8 +12,8 @@ from tui_app.conversation.file_keeping import standing
 from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Restate, Restore, RestoreFiles, Rewind
 from tui_app.events import FilesRestored, UserMessage
-from tui_app.session.heads import Head
-from tui_app.session.kept_files import KeptFiles
+from tui_app.session.event_heads import Head
+from tui_app.session.workspace import KeptFiles
 
 
 def prompts(opened: OpenSession) -> list[int]:

@@ -22,8 +22,8 @@ from tui_app.conversation.opening import open_session
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact
 from tui_app.events import AgentOutput, AssistantMessage, Error, SessionEnd, ToolCall, ToolResult, UserMessage
-from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
+from tui_app.session.port import SessionNotFound
 from tui_app.session.store import Store
 from tui_app.session.user_view import fold_user_view
 from tui_app.settings import SettingsError

@@ -17,8 +17,8 @@ from tui_app.events import AssistantMessage, CompactionComplete, CompactionUndon
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.location import Server
 from tui_app.session.lock import SessionLocked
-from tui_app.session.places import follow
 from tui_app.session.postgres.store import PostgresStore
+from tui_app.session.stores import follow
 from tui_app.session.user_view import UserView, fold_user_view
 
 pytestmark = pytest.mark.postgres

@@ -45,11 +45,10 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.forking import fork_session
-from tui_app.session.head_fields import head_of
+from tui_app.session.event_heads import MESSAGES, head_of
+from tui_app.session.rewind_fork import fork_session
 from tui_app.session.store import Store
 from tui_app.session.user_view import UserView, fold_user_view
-from tui_app.session.visibility import MESSAGES
 
 SMALL = replace(
     PLIMSOLL,

@@ -34,9 +34,9 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
 )
+from tui_app.session.event_heads import MessageKind
 from tui_app.session.store import Store
 from tui_app.session.user_view import fold_user_view
-from tui_app.session.visibility import MessageKind
 
 SYSTEM, HIDDEN, PROMPT, ANSWER = "Be kind to fish.", "the hidden prompt", "look for fish", "there are fish"
 OLD, NEW, NOTES, SEEN = "old-herring " * 300, "new-plaice " * 20, "the notes", "I have read them."

@@ -11,8 +11,7 @@ from tests.docs.pages import PAGES, page, prose, read, section
 from tui_app.agent.key_names import key_variables
 from tui_app.context.compaction.plan import FORCED
 from tui_app.events import Trigger
-from tui_app.session.stats import SessionStats
-from tui_app.session.stats_rows import CompactionRow, ModelRow, SideRow, StageRow
+from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, SideRow, StageRow
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -18,7 +18,7 @@ from tui_app.memory.entries import PERSON, Draft, Due
 from tui_app.memory.postgres_store import PostgresBoardStore
 from tui_app.session.location import Server
 from tui_app.session.postgres import schema
-from tui_app.session.postgres.side import SideLine
+from tui_app.session.postgres.schema import SideLine
 from tui_app.session.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.postgres

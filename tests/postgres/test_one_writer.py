@@ -14,9 +14,8 @@ from tui_app.context.storage_errors import StorageError
 from tui_app.events import Notice, SessionStart, UserMessage
 from tui_app.session.location import Server
 from tui_app.session.lock import Overtaken, SessionLocked
-from tui_app.session.postgres import writing
-from tui_app.session.postgres.following import ServerFollower
-from tui_app.session.postgres.store import PostgresStore
+from tui_app.session.postgres import store as writing
+from tui_app.session.postgres.store import PostgresStore, ServerFollower
 
 pytestmark = pytest.mark.postgres
 
@@ -29,7 +28,7 @@ from pathlib import Path
 from tui_app.events import UserMessage
 from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.location import Server
-from tui_app.session.places import open_store
+from tui_app.session.stores import open_store
 store = open_store(Server(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()

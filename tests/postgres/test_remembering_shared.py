@@ -24,7 +24,8 @@ from tui_app.events import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryP
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Due
 from tui_app.session.location import Server
-from tui_app.session.postgres import side, wire
+from tui_app.session.postgres import schema as side
+from tui_app.session.postgres import wire
 from tui_app.session.postgres.store import PostgresStore
 
 __all__ = ["desk"]

@@ -12,9 +12,9 @@ from tests.servers.postgres import Cluster
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import SessionStart
 from tui_app.session.location import Server
-from tui_app.session.places import has_begun
 from tui_app.session.postgres import schema
 from tui_app.session.postgres.store import PostgresStore
+from tui_app.session.stores import has_begun
 
 pytestmark = pytest.mark.postgres
 
@@ -23,7 +23,7 @@ BEGINNER = """
 import sys
 from tui_app.events import SessionStart
 from tui_app.session.location import Server
-from tui_app.session.places import open_store
+from tui_app.session.stores import open_store
 import tui_app.session.postgres.store
 print("ready", flush=True)
 sys.stdin.readline()

@@ -42,7 +42,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.head_fields import head_of
+from tui_app.session.event_heads import head_of
 from tui_app.session.store import Store
 from tui_app.session.user_view import UserView
 from tui_app.session.workspace import SessionFolder

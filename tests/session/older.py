@@ -16,7 +16,7 @@ from tui_app.events import (
     UserMessage,
     payload_to_json,
 )
-from tui_app.session.head_fields import head_of
+from tui_app.session.event_heads import head_of
 
 SCHEMA_1 = """
 CREATE TABLE sessions (

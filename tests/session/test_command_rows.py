@@ -4,7 +4,7 @@ import pytest
 
 from tui_app.events import ToolCall, ToolResult
 from tui_app.session.entries import Entry
-from tui_app.session.head_fields import head_of
+from tui_app.session.event_heads import head_of
 from tui_app.session.user_view import UserView
 
 

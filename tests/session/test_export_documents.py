@@ -32,9 +32,8 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.exports.export import export_jsonl
+from tui_app.session.exports.export import export_jsonl, export_openai
 from tui_app.session.exports.html import export_html
-from tui_app.session.exports.openai import export_openai
 
 KEY = "sk-" + "ant-api03-" + "Ab3" * 12
 

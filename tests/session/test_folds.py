@@ -34,11 +34,9 @@ from tui_app.events import (
     payload_from_json,
     payload_to_json,
 )
-from tui_app.session.agent_view import AgentView, fold_agent_view
-from tui_app.session.head_fields import head_of
-from tui_app.session.heads import Head
+from tui_app.session.agent_view import AgentView, fold_agent_view, in_ranges
+from tui_app.session.event_heads import Head, head_of
 from tui_app.session.user_view import UserView, fold_user_view
-from tui_app.session.view_items import in_ranges
 
 TOKENS = {"user": 3}
 STEPS = st.lists(

@@ -14,8 +14,8 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.forking import NotAPrompt, fork_session
-from tui_app.session.info import SessionNotFound
+from tui_app.session.port import SessionNotFound
+from tui_app.session.rewind_fork import NotAPrompt, fork_session
 from tui_app.session.store import Store
 
 NOW = 9_000.0
@@ -116,7 +116,7 @@ def test_a_disk_that_refuses_leaves_nothing(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tui_app.session.forking.shutil.copytree", full)
+    monkeypatch.setattr("tui_app.session.rewind_fork.shutil.copytree", full)
     with pytest.raises(OSError, match="No space"):
         fork_session(store, tmp_path / "s", session, at=9, now=NOW)
     assert [info.id for info in store.sessions()] == [session]

@@ -16,8 +16,7 @@ from tui_app.events import (
 )
 from tui_app.events.base import Payload
 from tui_app.session.agent_view import AgentView, fold_agent_view
-from tui_app.session.head_fields import head_of
-from tui_app.session.heads import Head
+from tui_app.session.event_heads import Head, head_of
 from tui_app.session.user_view import fold_user_view
 
 SAID: tuple[Payload, ...] = (

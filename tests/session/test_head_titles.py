@@ -3,7 +3,7 @@
 import pytest
 
 from tui_app.events import CompactionComplete, FilesRestored, RestoredFile
-from tui_app.session.head_titles import compaction_title, files_title, thousands
+from tui_app.session.event_heads import compaction_title, files_title, thousands
 
 BACK = RestoredFile(path="a", before="1" * 64, after="2" * 64)
 GONE = RestoredFile(path="b", before="1" * 64)

@@ -7,13 +7,11 @@ import pytest
 
 from tests.session.test_store_contract import OPEN, database, opened, store
 from tui_app.events import MemoryConsolidated, MemoryPruned, SessionStart, UserMessage
-from tui_app.session.info import SessionNotFound
 from tui_app.session.location import Database
 from tui_app.session.lock import SessionLocked
-from tui_app.session.places import open_store
-from tui_app.session.ports import SessionStore
-from tui_app.session.removal import delete_session
-from tui_app.session.retention import sizes_of
+from tui_app.session.management import delete_session, sizes_of
+from tui_app.session.port import SessionNotFound, SessionStore
+from tui_app.session.stores import open_store
 from tui_app.session.workspace import SessionFolder
 
 __all__ = ["database", "opened", "store"]

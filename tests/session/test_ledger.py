@@ -19,7 +19,7 @@ from tui_app.events import (
 )
 from tui_app.events.base import Payload
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.ledger import LedgerRow, growths, ledger, scaled, together, turns_left
+from tui_app.session.request_ledger import LedgerRow, growths, ledger, scaled, together, turns_left
 
 
 def rows_of(*payloads: Payload) -> list[LedgerRow]:

@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_app.events import AgentOutput, AssistantMessage, Payload, SystemMessage, UserMessage
-from tui_app.session.head_fields import head_of
-from tui_app.session.heads import TITLE_LIMIT, spoken_line
-from tui_app.session.importers.fields import title_of
-from tui_app.session.importers.result import ImportedEvent
+from tui_app.session.event_heads import TITLE_LIMIT, head_of, spoken_line
+from tui_app.session.importers.reader import title_of
+from tui_app.session.importers.source import ImportedEvent
 
 
 @pytest.mark.parametrize(

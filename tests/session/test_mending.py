@@ -15,12 +15,10 @@ from tui_app.events import AssistantMessage, SessionStart, UserMessage
 from tui_app.memory.entries import Draft, Due
 from tui_app.memory.sqlite_store import SqliteBoardStore
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.database import connect
-from tui_app.session.health import Health, examine
 from tui_app.session.lock import WriterLock
-from tui_app.session.repair import InUse, mend
+from tui_app.session.repair import Health, InUse, examine, mend
 from tui_app.session.search import search_sessions
-from tui_app.session.store import Store
+from tui_app.session.store import Store, connect
 from tui_app.session.workspace import SessionFolder
 
 PAGE = 4_096
@@ -236,7 +234,7 @@ def test_a_full_disk_leaves_the_damaged_file(file: Path, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("tui_app.session.salvage.shutil.copyfile", refuse)
+        patched.setattr("tui_app.session.repair.shutil.copyfile", refuse)
         with pytest.raises(OSError, match="No space"):
             repaired(file)
     assert file.read_bytes() == damaged

@@ -79,7 +79,7 @@ def test_a_disk_that_fills_up_keeps_the_older_version_whole(
 
     with monkeypatch.context() as patched:
         patched.setattr(migrations, "MIGRATIONS", steps)
-        patched.setattr("tui_app.session.database.sqlite3.connect", small)
+        patched.setattr("tui_app.session.store.sqlite3.connect", small)
         with pytest.raises(sqlite3.DatabaseError, match="The disk is full"):
             Store(path)
     with closing(sqlite3.connect(path)) as db:

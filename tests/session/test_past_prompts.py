@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tui_app.events import Payload, SessionStart, UserMessage
-from tui_app.session import past_prompts as module
-from tui_app.session.past_prompts import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
+from tui_app.session import prompt_history as module
+from tui_app.session.prompt_history import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
 from tui_app.session.store import Store
 
 HERE = Path("/home/ada/ferry")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tui_app.session.info import SessionInfo
-from tui_app.session.retention import DAY_S, Limits, due
+from tui_app.session.management import DAY_S, Limits, due
+from tui_app.session.port import SessionInfo
 
 
 def info(id: str, days_ago: float, now: float = 1_000 * DAY_S) -> SessionInfo:

@@ -6,7 +6,7 @@ import pytest
 
 from tui_app.events import SessionStart
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.removal import delete_session
+from tui_app.session.management import delete_session
 from tui_app.session.store import Store
 from tui_app.session.workspace import SessionFolder
 

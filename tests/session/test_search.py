@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tui_app.events import AssistantMessage, SessionStart, ToolResult, UserMessage
-from tui_app.session import search, search_parts
-from tui_app.session.search import Found, Searched, search_sessions, searching, snippet_of
-from tui_app.session.search_query import read_query
+from tui_app.session import search
+from tui_app.session import search as search_parts
+from tui_app.session.search import Found, Searched, read_query, search_sessions, searching, snippet_of
 from tui_app.session.store import Store
 
 

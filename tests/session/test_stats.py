@@ -36,9 +36,8 @@ from tui_app.events import (
     UserMessage,
     payload_to_json,
 )
-from tui_app.session.stats import SessionStats, StatsFold
+from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, StageRow, StatsFold
 from tui_app.session.stats_reader import StatsReader
-from tui_app.session.stats_rows import CompactionRow, ModelRow, StageRow
 from tui_app.session.store import Store
 
 

@@ -14,7 +14,7 @@ import pytest
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import Notice, SessionStart, SystemMessage, UserMessage
 from tui_app.session import migrations
-from tui_app.session.info import SessionDeleted
+from tui_app.session.port import SessionDeleted
 from tui_app.session.store import Store
 
 START = SessionStart(cwd="/tmp", model="a:b")

@@ -24,18 +24,17 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.agent_view import AgentView, fold_agent_view
-from tui_app.session.forking import fork_session
-from tui_app.session.head_fields import head_of
-from tui_app.session.info import SessionDeleted, SessionNotFound
+from tui_app.session.event_heads import head_of
 from tui_app.session.location import Database, Server
 from tui_app.session.lock import SessionLocked
-from tui_app.session.past_prompts import past_prompts, whole_prompt
-from tui_app.session.places import follow, has_begun, open_store
-from tui_app.session.ports import SessionStore
+from tui_app.session.management import delete_session
+from tui_app.session.port import SessionDeleted, SessionNotFound, SessionStore
 from tui_app.session.preview import load_preview
-from tui_app.session.removal import delete_session
+from tui_app.session.prompt_history import past_prompts, whole_prompt
+from tui_app.session.rewind_fork import fork_session
 from tui_app.session.search import search_sessions
 from tui_app.session.stats_reader import StatsReader
+from tui_app.session.stores import follow, has_begun, open_store
 from tui_app.session.user_view import fold_user_view
 
 if TYPE_CHECKING:

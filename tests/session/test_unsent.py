@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tui_app.session.unsent import MOST, forget_unsent, keep_unsent, unsent
+from tui_app.session.drafts import MOST, forget_unsent, keep_unsent, unsent
 
 HERE, THERE = Path("/home/ann/ferry"), Path("/home/ann/tides")
 

@@ -15,9 +15,8 @@ from textual.worker import WorkerCancelled, WorkerFailed
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import NOON, Story
 from tui_app.paths import Paths
-from tui_app.session.agent_view import AgentView
+from tui_app.session.agent_view import ALONE, AgentView
 from tui_app.session.store import Store
-from tui_app.session.view_items import ALONE
 from tui_app.settings import Endpoint, Settings
 from tui_app.ui.app import PlimsollApp
 from tui_app.ui.launch import Launch

@@ -28,7 +28,7 @@ from tui_app.events import (
     TurnStart,
     UserMessage,
 )
-from tui_app.session.heads import spoken_line
+from tui_app.session.event_heads import spoken_line
 from tui_app.ui.chat_events import ASKING, PROPOSED, advance
 from tui_app.ui.chat_state import (
     NOTICES,

@@ -9,7 +9,7 @@ import pytest
 
 from tests.ui.kit import LIMIT_S
 from tui_app.events import SessionStart, UserMessage
-from tui_app.session import places
+from tui_app.session import stores as places
 from tui_app.session.entries import Entry
 from tui_app.session.location import Server
 from tui_app.session.preview import StoreBodies, load_preview

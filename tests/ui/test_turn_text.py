@@ -3,9 +3,7 @@
 from dataclasses import replace
 
 from tui_app.events import AssistantMessage
-from tui_app.session.costs import Costs
-from tui_app.session.stats import SessionStats
-from tui_app.session.stats_rows import ModelRow
+from tui_app.session.stats import Costs, ModelRow, SessionStats
 from tui_app.ui.stats_text import sections
 from tui_app.ui.turn_text import turn_text, unpriced_text
 

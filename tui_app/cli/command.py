@@ -12,7 +12,7 @@ from tui_app.cli.exits import USAGE, CommandFailed, WrongUsage
 from tui_app.cli.output import tell
 from tui_app.paths import Paths, from_home
 from tui_app.session.location import Database, database_of
-from tui_app.session.places import has_begun, open_store
+from tui_app.session.stores import has_begun, open_store
 from tui_app.settings import Settings, WrongFlag, load_settings
 from tui_app.settings.policies import POLICIES
 from tui_app.settings.rules import Refused
@@ -20,7 +20,7 @@ from tui_app.settings.schema import RULES
 from tui_app.settings.sources import stored_at
 
 if TYPE_CHECKING:
-    from tui_app.session.ports import SessionStore
+    from tui_app.session.port import SessionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Program:
             sqlite3.DatabaseError: if it cannot be used.
         """
         # The screen of a new session starts without the log.
-        from tui_app.session.info import SessionNotFound
+        from tui_app.session.port import SessionNotFound
 
         if writing:
             self.paths.ensure()

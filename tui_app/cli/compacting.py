@@ -19,7 +19,7 @@ from tui_app.conversation.policy_change import policy_of
 from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Restate
 from tui_app.events import CompactionComplete, CompactionProgress, Error, HookRan, Record
-from tui_app.session.head_titles import hook_title
+from tui_app.session.event_heads import hook_title
 from tui_app.ui import format as numbers
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from tui_app.cli.exits import FAILED, USAGE, CommandFailed, WrongUsage
 from tui_app.context.secrets import mask_secrets
 from tui_app.paths import Paths
-from tui_app.session.failures import explained
+from tui_app.session.errors import explained
 from tui_app.settings import SettingsError, WrongFile
 
 _LOG_LIMIT = 1_000_000

@@ -32,7 +32,7 @@ from tui_app.events import (
     TurnEnd,
     TurnRetry,
 )
-from tui_app.session.head_titles import approval_title, compaction_title, hook_title, pressure_text
+from tui_app.session.event_heads import approval_title, compaction_title, hook_title, pressure_text
 
 
 class RecordView(Protocol):

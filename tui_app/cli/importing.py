@@ -17,7 +17,7 @@ from tui_app.conversation.import_watch import ImportProgress
 from tui_app.conversation.imported import same_import
 from tui_app.plurals import count
 from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
-from tui_app.session.ports import SessionStore
+from tui_app.session.port import SessionStore
 from tui_app.ui import format as numbers
 
 if TYPE_CHECKING:

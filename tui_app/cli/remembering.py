@@ -7,9 +7,8 @@ from tui_app.cli.output import print_json, say, tell
 from tui_app.conversation.remembering.headless import Reading, read_sessions, waiting
 from tui_app.conversation.remembering.remembering import RUNNING, outcome_text
 from tui_app.conversation.request import Opening
-from tui_app.session.info import SessionInfo
 from tui_app.session.lock import SessionLocked
-from tui_app.session.ports import SessionStore
+from tui_app.session.port import SessionInfo, SessionStore
 
 
 async def run(opening: Opening, store: SessionStore, wanted: SessionInfo | None, *, as_json: bool) -> int:

@@ -10,7 +10,7 @@ from tui_app.cli.command import Program, add_agent, add_model, add_policy, add_r
 from tui_app.cli.exits import CommandFailed
 
 if TYPE_CHECKING:
-    from tui_app.session.info import SessionInfo
+    from tui_app.session.port import SessionInfo
 
 NO_SESSIONS = "There is no session to go on with yet. Start one with: plimsoll"
 

@@ -12,12 +12,11 @@ from tui_app.cli.hints import for_shell
 from tui_app.cli.output import moment, print_json, say, say_table, tell
 from tui_app.cli.sessions_keeping import backup, prune, rename
 from tui_app.cli.sessions_search import search
-from tui_app.session import removal
+from tui_app.session import management as removal
 from tui_app.session.entries import Entry
-from tui_app.session.forking import NotAPrompt, fork_session
-from tui_app.session.heads import Head
-from tui_app.session.info import SessionInfo
-from tui_app.session.ports import SessionStore
+from tui_app.session.event_heads import Head
+from tui_app.session.port import SessionInfo, SessionStore
+from tui_app.session.rewind_fork import NotAPrompt, fork_session
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui import format as numbers

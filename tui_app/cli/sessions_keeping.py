@@ -12,13 +12,11 @@ from tui_app.cli.exits import FAILED, OK, CommandFailed, WrongUsage
 from tui_app.cli.output import moment, print_json, say, say_table, tell
 from tui_app.paths import from_home
 from tui_app.session.backup import Backup, BackupRefused, back_up
-from tui_app.session.info import SessionDeleted, SessionNotFound
 from tui_app.session.location import Server
 from tui_app.session.lock import SessionLocked
-from tui_app.session.naming import rename_session
-from tui_app.session.places import has_begun
-from tui_app.session.removal import delete_session
-from tui_app.session.retention import Due, Limits, due, sizes_of
+from tui_app.session.management import Due, Limits, delete_session, due, rename_session, sizes_of
+from tui_app.session.port import SessionDeleted, SessionNotFound
+from tui_app.session.stores import has_begun
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui import format as numbers
 from tui_app.ui.safe_text import one_line

@@ -21,7 +21,7 @@ from tui_app.conversation.simulating.simulate import (
 )
 from tui_app.conversation.simulating.source import Transcript, read_session, read_transcript
 from tui_app.session.importers import ImportFormatError
-from tui_app.session.info import SessionNotFound
+from tui_app.session.port import SessionNotFound
 from tui_app.ui.widgets.gauge_text import window_text
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from tui_app.memory.entries import Due
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
-from tui_app.session.info import SessionInfo
 from tui_app.session.location import Database, Server
+from tui_app.session.port import SessionInfo
 
 
 def own_scope(

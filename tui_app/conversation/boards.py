@@ -6,8 +6,8 @@ from pathlib import Path
 from tui_app.memory.sqlite_store import SqliteBoardStore
 from tui_app.memory.store import BoardStore
 from tui_app.paths import Paths
-from tui_app.session.database import connect
 from tui_app.session.location import Database, Server
+from tui_app.session.store import connect
 
 PATIENCE_S = 3.0
 """Seconds that anything about boards may take on a server."""
@@ -21,7 +21,7 @@ def boards_in(database: Database) -> BoardStore:
     """
     if isinstance(database, Server):
         from tui_app.memory.postgres_store import PostgresBoardStore
-        from tui_app.session.postgres.side import SideLine
+        from tui_app.session.postgres.schema import SideLine
         from tui_app.session.postgres.wire import this_machine
 
         return PostgresBoardStore(SideLine(database, PATIENCE_S), this_machine())

@@ -16,8 +16,7 @@ from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import MessagePinned, Notice, RewriteUndone
-from tui_app.session.head_fields import head_of
-from tui_app.session.heads import LATER, Head
+from tui_app.session.event_heads import LATER, Head, head_of
 
 _GONE = "#{} is not part of the next request."
 _PINNED = "This message is pinned: it stays as it is until it is unpinned."

@@ -13,7 +13,7 @@ from tui_app.context.history import Proposal
 from tui_app.context.summaries.transcript import transcript_lines
 from tui_app.context.view import Item, to_messages
 from tui_app.events import CheckpointCreated, CompactionAcknowledged, CompactionComplete
-from tui_app.session.heads import Head
+from tui_app.session.event_heads import Head
 from tui_app.session.workspace import Checkpoint, SessionFolder
 
 

@@ -11,16 +11,16 @@ from typing import Any, Literal, get_args
 
 from tui_app.events import AssistantMessage, CompactionComplete, Record, ToolCall
 from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.event_heads import Head
 from tui_app.session.exports.export import (
     export_jsonl,
     export_markdown,
+    export_openai,
     export_pydantic_ai,
     user_view_messages,
 )
 from tui_app.session.exports.html import export_html
-from tui_app.session.exports.openai import export_openai
-from tui_app.session.heads import Head
-from tui_app.session.ports import SessionStore
+from tui_app.session.port import SessionStore
 
 Format = Literal["pydantic-ai", "openai", "markdown", "html", "jsonl"]
 View = Literal["agent", "user"]

@@ -14,8 +14,8 @@ from tui_app.agent.tools.working import on_thread
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import FileChanged, FilesRestored, Notice, RestoredFile
-from tui_app.session.heads import Head
-from tui_app.session.kept_files import KeptFiles, checksum
+from tui_app.session.event_heads import Head
+from tui_app.session.workspace import KeptFiles, checksum
 
 FileFate = Literal["restore", "remove", "same", "changed", "lost"]
 """What restoring does to a file: gives it its old content, removes it again, or nothing at all because it is

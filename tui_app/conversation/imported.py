@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_app.events import SessionStart
-from tui_app.session.ports import SessionStore
+from tui_app.session.port import SessionStore
 
 _START = 1
 """Log number of a session's first event."""

@@ -22,8 +22,8 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.shares import Share
 from tui_app.conversation.tooling import make_tooling
 from tui_app.events import Record
-from tui_app.session.places import open_store
-from tui_app.session.ports import SessionStore
+from tui_app.session.port import SessionStore
+from tui_app.session.stores import open_store
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
 

@@ -46,10 +46,9 @@ from tui_app.conversation.tooling import make_tooling
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.events import SessionStart
-from tui_app.session.info import SessionDeleted, SessionNotFound
 from tui_app.session.lock import Overtaken
-from tui_app.session.places import open_store
-from tui_app.session.ports import SessionStore, WriteLock
+from tui_app.session.port import SessionDeleted, SessionNotFound, SessionStore, WriteLock
+from tui_app.session.stores import open_store
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
 

@@ -7,8 +7,8 @@ from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import Notice, PolicyChange
-from tui_app.session.known import chosen_policy
-from tui_app.session.ports import SessionStore
+from tui_app.session.model_state import chosen_policy
+from tui_app.session.port import SessionStore
 from tui_app.settings import Settings
 
 

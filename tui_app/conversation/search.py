@@ -7,7 +7,7 @@ from itertools import islice
 
 from tui_app.agent.tools.history import HistoryHit
 from tui_app.events import AssistantMessage, CompactionComplete, Payload, ToolResult, UserMessage
-from tui_app.session.ports import SessionStore
+from tui_app.session.port import SessionStore
 
 _WORD = re.compile(r"\w{2,}")
 _MAX_WORDS = 16

@@ -24,8 +24,7 @@ from tui_app.events import (
     SessionRewind,
 )
 from tui_app.session.agent_view import STAGES
-from tui_app.session.heads import Head
-from tui_app.session.visibility import STAND_INS
+from tui_app.session.event_heads import STAND_INS, Head
 from tui_app.session.workspace import TOOL_OUTPUTS, SessionFolder
 
 _log = logging.getLogger(__name__)

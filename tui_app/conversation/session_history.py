@@ -31,13 +31,10 @@ from tui_app.events import (
     SessionRestored,
     SessionRewind,
 )
-from tui_app.session.agent_view import AgentView
-from tui_app.session.head_fields import head_of
-from tui_app.session.heads import LATER, Head
-from tui_app.session.known import Basis, known_of, tally_of
-from tui_app.session.ports import SessionStore
-from tui_app.session.view_items import weighed
-from tui_app.session.visibility import MESSAGES
+from tui_app.session.agent_view import AgentView, weighed
+from tui_app.session.event_heads import LATER, MESSAGES, Head, head_of
+from tui_app.session.model_state import Basis, known_of, tally_of
+from tui_app.session.port import SessionStore
 from tui_app.session.workspace import TOOL_OUTPUTS
 
 _log = logging.getLogger(__name__)

@@ -15,9 +15,7 @@ from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.view_messages import ViewMessages
 from tui_app.events import CompactionComplete, CompactionEdited, Fact, Notice
-from tui_app.session.head_fields import head_of
-from tui_app.session.heads import LATER
-from tui_app.session.visibility import MESSAGES
+from tui_app.session.event_heads import LATER, MESSAGES, head_of
 
 NOT_SHOWN = "#{} is no summary that the model sees now: only such a one can be edited."
 SEALED = "The provider wrote this summary and only it can read it: it cannot be edited here."

@@ -19,8 +19,7 @@ from tui_app.conversation.request import Opening
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import ApprovalDecided, Record, ToolOutput
 from tui_app.paths import Paths
-from tui_app.session.kept_files import KeptFiles
-from tui_app.session.workspace import SessionFolder
+from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.settings.approvals import rules_of
 
 MOST_DECISIONS = 500

@@ -8,9 +8,9 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from pydantic_core import PydanticSerializationError
 
 from tui_app.events import AssistantMessage
-from tui_app.session.heads import Head
-from tui_app.session.ports import SessionStore
-from tui_app.session.view_items import ALONE
+from tui_app.session.agent_view import ALONE
+from tui_app.session.event_heads import Head
+from tui_app.session.port import SessionStore
 
 Place = tuple[int, int]
 """Number of an event, and which of its messages."""

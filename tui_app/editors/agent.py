@@ -41,8 +41,8 @@ from tui_app.editors.prompts import COMMANDS, asked
 from tui_app.editors.session import EditorSession
 from tui_app.editors.troubles import NOT_FOUND, refused, trouble
 from tui_app.editors.updates import Updates
-from tui_app.session.info import SessionNotFound
-from tui_app.session.places import has_begun, open_store
+from tui_app.session.port import SessionNotFound
+from tui_app.session.stores import has_begun, open_store
 from tui_app.version import __version__
 
 _log = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from tui_app.context.secrets import mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.way_back import BACK, KEPT
 from tui_app.events import Error
-from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
+from tui_app.session.port import SessionNotFound
 from tui_app.settings import SettingsError
 
 INVALID_PARAMS, INTERNAL, NOT_FOUND = -32602, -32603, -32002

@@ -47,7 +47,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.plurals import count
-from tui_app.session.head_titles import compaction_title, output_text, thousands, truncation_title
+from tui_app.session.event_heads import compaction_title, output_text, thousands, truncation_title
 
 Update = Any
 """One of the protocol's session updates; the SDK's union of them has no name."""

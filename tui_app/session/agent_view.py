@@ -4,11 +4,14 @@ Every message ever said stays in the list with the number of the event that hid 
 clearing a mark. A summary, and what acknowledges it, are messages more, shown while their compaction stands.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
+from difflib import SequenceMatcher
+from typing import Literal
 
-from tui_app.context.counting.tally import Weighed
+from tui_app.context.counting.tally import Report, Weighed
+from tui_app.context.counting.usage import CATEGORIES, Breakdown
 from tui_app.events import (
     REWRITES,
     CompactionAcknowledged,
@@ -22,14 +25,95 @@ from tui_app.events import (
     SessionRestored,
     SessionRewind,
     ToolArchived,
+    ToolCall,
     ToolResult,
     UserMessage,
 )
-from tui_app.session.heads import Head
-from tui_app.session.view_items import ALONE, Reports, ViewItem, in_ranges, place_behind, weighed, without
-from tui_app.session.visibility import CARRYING, MESSAGES, STAND_INS, Seen, seen
+from tui_app.session.event_heads import CARRYING, LEADING, MESSAGES, STAND_INS, Head, Seen, seen
 
-__all__ = ["MESSAGES", "AgentView", "ViewItem", "fold_agent_view", "in_ranges", "weighed"]
+# One message of the agent view, and small questions about heads.
+
+ALONE = -1
+"""Place of the message in an event that carries just one; see ``Head.form``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewItem:
+    """One message of the view and whether it is visible."""
+
+    head: Head
+    hidden_by: int = 0
+    """Log number of the event that took it out of the view; 0 while it is visible."""
+    forms: tuple[Head, ...] = ()
+    """Other forms that stand, the newest last."""
+
+    @property
+    def visible(self) -> bool:
+        """Whether the next request holds it."""
+        return self.hidden_by == 0
+
+    @property
+    def shown(self) -> Head:
+        """The form that the next request holds."""
+        return self.forms[-1] if self.forms else self.head
+
+
+@dataclass(slots=True)
+class Reports:
+    """The newest report of a provider, whatever has happened to the view since; kept along with the fold."""
+
+    newest: Report = field(default_factory=Report)
+    _counted: int | None = 0
+    """Tokens of the view; None where they have to be counted anew."""
+
+    def add(self, head: Head, visible: Callable[[], Iterable[Head]]) -> None:
+        """Follow one more message at the end of the view."""
+        if self._counted is not None:
+            self._counted += sum(head.tokens.values())
+        if head.reported > 0:
+            if self._counted is None:
+                self._counted = sum(sum(each.tokens.values()) for each in visible())
+            self.newest = Report(head.reported, self._counted, head.model)
+
+    def rewritten(self) -> None:
+        """The view has another size now."""
+        self._counted = None
+
+
+def in_ranges(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
+    """Whether a log number lies in one of some inclusive ranges."""
+    return any(low <= seq <= high for low, high in ranges)
+
+
+def place_behind(items: Sequence[ViewItem], seq: int) -> int:
+    """The place behind a message; without one, behind the system prompts that lead what is visible."""
+    place = 0
+    if seq:
+        place = next((at for at, item in enumerate(items, 1) if item.head.seq == seq), 0)
+    if place:
+        return place
+    for index, item in enumerate(items):
+        if item.visible and item.head.type not in LEADING:
+            break
+        if item.visible:
+            place = index + 1
+    return place
+
+
+def without(items: Iterable[ViewItem], rewrite: int) -> list[ViewItem]:
+    """The messages as they are without what one rewrite made of them, and without its own."""
+    return [
+        replace(item, forms=tuple(form for form in item.forms if form.form[0] != rewrite))
+        for item in items
+        if item.head.seq != rewrite
+    ]
+
+
+def weighed(head: Head) -> Weighed:
+    """Size of one message in the form it has, from its head."""
+    tokens = Breakdown(**{name: head.tokens[name] for name in CATEGORIES if name in head.tokens})
+    return Weighed(head.seq, tokens, head.reported, head.model)
+
 
 STAGES = frozenset(kind.TYPE for kind in REWRITES)
 """Events that give messages another form."""
@@ -298,3 +382,86 @@ def fold_agent_view(heads: Iterable[Head]) -> AgentView:
     for head in heads:
         view.apply(head)
     return view
+
+
+# What a compaction did to the agent view, message by message: a fold of the log up to it.
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One message of the view before or after."""
+
+    sign: Literal["-", "+", " "]
+    """Whether it left, came, or stayed."""
+    head: Head
+    title: str = ""
+    """What it says, and which tool it calls or answers on what; empty where it says nothing."""
+    full: int = 0
+    """Tokens it had when it was written; a stage may have made it smaller since."""
+
+
+@dataclass(slots=True)
+class _Log:
+    """What the messages of a view do not say of themselves."""
+
+    calls: dict[str, str] = field(default_factory=dict)
+    """Each tool call with what it is called on, by its id."""
+    sizes: dict[int, int] = field(default_factory=dict)
+    """Tokens of each event as it was written, by its number."""
+
+    def note(self, head: Head) -> None:
+        if head.type == ToolCall.TYPE:
+            self.calls.update(dict.fromkeys(head.ids, head.title))
+        self.sizes[head.seq] = sum(head.tokens.values())
+
+    def line(self, sign: Literal["-", "+", " "], head: Head) -> Difference:
+        full = self.sizes.get(head.seq, 0)
+        return Difference(sign, head, title_of(head, self.calls), full)
+
+
+def title_of(head: Head, calls: Mapping[str, str]) -> str:
+    """What a message says, in one line.
+
+    Args:
+        head: The message.
+        calls: What each tool call is called on, by its id.
+    """
+    called = ", ".join(calls[each] for each in head.ids if each in calls)
+    if head.type == ToolResult.TYPE or not called:
+        return " · ".join(filter(None, (called, head.title)))
+    return f"{head.title} (calls {called})" if head.title else f"calls {called}"
+
+
+def compaction_diff(heads: Iterable[Head], compaction: int) -> list[Difference]:
+    """Compare the view in front of a compaction with the one behind it.
+
+    Args:
+        heads: The log, in order; what comes after the compaction is not read.
+        compaction: Its log number.
+
+    Returns:
+        Every message of both views, in their order; what left stands before what came in its place.
+    """
+    view, before, log = AgentView(), list[Head](), _Log()
+    for head in heads:
+        if head.seq == compaction:
+            before = view.visible()
+        elif head.seq > compaction and head.type != CompactionAcknowledged.TYPE:
+            break
+        log.note(head)
+        view.apply(head)
+    after = view.visible()
+    matcher = SequenceMatcher(None, _keys(before), _keys(after), autojunk=False)
+    lines: list[Difference] = []
+    for tag, start, stop, first, last in matcher.get_opcodes():
+        if tag == "equal":
+            lines.extend(log.line(" ", head) for head in before[start:stop])
+            continue
+        lines.extend(log.line("-", head) for head in before[start:stop])
+        lines.extend(log.line("+", head) for head in after[first:last])
+    return lines
+
+
+def _keys(heads: Iterable[Head]) -> list[tuple[int, tuple[int, int]]]:
+    """What tells one form of a message from every other."""
+    return [(head.seq, head.form) for head in heads]

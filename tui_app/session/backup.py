@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_app.session.database import connect
+from tui_app.session.store import connect
 
 
 class BackupRefused(Exception):

@@ -22,15 +22,12 @@ from tui_app.events import (
 )
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Body, Entry
-from tui_app.session.head_titles import output_text
-from tui_app.session.heads import Head
-from tui_app.session.info import SessionInfo
-from tui_app.session.interruptions import is_interruption
-from tui_app.session.known import Known, known_of
+from tui_app.session.event_heads import Head, output_text
 from tui_app.session.location import Database
-from tui_app.session.places import open_store
-from tui_app.session.ports import SessionStore
-from tui_app.session.user_view import UserView
+from tui_app.session.model_state import Known, known_of
+from tui_app.session.port import SessionInfo, SessionStore
+from tui_app.session.stores import open_store
+from tui_app.session.user_view import UserView, is_interruption
 
 _PROMPTS = 50
 """Prompts of a resumed session that the arrow keys bring back."""

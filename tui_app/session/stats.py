@@ -1,9 +1,9 @@
 """What a session did and cost, as a fold of its log: the figures of events, none of their texts."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar
 
 from tui_app.events import (
     REWRITES,
@@ -14,34 +14,199 @@ from tui_app.events import (
     Error,
     HookRan,
     MemoryConsolidated,
+    Payload,
     RewriteUndone,
     SessionClear,
     SessionRestored,
     SessionRewind,
     SubAgentStart,
     SubAgentStep,
+    ToolArchived,
     ToolCall,
+    ToolNormalised,
+    ToolOffloaded,
+    ToolPointers,
     ToolResult,
+    ToolTrimmed,
     Truncation,
     UsageInfo,
     UserMessage,
 )
-from tui_app.session.savings import STAGES, Savings
-from tui_app.session.stats_rows import (
-    FIGURES,
-    CompactionRow,
-    ModelRow,
-    SideRow,
-    StageRow,
-    add,
-    mean,
-    number,
-)
 
-__all__ = [
-    "COUNTED", "FIGURES", "STAGES", "CompactionRow", "ModelRow", "SessionStats", "SideRow", "StageRow",
-    "StatsFold",
-]  # fmt: skip
+# The rows of a session's figures.
+
+FIGURES: tuple[str, ...] = (
+    "model", "input_tokens", "output_tokens", "cache_read_tokens", "cost_usd", "duration_s", "outcome",
+    "trigger", "tokens_removed", "retention", "prefix_kept", "kind", "compaction", "rewrite", "failed",
+    "hook", "to", "job", "cut",
+)  # fmt: skip
+"""Fields of events that the figures are made of; none of them is long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRow:
+    """What one model was asked in turns, and what it cost. Tokens are those its provider reported."""
+
+    model: str
+    answers: int = 0
+    input_tokens: int = 0
+    """Cached ones included."""
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    """Answers whose price is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionRow:
+    """Compactions that started and ended in the same way."""
+
+    trigger: str
+    outcome: str
+    """``imported`` where another program has made them."""
+    count: int = 0
+    undone: int = 0
+    """How many of them were taken back since, by an undo or a rewind."""
+    tokens_removed: int = 0
+    """Those of compactions that were taken back since are not in it."""
+    duration_s: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    """How many of them asked a model whose price is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideRow:
+    """What models were asked beside turns and compactions: ``digests`` of archived results, or ``memory``."""
+
+    purpose: str
+    count: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    """How many of them have no known price."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageRow:
+    """What one stage saves now."""
+
+    stage: str
+    count: int = 0
+    undone: int = 0
+    """How many of them were taken back, by a person or by a rewind; their tokens are saved no more."""
+    tokens_removed: int = 0
+    """Of truncation: summed over requests, because it cuts each one anew."""
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean of shares; None where there are none."""
+    return round(sum(values) / len(values), 4) if values else None
+
+
+Row = TypeVar("Row", ModelRow, CompactionRow, SideRow, StageRow)
+
+
+def add(rows: dict[Any, Row], key: object, new: Row, data: Mapping[str, Any], **more: int) -> None:
+    """Add figures of an event to the row of their name; what a row does not have is left out."""
+    row, names = rows.get(key, new), type(new).__dataclass_fields__
+    numbers = {name: data[name] for name in FIGURES if isinstance(data.get(name), int | float)}
+    values = {
+        name: getattr(row, name) + value for name, value in {**numbers, **more}.items() if name in names
+    }
+    rows[key] = replace(row, **values)
+
+
+def number(data: Mapping[str, Any], name: str) -> int:
+    """One figure of an event; 0 where it has none."""
+    return int(data.get(name) or 0)
+
+
+# What stages and compactions have saved, as a fold: less what was taken back since, by whatever it was.
+
+STAGES: dict[str, str] = {
+    ToolNormalised.TYPE: "normalise",
+    ToolOffloaded.TYPE: "offload",
+    ToolArchived.TYPE: "archive",
+    ToolTrimmed.TYPE: "trim",
+    ToolPointers.TYPE: "pointers",
+    CompactionComplete.TYPE: "compact",
+    Truncation.TYPE: "truncate",
+}
+"""Stages that make the context smaller, by the event that records their work, in the order they run."""
+_REQUESTS = STAGES[Truncation.TYPE]
+"""The one that changes a request and not the view: what it cut stays cut."""
+
+
+@dataclass(slots=True)
+class Savings:
+    """Follows what saved tokens, and what took that back.
+
+    Attributes:
+        stages: What each stage saves now, by its name.
+        compactions: What compactions did, by how they started and ended.
+    """
+
+    stages: dict[str, StageRow] = field(default_factory=dict)
+    compactions: dict[tuple[str, str], CompactionRow] = field(default_factory=dict)
+    _saved: dict[int, tuple[str, int, tuple[str, str] | None]] = field(default_factory=dict)
+    """By log number: the stage, the tokens it saved, and the row of compactions it is in."""
+    _standing: set[int] = field(default_factory=set)
+    """Those that still save something."""
+    _rewound: dict[int, list[int]] = field(default_factory=dict)
+    """By the number of a rewind, what it took back."""
+    _cleared: dict[int, list[int]] = field(default_factory=dict)
+    """By the number of a clear, what saved something until then."""
+
+    def save(self, seq: int, kind: str, data: Mapping[str, Any], row: tuple[str, str] | None = None) -> None:
+        """Add what one event saved; ``row`` is that of its compaction, where it is one."""
+        stage = STAGES[kind]
+        self._saved[seq] = stage, number(data, "tokens_removed"), row
+        self._standing.add(seq)
+        add(self.stages, stage, StageRow(stage=stage), data, count=1)
+
+    def restate(self, seq: int, sign: int) -> None:
+        """Take what an event saved out of the figures (-1), or put it back (+1)."""
+        if seq not in self._saved or (seq in self._standing) == (sign > 0):
+            return
+        _, tokens, row = self._saved[seq]
+        self._count(seq, sign, undone=-sign)
+        if row is not None:
+            again = {"tokens_removed": sign * tokens}
+            add(self.compactions, row, self.compactions[row], again, undone=-sign)
+
+    def rewound(self, seq: int, to: int) -> None:
+        """Take out what was saved behind the prompt that was gone back to."""
+        self._rewound[seq] = self._savings(to)
+        for each in self._rewound[seq]:
+            self.restate(each, -1)
+
+    def cleared(self, seq: int) -> None:
+        """What a cleared view was spared is saved no more, though nobody took it back."""
+        self._cleared[seq] = self._savings(0)
+        for each in self._cleared[seq]:
+            self._count(each, -1)
+
+    def restored(self, cut: int) -> None:
+        """A rewind or a clear was taken back: what it took out of the figures is in them again."""
+        for each in self._rewound.pop(cut, ()):
+            self.restate(each, 1)
+        for each in self._cleared.pop(cut, ()):
+            self._count(each, 1)
+
+    def _count(self, seq: int, sign: int, undone: int = 0) -> None:
+        stage, tokens, _ = self._saved[seq]
+        (self._standing.add if sign > 0 else self._standing.discard)(seq)
+        add(self.stages, stage, StageRow(stage=stage), {"tokens_removed": sign * tokens}, undone=undone)
+
+    def _savings(self, first: int) -> list[int]:
+        """Numbers of what changed the view from a log number on, and still does."""
+        return sorted(seq for seq in self._standing if seq >= first and self._saved[seq][0] != _REQUESTS)
+
 
 COUNTED: tuple[str, ...] = (
     UserMessage.TYPE, AssistantMessage.TYPE, ToolCall.TYPE, ToolResult.TYPE, UsageInfo.TYPE, *STAGES,
@@ -256,3 +421,67 @@ class StatsFold:
 def _unpriced(data: Mapping[str, Any]) -> bool:
     """Whether something was sent or written that has no known price."""
     return data.get("cost_usd") is None and bool(data.get("input_tokens") or data.get("output_tokens"))
+
+
+# What a session has cost so far, and what its present turn has, as values that grow with each event.
+
+_Paid = AssistantMessage | SubAgentStep | CompactionComplete | ToolArchived | MemoryConsolidated
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Tokens as providers reported them, and US dollars as far as prices are known."""
+
+    input_tokens: int = 0
+    """Cached ones included."""
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    """None until something with a known price was asked."""
+    unpriced: int = 0
+    """Requests whose price is not known."""
+    unpriced_models: tuple[str, ...] = ()
+    """Whom those requests went to, each once."""
+    unmeasured: int = 0
+    """Answers whose request has no reported size: it was cut, broken off, or nothing was reported."""
+
+    def after(self, payload: Payload) -> "Costs":
+        """The costs behind an event: an answer, a summary, a digest, or a reading for memory."""
+        match payload:
+            case AssistantMessage() | SubAgentStep():
+                grown = self._plus(payload, payload.cost_usd, asked=True)
+                unmeasured = bool(payload.output_tokens and not payload.input_tokens)
+                return replace(
+                    grown,
+                    cached_tokens=self.cached_tokens + payload.cache_read_tokens,
+                    unmeasured=self.unmeasured + unmeasured,
+                )
+            case CompactionComplete() | ToolArchived() | MemoryConsolidated():
+                asked = bool(payload.input_tokens or payload.output_tokens)
+                # What was made without a model costs nothing and is no sum either.
+                return self._plus(payload, payload.cost_usd or None, asked=asked)
+            case _:
+                return self
+
+    def _plus(self, paid: _Paid, usd: float | None, *, asked: bool) -> "Costs":
+        unpriced = asked and usd is None
+        new = (paid.model,) if unpriced and paid.model not in self.unpriced_models else ()
+        return replace(
+            self,
+            input_tokens=self.input_tokens + paid.input_tokens,
+            output_tokens=self.output_tokens + paid.output_tokens,
+            usd=self.usd if usd is None else (self.usd or 0.0) + usd,
+            unpriced=self.unpriced + unpriced,
+            unpriced_models=(*self.unpriced_models, *new),
+        )
+
+
+def is_over(budget: Mapping[str, float], spent: float | None) -> bool:
+    """Whether a session has used its budget up.
+
+    Args:
+        budget: The table of the settings.
+        spent: US dollars; None where nothing with a known price was asked.
+    """
+    limit = budget.get("session_usd", 0.0)
+    return bool(limit) and (spent or 0.0) >= limit

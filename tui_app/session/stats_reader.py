@@ -3,8 +3,8 @@
 from contextlib import closing
 
 from tui_app.session.location import Database
-from tui_app.session.places import open_store
 from tui_app.session.stats import SessionStats, StatsFold
+from tui_app.session.stores import open_store
 
 
 class StatsReader:

@@ -1,22 +1,207 @@
 """All sessions in one SQLite file: append-only events, never updated, never deleted by a compaction."""
 
+import json
 import secrets
+import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tui_app.events import Payload, Record, SessionStart, UsageInfo, UserMessage
-from tui_app.session import side_queries
-from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.database import connect, identity, make_sure
-from tui_app.session.heads import Head, spoken_line
-from tui_app.session.info import SessionDeleted, SessionInfo, SessionNotFound
+from tui_app.atomic import make_private
+from tui_app.context.storage_errors import StorageError, storage_error
+from tui_app.events import (
+    AssistantMessage,
+    CompactionAcknowledged,
+    CompactionComplete,
+    CompactionEdited,
+    CompactionRedone,
+    CompactionUndone,
+    MemoryInbox,
+    Payload,
+    Record,
+    RewriteUndone,
+    SessionClear,
+    SessionRestored,
+    SessionRewind,
+    SessionStart,
+    SystemMessage,
+    ToolResult,
+    UsageInfo,
+    UserMessage,
+    ViewRewrite,
+)
+from tui_app.session.agent_view import AgentView, fold_agent_view
+from tui_app.session.event_heads import (
+    AFTERWARDS,
+    CARRYING,
+    Head,
+    payload_of,
+    plain,
+    record_of,
+    row_of,
+    spoken_line,
+)
 from tui_app.session.lock import WriterLock, holder
-from tui_app.session.ports import Event
-from tui_app.session.rows import payload_of, plain, record_of, row_of
-from tui_app.session.sizes import count_messages, tokens_after, view_tokens
-from tui_app.session.visibility import AFTERWARDS
+from tui_app.session.migrations import check, migrate
+from tui_app.session.model_state import Known
+from tui_app.session.port import Event, SessionDeleted, SessionInfo, SessionNotFound
+from tui_app.session.stats import COUNTED, FIGURES
+
+# The connection to the sessions file: ours, of this version, and durable, or an explanation why not.
+
+
+def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    """Open the sessions file; statements are committed one by one unless a transaction is begun.
+
+    Args:
+        path: The file; it and its folder are created with owner-only rights.
+        read_only: Create and change nothing.
+
+    Raises:
+        StorageError: if the file is no database, none of ours, or cannot be written.
+        sqlite3.DatabaseError: if it comes from a newer version.
+        OSError: if it cannot be created.
+    """
+    if not read_only:
+        make_private(path.parent)
+        path.touch(mode=0o600, exist_ok=True)
+    uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
+    try:
+        check(db)
+        if not read_only:
+            _prepare(db)
+    except sqlite3.Error as error:
+        db.close()
+        if (told := storage_error(error, path)) is not None:
+            raise told from error
+        raise
+    return db
+
+
+def identity(path: Path) -> tuple[int, int]:
+    """What tells a file apart from another one of its name.
+
+    Raises:
+        OSError: if there is none.
+    """
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def make_sure(path: Path, opened: tuple[int, int]) -> None:
+    """Make sure that the file that was opened still has its name.
+
+    What is written into one that was deleted would be gone with the program, and nothing would say so.
+
+    Raises:
+        StorageError: if it was deleted, moved, or replaced.
+    """
+    try:
+        there = identity(path) == opened
+    except OSError:
+        there = False
+    if not there:
+        raise StorageError(
+            f"The sessions file {path} was deleted or moved while it was open.",
+            "What was saved until then is where the file is now. Bring it back, then start again.",
+        )
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA journal_mode=WAL")
+    # A commit that returned must survive a power cut: nothing shown as done may be lost.
+    db.execute("PRAGMA synchronous=FULL")
+    migrate(db)
+    # Events of a session that is not listed would never be seen again.
+    db.execute("PRAGMA foreign_keys=ON")
+
+
+# What is read from the sessions file besides the log itself, each event's part of it alone.
+
+_PATHS = ", ".join(f"'$.{name}'" for name in FIGURES)
+
+
+def figures(db: sqlite3.Connection, session: str, after: int) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    """Figures of the counted events behind a log number; their texts stay in the database."""
+    query = (
+        f"SELECT seq, type, json_extract(data, {_PATHS}) FROM events"
+        f" WHERE session = ? AND seq > ? AND type IN ({', '.join('?' * len(COUNTED))}) ORDER BY seq"
+    )
+    for seq, kind, found in db.execute(query, (session, after, *COUNTED)):
+        yield seq, kind, dict(zip(FIGURES, json.loads(found), strict=True))
+
+
+def prompts(db: sqlite3.Connection, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
+    """Session, number, time and beginning of the prompts of a folder, newest first."""
+    query = (
+        "SELECT events.session, seq, time, substr(json_extract(data, '$.text'), 1, ?)"
+        " FROM events JOIN sessions ON sessions.id = events.session"
+        " WHERE cwd = ? AND type = ? ORDER BY time DESC, seq DESC LIMIT ?"
+    )
+    return db.execute(query, (chars, plain(cwd), UserMessage.TYPE, most)).fetchall()
+
+
+def sizes(db: sqlite3.Connection) -> dict[str, int]:
+    """Bytes of each session's log, by id; ``LENGTH`` of a text would count characters."""
+    size = " + ".join(
+        f"COALESCE(LENGTH(CAST({column} AS BLOB)), 0)" for column in ("head", "data", "message")
+    )
+    return dict(db.execute(f"SELECT session, SUM({size}) FROM events GROUP BY session").fetchall())
+
+
+# How big a session is, as the list shows it: kept up to date with every event that is written.
+
+
+def count_messages(kinds: Iterable[str]) -> int:
+    """Count messages among events: what is an item of the model's view, each tool result by itself.
+
+    Args:
+        kinds: Types of events.
+    """
+    return sum(kind in CARRYING for kind in kinds)
+
+
+def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
+    """Tokens of the view once more has happened.
+
+    Args:
+        tokens: Tokens before.
+        events: What happened, in order.
+
+    Returns:
+        None when the view was rewritten, so that it must be counted anew.
+    """
+    rewritten = False
+    for data in events:
+        match data:
+            case UsageInfo(usage=usage):
+                tokens, rewritten = int(usage["total"]), False
+            case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage() | MemoryInbox():
+                tokens += sum(data.tokens.values())
+            case CompactionUndone() | CompactionRedone() | SessionClear() | SessionRewind() | ViewRewrite():
+                rewritten = True
+            case RewriteUndone() | SessionRestored() | CompactionAcknowledged() | CompactionEdited():
+                rewritten = True
+            case CompactionComplete(outcome="success"):
+                rewritten = True
+            case _:
+                pass
+    return None if rewritten else tokens
+
+
+def view_tokens(view: AgentView, last: UsageInfo | None) -> int:
+    """Count a view, with what the last request carried besides.
+
+    Args:
+        view: The messages that are sent.
+        last: What was measured with the last request; None before the first.
+    """
+    known = Known(last, factor=(last.factor if last is not None else None) or 1.0)
+    return known.usage(view, "").total
+
 
 _HEAD_COLUMNS = "seq, type, time, head"
 _INFO = (
@@ -239,17 +424,62 @@ class Store:
 
     def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
         """Figures of the counted events behind a log number."""
-        return side_queries.figures(self._db, session, after)
+        return figures(self._db, session, after)
 
     def sizes(self) -> dict[str, int]:
         """Bytes of each session's log, by id."""
-        return side_queries.sizes(self._db)
+        return sizes(self._db)
 
     def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
         """Session, number, time and beginning of the prompts of a folder, newest first."""
-        return side_queries.prompts(self._db, cwd, most, chars)
+        return prompts(self._db, cwd, most, chars)
 
 
 def _info(row: Sequence[Any]) -> SessionInfo:
     """The columns stand in the order of the fields."""
     return SessionInfo(**dict(zip(SessionInfo.__dataclass_fields__, row, strict=True)))
+
+
+# Following a session of this machine's file, which another window writes.
+
+_LOOK_S = 0.2
+"""Seconds between two looks; one costs a few microseconds."""
+
+
+class FileFollower:
+    """Sees by SQLite's own counter that the file has changed.
+
+    Args:
+        database: The sessions file.
+        lock_file: Lock of the session.
+
+    Raises:
+        sqlite3.Error: if the file cannot be used.
+    """
+
+    def __init__(self, database: Path, lock_file: Path) -> None:
+        self._lock_file = lock_file
+        self._db = connect(database, read_only=True)
+        self._seen = self._version()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for a change of the file, by whatever session."""
+        until = time.monotonic() + timeout_s
+        while (version := self._version()) == self._seen:
+            left = until - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(_LOOK_S, left))
+        self._seen = version
+        return True
+
+    def holder(self) -> str:
+        """Who writes the session."""
+        return holder(self._lock_file)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def _version(self) -> int:
+        return int(self._db.execute("PRAGMA data_version").fetchone()[0])

@@ -1,5 +1,6 @@
 """The user view as a fold of the log: everything that was ever said, as rows for transcript and timeline."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -35,8 +36,19 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.entries import Entry, EntryKind, EntryState
-from tui_app.session.heads import COMMAND_FAILED, Head
-from tui_app.session.interruptions import INTERRUPTED, is_interruption
+from tui_app.session.event_heads import COMMAND_FAILED, Head
+
+# Marks that other programs write in the person's name when an answer was stopped: the model reads them.
+
+INTERRUPTED = "Interrupted by the person"
+"""What a person is shown of one."""
+_MARK = re.compile(r"\s*\[Request interrupted by user[^\]\n]{0,40}\]\s*")
+
+
+def is_interruption(text: str) -> bool:
+    """Whether a prompt is such a mark, and nothing that anybody typed."""
+    return _MARK.fullmatch(text) is not None
+
 
 _KINDS: dict[str, EntryKind] = {
     SystemMessage.TYPE: "system",

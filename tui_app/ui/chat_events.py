@@ -38,9 +38,8 @@ from tui_app.events import (
     TurnStart,
     UserMessage,
 )
-from tui_app.session.costs import Costs
-from tui_app.session.head_titles import hook_title, pressure_text
-from tui_app.session.heads import spoken_line
+from tui_app.session.event_heads import hook_title, pressure_text, spoken_line
+from tui_app.session.stats import Costs
 from tui_app.ui.chat_state import ChatState, Running, answering, going_on, noting, saying
 from tui_app.ui.compaction_outcome import NOTICE_CELLS, REASON_CELLS, outcome_text, stand_in_text
 from tui_app.ui.format import tokens

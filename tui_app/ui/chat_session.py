@@ -12,8 +12,8 @@ from textual.worker import Worker, get_current_worker
 from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.work import Prompt, Work
 from tui_app.events import MemoryPressure, Record, SessionRestored, SessionRewind, UserMessage
-from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
+from tui_app.session.port import SessionNotFound
 from tui_app.session.preview import heads_after
 from tui_app.session.stats_reader import StatsReader
 from tui_app.settings import SettingsError

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tui_app.context.counting.usage import ContextUsage
 from tui_app.events import ApprovalRequested
-from tui_app.session.costs import Costs
+from tui_app.session.stats import Costs
 from tui_app.ui.keys import Locked
 from tui_app.ui.widgets.status import Status
 

@@ -47,7 +47,7 @@ def tell_of_failure(app: App[Any], event: "Worker.StateChanged") -> None:
 
 
 def _why(app: "PlimsollApp", error: BaseException) -> str:
-    from tui_app.session.failures import explained
+    from tui_app.session.errors import explained
     from tui_app.ui.safe_text import clean
 
     paths = app.launch.paths

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from tui_app.session.entries import Body, Entry
 from tui_app.session.location import Database
-from tui_app.session.places import open_store
+from tui_app.session.stores import open_store
 from tui_app.ui.safe_text import clean
 from tui_app.ui.widgets.clip import readable_args
 

@@ -10,15 +10,15 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tui_app.session.heads import Head
-from tui_app.session.info import SessionInfo, SessionNotFound
-from tui_app.session.known import Known, known_of
+from tui_app.session.event_heads import Head
 from tui_app.session.location import Database, Server
 from tui_app.session.lock import holder
-from tui_app.session.places import follow, open_store
+from tui_app.session.model_state import Known, known_of
+from tui_app.session.port import SessionInfo, SessionNotFound
+from tui_app.session.stores import follow, open_store
 
 if TYPE_CHECKING:
-    from tui_app.session.ports import Follower, SessionStore
+    from tui_app.session.port import Follower, SessionStore
 
 DELETED = "This session was deleted in another window. What is shown is all that is left of it."
 _SLICE_S = 0.25

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.windows import LearntModels, resolve_window
-from tui_app.session.info import SessionInfo
-from tui_app.session.known import UNKNOWN, Known
+from tui_app.session.model_state import UNKNOWN, Known
+from tui_app.session.port import SessionInfo
 from tui_app.session.preview import Preview, load_preview
 from tui_app.settings import OFFLINE_MODEL, OFFLINE_WINDOW
 

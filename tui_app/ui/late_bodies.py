@@ -12,7 +12,7 @@ from tui_app.session.entries import Body, Entry
 if TYPE_CHECKING:
     from tui_app.events import Record
     from tui_app.session.location import Database
-    from tui_app.session.ports import SessionStore
+    from tui_app.session.port import SessionStore
     from tui_app.session.preview import StoreBodies
     from tui_app.ui.finding import Excerpt, Hit
 
@@ -49,8 +49,8 @@ class LateBodies:
             sqlite3.Error: if the log cannot be opened.
         """
         from tui_app.session.location import Server
-        from tui_app.session.places import open_store
         from tui_app.session.preview import StoreBodies
+        from tui_app.session.stores import open_store
 
         far = isinstance(database, Server)
         store = (

@@ -17,7 +17,7 @@ from tui_app.events import (
     ToolTrimmed,
 )
 from tui_app.session.entries import Entry, EntryKind
-from tui_app.session.visibility import Seen
+from tui_app.session.event_heads import Seen
 from tui_app.ui.format import count, tokens
 
 KINDS: Mapping[EntryKind, str] = {

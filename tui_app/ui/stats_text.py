@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from tui_app.session.stats import SessionStats
-from tui_app.session.stats_rows import CompactionRow, ModelRow
+from tui_app.session.stats import CompactionRow, ModelRow, SessionStats
 from tui_app.ui.format import cost, count, duration, percent, tokens
 from tui_app.ui.safe_text import one_line, padded
 

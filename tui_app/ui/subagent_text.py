@@ -6,9 +6,9 @@ from contextlib import closing
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.events import Payload, SubAgentCall, SubAgentEnd, SubAgentStart, SubAgentStep, ToolCall
 from tui_app.plurals import count
-from tui_app.session.head_titles import sub_agent_title
+from tui_app.session.event_heads import sub_agent_title
 from tui_app.session.location import Database
-from tui_app.session.places import open_store
+from tui_app.session.stores import open_store
 
 _TYPES = frozenset({SubAgentStart.TYPE, SubAgentStep.TYPE, SubAgentEnd.TYPE})
 

@@ -8,7 +8,7 @@ from tui_app.ui.safe_text import one_line
 
 # The header names prices in the first frame; the events that costs are made of come behind it.
 if TYPE_CHECKING:
-    from tui_app.session.costs import Costs
+    from tui_app.session.stats import Costs
 
 
 def turn_text(costs: "Costs") -> str:

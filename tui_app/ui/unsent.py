@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from tui_app.events import Record, TurnEnd, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.unsent import forget_unsent, keep_unsent, unsent
-from tui_app.session.unsent_journal import UnsentJournal, take_over
+from tui_app.session.drafts import UnsentJournal, forget_unsent, keep_unsent, take_over, unsent
 from tui_app.ui.commands import is_command
 from tui_app.ui.safe_text import clean
 

@@ -14,7 +14,7 @@ from tests.session.importing.claude_records import result, text, write_lines
 from tests.session.importing.fuzzing import strict, valid_script, values
 from tui_app.events import ToolCall, ToolResult, UserMessage
 from tui_app.session.importers import Imported, import_file
-from tui_app.session.importers.closing import NO_RESULT
+from tui_app.session.importers.event_builder import NO_RESULT
 
 
 def lost(imported: Imported, times: dict[int, float]) -> list[int]:

@@ -27,7 +27,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.importers import Imported, import_file
-from tui_app.session.importers.content import MAX_BINARY_CHARS
+from tui_app.session.importers.reader import MAX_BINARY_CHARS
 
 P = TypeVar("P", bound=Payload)
 

@@ -12,7 +12,7 @@ from tests.session.importing.claude_records import call, write_lines
 from tests.session.importing.fuzzing import strict, valid_script, values
 from tui_app.events import AssistantMessage, ToolCall, ToolResult, UserMessage
 from tui_app.session.importers import FORMATS, ImportFormatError, import_file
-from tui_app.session.importers.closing import NO_RESULT
+from tui_app.session.importers.event_builder import NO_RESULT
 
 bad_json = st.binary(max_size=60).map(lambda b: b"!" + b.replace(b"\n", b""))
 no_object = st.one_of(

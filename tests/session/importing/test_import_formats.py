@@ -20,7 +20,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.importers import FORMATS, Imported, import_file
-from tui_app.session.importers.cut_json import Closed, closed
+from tui_app.session.importers.source import Closed, closed
 
 
 def read(folder: Path, content: bytes, format: str = "auto") -> Imported:

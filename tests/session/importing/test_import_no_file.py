@@ -12,7 +12,7 @@ import pytest
 from tests.session.importing.claude_records import write_lines
 from tests.session.importing.fuzzing import valid_script
 from tui_app.session.importers import ImportFormatError, import_file
-from tui_app.session.importers.local import find_transcripts
+from tui_app.session.importers.discovery import find_transcripts
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are none")
 

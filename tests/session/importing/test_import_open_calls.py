@@ -12,7 +12,7 @@ from tui_app.agent.turn import open_calls
 from tui_app.context.requests.repair import repair
 from tui_app.events import CompactionComplete, ToolCall, ToolResult
 from tui_app.session.importers import Imported, import_file
-from tui_app.session.importers.closing import NO_RESULT
+from tui_app.session.importers.event_builder import NO_RESULT
 
 NOTE = "{} without a result in the file got one that says so."
 

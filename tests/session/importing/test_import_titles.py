@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.session.importing.claude_records import Script
 from tui_app.events import UserMessage
-from tui_app.session.head_fields import head_of
+from tui_app.session.event_heads import head_of
 from tui_app.session.importers import import_file
-from tui_app.session.importers.fields import given_title, one_line, title_of
-from tui_app.session.importers.result import ImportedEvent
+from tui_app.session.importers.reader import given_title, one_line, title_of
+from tui_app.session.importers.source import ImportedEvent
 from tui_app.session.user_view import UserView
 
 LONG = [" " * 1_024, " " * 1_023, "\x00" * 2_047]

@@ -10,7 +10,7 @@ from tests.session.importing.fuzzing import strict
 from tests.session.importing.transcript_counts import EXPECTED
 from tui_app.events import CompactionComplete, ToolCall, ToolResult
 from tui_app.session.importers import import_file
-from tui_app.session.importers.closing import NO_RESULT
+from tui_app.session.importers.event_builder import NO_RESULT
 
 pytestmark = pytest.mark.transcripts
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.session.importing import foreign
 from tui_app.session.importers import import_file
-from tui_app.session.importers.local import LocalTranscript, find_transcripts
+from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
 
 
 def put(path: Path, content: bytes, age: int = 0) -> Path:

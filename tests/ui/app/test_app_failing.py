@@ -10,7 +10,7 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import LIMIT_S, Desk, shown
-from tui_app.session.info import SessionNotFound
+from tui_app.session.port import SessionNotFound
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui import persistence

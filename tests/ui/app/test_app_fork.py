@@ -6,7 +6,7 @@ from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.session.info import SessionInfo
+from tui_app.session.port import SessionInfo
 from tui_app.ui.chat_state import EARLIER
 from tui_app.ui.flows.forking import NOTHING
 from tui_app.ui.screens.confirm import ConfirmDialog

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.ui.app.story import Story
 from tests.ui.kit import Desk
-from tui_app.session.known import Known
+from tui_app.session.model_state import Known
 from tui_app.settings import Endpoint
 from tui_app.ui.known_window import preview_of, with_window
 

@@ -13,9 +13,9 @@ from textual.widgets import Input, Static
 from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
-from tui_app.session.ledger import ItemState, LedgerRow
-from tui_app.session.stats_rows import StageRow
-from tui_app.session.visibility import MessageKind
+from tui_app.session.event_heads import MessageKind
+from tui_app.session.request_ledger import ItemState, LedgerRow
+from tui_app.session.stats import StageRow
 from tui_app.ui.glyphs import PLAIN, UNICODE
 from tui_app.ui.screens.context import NOTHING_MARKED, ContextScreen
 from tui_app.ui.screens.context_text import (

@@ -11,7 +11,7 @@ from textual.app import App, ComposeResult
 from tests.ui.screens.test_context import Source
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow, percent_text, percent_texts
 from tui_app.context.windows import resolve_window
-from tui_app.session.known import UNKNOWN
+from tui_app.session.model_state import UNKNOWN
 from tui_app.settings import Settings
 from tui_app.ui.gauge_marks import marks
 from tui_app.ui.glyphs import PLAIN, Glyphs

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tui_app.cli.doctor.report import Check, fail, ok, warn
 from tui_app.paths import Paths
-from tui_app.session.health import index_trouble
 from tui_app.session.migrations import MIGRATIONS
+from tui_app.session.repair import index_trouble
 
 _SUMS = "SHA256SUMS"
 

@@ -17,11 +17,10 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import CompactionComplete, Record
 from tui_app.plurals import count
 from tui_app.session.agent_view import STAGES
-from tui_app.session.failures import explained
-from tui_app.session.health import examine
+from tui_app.session.errors import explained
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.ports import SessionStore
-from tui_app.session.repair import InUse, mend
+from tui_app.session.port import SessionStore
+from tui_app.session.repair import InUse, examine, mend
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import Settings, SettingsError
 

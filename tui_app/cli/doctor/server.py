@@ -3,7 +3,7 @@
 from tui_app.cli.doctor.report import Check, fail, ok
 from tui_app.context.storage_errors import StorageError
 from tui_app.session.location import Server
-from tui_app.session.places import has_begun, open_store
+from tui_app.session.stores import has_begun, open_store
 
 
 def check_server(server: Server) -> Check:

@@ -16,9 +16,8 @@ from tui_app.conversation.remembering.reader import SessionReader
 from tui_app.conversation.remembering.telling import LogOf, Telling
 from tui_app.conversation.request import Opening
 from tui_app.events import MemoryConsolidated
-from tui_app.session.info import SessionInfo
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.ports import SessionStore
+from tui_app.session.port import SessionInfo, SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings.memory import memory_settings
 

@@ -15,9 +15,9 @@ from tui_app.memory.entries import Entry
 from tui_app.memory.reading_out import read_out
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
-from tui_app.session.info import SessionInfo
+from tui_app.session.event_heads import CARRYING
 from tui_app.session.location import Database
-from tui_app.session.visibility import CARRYING
+from tui_app.session.port import SessionInfo
 from tui_app.settings.memory import MemorySettings
 
 _log = logging.getLogger(__name__)

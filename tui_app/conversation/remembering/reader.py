@@ -25,10 +25,10 @@ from tui_app.memory.consolidate import Outcome, Task, ask, extract
 from tui_app.memory.consolidation_agent import ConsolidationAgent
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
-from tui_app.session.info import SessionInfo
+from tui_app.session.event_heads import MESSAGES
 from tui_app.session.location import Database
-from tui_app.session.places import open_store
-from tui_app.session.visibility import MESSAGES
+from tui_app.session.port import SessionInfo
+from tui_app.session.stores import open_store
 from tui_app.settings.memory import MemorySettings
 
 _log = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import PERSON, Draft, Due, Entry, EntryKind
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
-from tui_app.session.info import SessionDeleted, SessionNotFound
 from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.port import SessionDeleted, SessionNotFound
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings.memory import MemorySettings
 

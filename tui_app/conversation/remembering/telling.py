@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from tui_app.events import MemoryAdded, MemoryPruned, Payload
 from tui_app.memory.entries import Change
 from tui_app.memory.store import BoardStore
-from tui_app.session.info import SessionDeleted
 from tui_app.session.lock import SessionLocked
-from tui_app.session.ports import SessionStore
+from tui_app.session.port import SessionDeleted, SessionStore
 
 _Told = set[tuple[str, int]]
 """Types and entries of the changes that a log holds."""

@@ -9,9 +9,9 @@ from tui_app.conversation.importing import messages_of
 from tui_app.conversation.view_messages import ViewMessages
 from tui_app.events import CompactionComplete, SessionClear, SessionRestored, SessionRewind
 from tui_app.session.agent_view import AgentView
+from tui_app.session.event_heads import MESSAGES
 from tui_app.session.importers import SkippedLine, import_file
-from tui_app.session.ports import SessionStore
-from tui_app.session.visibility import MESSAGES
+from tui_app.session.port import SessionStore
 
 _TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRestored.TYPE, SessionRewind.TYPE}
 """Events that say what was said; what a person took back or cleared is not replayed."""

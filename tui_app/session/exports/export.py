@@ -5,9 +5,11 @@ Every export masks secrets unless told otherwise, and gives the same bytes for t
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from tui_app.context.secrets import MASK, mask_secrets, names_secret
 from tui_app.events import (
     AgentOutput,
     AssistantMessage,
@@ -19,14 +21,56 @@ from tui_app.events import (
     ToolArchived,
     ToolCall,
     ToolResult,
+    UsageInfo,
     UserMessage,
+    payload_to_json,
 )
-from tui_app.session.exports.markdown import code, contained, fenced, inline, quote
-from tui_app.session.exports.masking import masked_json, readable, safe
-from tui_app.session.exports.notices import notice
+from tui_app.session.event_heads import MESSAGES
+from tui_app.session.exports.markdown import code, contained, fenced, inline, notice, quote
 from tui_app.session.exports.plain_text import plain_text
-from tui_app.session.interruptions import INTERRUPTED, is_interruption
-from tui_app.session.visibility import MESSAGES
+from tui_app.session.user_view import INTERRUPTED, is_interruption
+
+# What an export does to texts before it writes them: secrets are masked, controls are taken out.
+
+_IDS = frozenset({"signature", "tool_call_id", "id", "call_ids", "session"})
+_FILE = frozenset({"data", "identifier"})
+
+
+def masked_json(value: Any, name: str = "") -> Any:
+    """A JSON value with the secrets in its texts masked.
+
+    Args:
+        value: The value.
+        name: The key it stands under: one that names a secret masks the whole text.
+    """
+    if isinstance(value, str):
+        return MASK if names_secret(name) and value else mask_secrets(value)
+    if isinstance(value, list):
+        return [masked_json(item, name) for item in value]
+    if not isinstance(value, dict):
+        return value
+    # Signatures and file contents are no text: a change there would break the message.
+    kept = _FILE if value.get("kind") == "binary" else _IDS
+    return {key: item if key in kept else masked_json(item, key) for key, item in value.items()}
+
+
+def readable(data: Payload, mask: bool) -> Payload:
+    """The payload with its texts made safe to show; secrets are masked before anything is added to them."""
+    if isinstance(data, UsageInfo):
+        return data
+    values = payload_to_json(data)
+    texts: dict[str, Any] = {
+        name: safe(value, mask) for name, value in values.items() if isinstance(value, str)
+    }
+    if isinstance(data, UserMessage):
+        texts["attachments"] = tuple(safe(name, mask) for name in data.attachments)
+    return replace(data, **texts)
+
+
+def safe(text: str, mask: bool) -> str:
+    """A text without controls, and without secrets where these are masked."""
+    cleaned = plain_text(text)
+    return mask_secrets(cleaned) if mask else cleaned
 
 
 def user_view_messages(rows: Sequence[tuple[Record, str | None]]) -> list[str]:
@@ -177,3 +221,83 @@ def _only_returns(message: dict[str, Any]) -> bool:
 
 def _is_return(part: dict[str, Any]) -> bool:
     return part.get("part_kind") == "tool-return"
+
+
+# Conversations as the messages of OpenAI's chat completions.
+
+_ROLES = {"system-prompt": "system", "compaction": "user", "instruction": "system"}
+
+
+def export_openai(messages: Sequence[str], *, mask: bool = True) -> str:
+    """Write messages as a JSON list of role messages.
+
+    Args:
+        messages: JSON texts of pydantic-ai messages, as the log keeps them.
+        mask: Whether secrets are masked.
+
+    Raises:
+        ValueError: if one of them is not JSON.
+    """
+    spelled: list[dict[str, Any]] = []
+    for text in messages:
+        message = json.loads(text)
+        message = masked_json(message) if mask else message
+        if message["kind"] == "response":
+            spelled.append(_openai_answer(message["parts"]))
+        else:
+            spelled += [_asked(part) for part in message["parts"]]
+    lines = [json.dumps(each, ensure_ascii=False) for each in spelled if each]
+    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+
+
+def _openai_answer(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    texts = [part["content"] for part in parts if part["part_kind"] == "text"]
+    thoughts = [part["content"] for part in parts if part["part_kind"] == "thinking" and part["content"]]
+    calls = [_call(part) for part in parts if part["part_kind"] == "tool-call"]
+    message: dict[str, Any] = {"role": "assistant", "content": "\n\n".join(texts) or None}
+    if thoughts:
+        message["reasoning_content"] = "\n\n".join(thoughts)
+    if calls:
+        message["tool_calls"] = calls
+    return message if texts or thoughts or calls else {}
+
+
+def _call(part: dict[str, Any]) -> dict[str, Any]:
+    args = part.get("args")
+    text = args if isinstance(args, str) else json.dumps(args or {}, ensure_ascii=False)
+    function = {"name": part["tool_name"], "arguments": text or "{}"}
+    return {"id": part["tool_call_id"], "type": "function", "function": function}
+
+
+def _asked(part: dict[str, Any]) -> dict[str, Any]:
+    kind = part["part_kind"]
+    answers_call = kind == "tool-return" or (kind == "retry-prompt" and part.get("tool_name"))
+    if answers_call:
+        return {"role": "tool", "tool_call_id": part["tool_call_id"], "content": _text(part.get("content"))}
+    content = part.get("content") or ""
+    if kind == "user-prompt" and not isinstance(content, str):
+        return {"role": "user", "content": [_block(item) for item in content]}
+    return {"role": _ROLES.get(kind, "user"), "content": _text(content)}
+
+
+def _block(item: Any) -> dict[str, Any]:
+    if isinstance(item, str):
+        return {"type": "text", "text": item}
+    media, data = item.get("media_type", ""), item.get("data")
+    if item.get("kind") == "binary" and str(media).startswith("image/"):
+        # The log spells base64 for addresses; a data URL takes the common alphabet.
+        common = str(data).replace("-", "+").replace("_", "/")
+        return {"type": "image_url", "image_url": {"url": f"data:{media};base64,{common}"}}
+    if item.get("kind") == "image-url":
+        return {"type": "image_url", "image_url": {"url": item["url"]}}
+    if isinstance(item.get("content"), str):
+        return {"type": "text", "text": item["content"]}
+    return {"type": "text", "text": f"[{media or item.get('kind')}]"}
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and all(isinstance(item, str) for item in content):
+        return "\n".join(content)
+    return json.dumps(content, ensure_ascii=False)

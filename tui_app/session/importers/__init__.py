@@ -7,8 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from tui_app.session.importers.formats import TABLE, Format, detect, format_named
-from tui_app.session.importers.result import Imported, ImportedEvent, ImportFormatError, SkippedLine
-from tui_app.session.importers.source import Source, read_source, shown
+from tui_app.session.importers.source import (
+    Imported,
+    ImportedEvent,
+    ImportFormatError,
+    SkippedLine,
+    Source,
+    read_source,
+    shown,
+)
 
 __all__ = ["FORMATS", "ImportFormatError", "Imported", "ImportedEvent", "SkippedLine", "import_file"]
 

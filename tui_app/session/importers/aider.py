@@ -2,10 +2,8 @@
 
 import re
 
-from tui_app.session.importers.fields import seconds
-from tui_app.session.importers.reader import Reader
-from tui_app.session.importers.result import Imported
-from tui_app.session.importers.source import Source
+from tui_app.session.importers.reader import Reader, seconds
+from tui_app.session.importers.source import Imported, Source
 
 FORMAT = "aider"
 

@@ -1,16 +1,289 @@
 """Transcripts of Claude Code: JSON lines, one record a line."""
 
+import json
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass, field
+from heapq import merge
 from typing import Any
 
 from tui_app.events import Error, ErrorKind, Trigger
-from tui_app.session.importers import messages
-from tui_app.session.importers.claude_answer import build_answer
-from tui_app.session.importers.claude_tree import Tree, is_claude_record, message_of, plant
-from tui_app.session.importers.content import ContentReader, block_list, joined, of_type
-from tui_app.session.importers.fields import count, one_line, record_text, seconds, title_of
-from tui_app.session.importers.result import Imported
-from tui_app.session.importers.source import Json, Line, Source, shown
-from tui_app.session.importers.timeline import Timeline, ToolOutcome
+from tui_app.session.importers import event_builder as messages
+from tui_app.session.importers.event_builder import Timeline, ToolOutcome
+from tui_app.session.importers.reader import (
+    ContentReader,
+    block_list,
+    count,
+    joined,
+    of_type,
+    one_line,
+    record_text,
+    seconds,
+    title_of,
+)
+from tui_app.session.importers.source import Imported, Json, Line, Source, shown
+
+# Which records of a Claude Code transcript make up the conversation, and in which order.
+#
+# The file is append-only and its records form a tree: a rewind starts a new branch, and the conversation is
+# the path from the last leaf to the root. Parallel tool calls hang beside each other, so their results stand
+# on side branches although they belong to the conversation; those are put back.
+
+CONVERSATION = ("user", "assistant")
+BOOKKEEPING = frozenset({
+    "agent-color", "agent-name", "agent-setting", "ai-title", "attachment", "attribution-snapshot",
+    "content-replacement", "custom-title", "file-history-delta", "file-history-snapshot", "last-prompt",
+    "mode", "permission-mode", "pr-link", "progress", "queue-operation", "summary", "system", "tag",
+    "task-summary", "worktree-state",
+})  # fmt: skip
+"""Record types that are no messages of the conversation."""
+
+
+@dataclass
+class Tree:
+    """The records of a transcript by id."""
+
+    by_id: dict[str, Line] = field(default_factory=dict)
+    talk: list[Line] = field(default_factory=list)
+    """Messages of the conversation on all its branches, in file order."""
+    aside: Counter[str] = field(default_factory=Counter)
+    """Bookkeeping records by type."""
+    mended: int = 0
+    """Links to records that are not in the file."""
+    linear: bool = False
+    """No message has an id: the order of the file is all there is."""
+
+    def path(self) -> list[Line]:
+        """The records from the root to the last leaf, and what hangs beside it but belongs to it."""
+        if self.linear or not self.talk:
+            return self.talk
+        chain = self._chain(self.talk[-1])
+        found = {id(line.data) for line in chain}
+        off = [line for line in self.talk if id(line.data) not in found]
+        return list(merge(chain, _rescued(chain, off), key=lambda line: line.number))
+
+    def _chain(self, leaf: Line) -> list[Line]:
+        chain: list[Line] = []
+        seen: set[int] = set()
+        line: Line | None = leaf
+        while line is not None and line.number not in seen:
+            seen.add(line.number)
+            chain.append(line)
+            line = self._parent(line)
+        return chain[::-1]
+
+    def _parent(self, line: Line) -> Line | None:
+        parent = record_text(line.data, "parentUuid") or record_text(line.data, "logicalParentUuid")
+        if not parent and not _continues(line.data):
+            return None
+        if parent in self.by_id:
+            return self.by_id[parent]
+        # A lost or damaged record must not cut off everything before it.
+        self.mended += bool(parent)
+        place = bisect_left(self.talk, line.number, key=lambda other: other.number)
+        return self.talk[place - 1] if place else None
+
+
+def message_of(record: Json) -> Json:
+    """The API message of a record; empty when it has none."""
+    value = record.get("message")
+    return value if isinstance(value, dict) else {}
+
+
+def is_claude_record(record: Json) -> bool:
+    """Whether a record can only be a message of a Claude Code transcript."""
+    return record.get("type") in CONVERSATION and "content" in message_of(record)
+
+
+def plant(lines: tuple[Line, ...], report: Timeline) -> Tree:
+    """Sort the records of a file into a tree; what is none of its records is reported."""
+    # The transcript of a sub-agent that stands in a file of its own is all side chain: there it is the talk.
+    alone = not any(is_claude_record(line.data) and not line.data.get("isSidechain") for line in lines)
+    bare = not any(is_claude_record(line.data) and record_text(line.data, "uuid") for line in lines)
+    tree = Tree(linear=bare)
+    for line in lines:
+        _place(tree, line, report, alone=alone)
+    return tree
+
+
+def _place(tree: Tree, line: Line, report: Timeline, *, alone: bool) -> None:
+    record = line.data
+    kind = record_text(record, "type")
+    uuid = record_text(record, "uuid")
+    if uuid and uuid in tree.by_id:
+        return report.skip(line.number, f"record id {shown(uuid)} was already used in this file")
+    if kind not in CONVERSATION:
+        if kind not in BOOKKEEPING:
+            return report.skip(line.number, f"unknown record type {shown(record.get('type'))}")
+        tree.aside[kind] += 1
+    elif problem := _problem(record, linear=tree.linear):
+        return report.skip(line.number, problem)
+    elif record.get("isSidechain") and not alone:
+        report.left_out["records of sub-agents were left out"] += 1
+    else:
+        tree.talk.append(line)
+    if uuid:
+        tree.by_id[uuid] = line
+    return None
+
+
+def _problem(record: Json, *, linear: bool) -> str:
+    if not is_claude_record(record):
+        return f"{record['type']} record without a message"
+    if not isinstance(message_of(record)["content"], str | list):
+        return f"{record['type']} message whose content is neither text nor a list"
+    if not linear and not record_text(record, "uuid"):
+        return f"{record['type']} record without an id"
+    return ""
+
+
+def _continues(record: Json) -> bool:
+    return record.get("subtype") == "compact_boundary" or bool(record.get("isCompactSummary"))
+
+
+def _rescued(chain: list[Line], off: list[Line]) -> list[Line]:
+    """Records beside the path: further parts of its responses, and results of calls open on it."""
+    ids = {record_text(message_of(line.data), "id") for line in chain} - {""}
+    parts = [line for line in off if record_text(message_of(line.data), "id") in ids]
+    calls = {record_text(block, "id") for block in _blocks(chain + parts, "tool_use")}
+    open_calls = calls - {record_text(block, "tool_use_id") for block in _blocks(chain, "tool_result")} - {""}
+    results: list[Line] = []
+    for line in off:
+        targets = {record_text(block, "tool_use_id") for block in _blocks([line], "tool_result")} & open_calls
+        if targets:
+            open_calls -= targets
+            results.append(line)
+    return sorted(parts + results, key=lambda line: line.number)
+
+
+def _blocks(lines: list[Line], kind: str) -> list[Json]:
+    contents = (block_list(message_of(line.data).get("content")) for line in lines)
+    return [block for content in contents for block in of_type(content, kind)]
+
+
+# One response of a Claude model, put together from the records that hold pieces of it.
+
+PROVIDER = "anthropic"
+_FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_call",
+    "max_tokens": "length",
+    "refusal": "content_filter",
+}
+_SYNTHETIC = "<synthetic>"
+"""Model name of answers that the program wrote itself."""
+
+
+def build_answer(lines: list[Line], time: float, report: Timeline) -> Json:
+    """Merge the records of one response into a pydantic-ai response.
+
+    Args:
+        lines: Its records in order.
+        time: When it came, in seconds since the epoch.
+        report: Where its tool calls are registered, told about blocks that cannot be used.
+    """
+    model = _last(lines, "model")
+    model = "" if model == _SYNTHETIC else model
+    real = model.startswith("claude")
+    parts: list[Json] = []
+    seen: set[str] = set()
+    for line in lines:
+        for block in block_list(message_of(line.data)["content"]):
+            part = _part(block, line.number, real, seen, report)
+            if part is not None:
+                parts.append(part)
+    for part in parts:
+        if part["part_kind"] == "tool-call":
+            part["tool_call_id"] = report.calls.begin(part["tool_call_id"], part["tool_name"])
+    return {
+        "kind": "response",
+        "parts": parts,
+        "timestamp": messages.iso(time),
+        "model_name": model or None,
+        "provider_name": PROVIDER if real else None,
+        "provider_response_id": _last(lines, "id") or None,
+        "finish_reason": _FINISH.get(_last(lines, "stop_reason")),
+        "usage": _usage(lines),
+    }
+
+
+def _last(lines: list[Line], key: str) -> str:
+    values = [record_text(message_of(line.data), key) for line in lines]
+    return next((value for value in reversed(values) if value), "")
+
+
+def _usage(lines: list[Line]) -> Json:
+    """The last usage reported: each record of a response repeats it, the later ones with more output.
+
+    Anthropic counts cached input apart; pydantic-ai's input tokens hold all of it.
+    """
+    reported = [message_of(line.data).get("usage") for line in lines]
+    usage: Json = next((usage for usage in reversed(reported) if isinstance(usage, dict)), {})
+    read = count(usage.get("cache_read_input_tokens"))
+    written = count(usage.get("cache_creation_input_tokens"))
+    return {
+        "input_tokens": count(usage.get("input_tokens")) + read + written,
+        "cache_read_tokens": read,
+        "cache_write_tokens": written,
+        "output_tokens": count(usage.get("output_tokens")),
+    }
+
+
+def _part(block: object, line: int, real: bool, seen: set[str], report: Timeline) -> Json | None:
+    if not isinstance(block, dict):
+        report.skip(line, f"content block that is no object: {shown(block)}")
+        return None
+    match block.get("type"):
+        case "text":
+            text = _words(block, "text", line, report)
+            return {"part_kind": "text", "content": text} if text else None
+        case "thinking":
+            text = _words(block, "thinking", line, report)
+            return _thinking(block, text, "signature", real)
+        case "redacted_thinking":
+            return _thinking(block, "", "data", real)
+        case "tool_use":
+            return _call(block, line, seen, report)
+        case kind:
+            report.skip(line, f"content block of unknown type {shown(kind)}, kept as text")
+            return {"part_kind": "text", "content": json.dumps(block, ensure_ascii=False)}
+
+
+def _words(block: Json, kind: str, line: int, report: Timeline) -> str:
+    text = block.get(kind)
+    if isinstance(text, str):
+        return text
+    report.skip(line, f"{kind} block without text: {shown(text)}")
+    return ""
+
+
+def _thinking(block: Json, text: str, signed_in: str, real: bool) -> Json | None:
+    # Only the vendor that signed a thought can check the signature; others would be refused with it.
+    signature = record_text(block, signed_in) if real else ""
+    if not text and not signature:
+        return None
+    part: Json = {"part_kind": "thinking", "content": text}
+    if block["type"] == "redacted_thinking":
+        part["id"] = "redacted_thinking"
+    if signature:
+        part |= {"signature": signature, "provider_name": PROVIDER}
+    return part
+
+
+def _call(block: Json, line: int, seen: set[str], report: Timeline) -> Json | None:
+    call_id, name, args = record_text(block, "id"), record_text(block, "name"), block.get("input")
+    if not name:
+        report.skip(line, "tool call without a tool's name")
+        return None
+    if call_id and call_id in seen:
+        report.skip(line, f"tool call id {shown(call_id)} stands twice in one response")
+        return None
+    seen.add(call_id)
+    if not isinstance(args, dict):
+        args = {"input": args} if args else {}
+    return messages.call_part(call_id, name, args)
+
 
 FORMAT = "claude-code"
 
@@ -29,7 +302,7 @@ def is_claude_code(source: Source) -> bool:
 
 
 def read_claude_code(source: Source) -> Imported:
-    """Read a transcript; see :mod:`tui_app.session.importers.claude_tree` for what belongs to it."""
+    """Read a transcript; see :mod:`tui_app.session.importers.claude_code` for what belongs to it."""
     reader = _Reader(source)
     return reader.read()
 

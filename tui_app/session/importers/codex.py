@@ -3,16 +3,177 @@
 What the model saw are the ``response_item`` records; ``event_msg`` records repeat them for the screen.
 """
 
+import json
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from tui_app.events import Error, ErrorKind
-from tui_app.session.importers.codex_turns import ITEM, Rollout, is_codex_record, item_of, unroll
-from tui_app.session.importers.codex_values import call_of, outcome_of, output_of, summary_of
-from tui_app.session.importers.fields import record_text
-from tui_app.session.importers.reader import LineReader
-from tui_app.session.importers.result import Imported
-from tui_app.session.importers.source import Json, Line, Source, shown
+from tui_app.session.importers.event_builder import ToolOutcome
+from tui_app.session.importers.reader import LineReader, block_list, count, record_text
+from tui_app.session.importers.source import Imported, Json, Line, Source, shown
+
+# Which records of a Codex rollout count: turns that were taken back, and what the program itself said.
+
+ITEM = "response_item"
+_TYPES = (ITEM, "session_meta", "turn_context", "event_msg", "compacted", "world_state")
+_BARE = (
+    "reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call",
+    "custom_tool_call_output", "web_search_call",
+)  # fmt: skip
+_ROLES = ("user", "assistant", "developer", "system")
+_NOTE_STARTS = (
+    "<environment_context>", "<user_instructions>", "<turn_aborted>", "<user_shell_command>", "<skill>",
+    "<subagent_notification>", "<permissions instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions",
+)  # fmt: skip
+"""How prompts begin that the program writes in the person's name."""
+
+
+@dataclass
+class Rollout:
+    """Line numbers that are not part of the conversation."""
+
+    taken_back: set[int] = field(default_factory=set)
+    notes: set[int] = field(default_factory=set)
+
+
+def is_codex_record(record: Json) -> bool:
+    """Whether a record can only be one of a rollout."""
+    if record.get("type") in _TYPES and isinstance(record.get("payload"), dict):
+        return True
+    return _is_bare(record)
+
+
+def item_of(record: Json) -> tuple[str, Json]:
+    """Type and payload of a record, whichever generation wrote it."""
+    payload = record.get("payload")
+    if isinstance(payload, dict):
+        return record_text(record, "type"), payload
+    if _is_bare(record):
+        return ITEM, record
+    # The first line of an old rollout is the session's data, without a type.
+    return ("session_meta", record) if "instructions" in record and "id" in record else ("", {})
+
+
+def unroll(records: tuple[Line, ...]) -> Rollout:
+    """Find the records of turns that were taken back, and the program's own notes."""
+    rollout = Rollout()
+    turns: list[list[int]] = []
+    for line in records:
+        kind, payload = item_of(line.data)
+        if kind == ITEM and payload.get("type") == "message" and payload.get("role") == "user":
+            if is_note(payload.get("content")):
+                rollout.notes.add(line.number)
+            else:
+                turns.append([])
+        elif kind == "event_msg" and payload.get("type") == "thread_rolled_back":
+            dropped = count(payload.get("num_turns"))
+            for turn in turns[len(turns) - dropped :] if dropped <= len(turns) else turns:
+                rollout.taken_back.update(turn)
+            del turns[max(0, len(turns) - dropped) :]
+        if turns and kind in (ITEM, "compacted"):
+            turns[-1].append(line.number)
+    rollout.notes -= rollout.taken_back
+    return rollout
+
+
+def is_note(content: Any) -> bool:
+    """Whether a prompt was written by the program: all of its texts begin the way its notes do."""
+    blocks = block_list(content)
+    texts = [record_text(block, "text").lstrip() for block in blocks if isinstance(block, dict)]
+    return bool(texts) and all(text.startswith(_NOTE_STARTS) for text in texts)
+
+
+def _is_bare(record: Json) -> bool:
+    kind = record.get("type")
+    if kind == "message":
+        return record.get("role") in ("user", "assistant", "developer", "system") and _has_parts(
+            record.get("content")
+        )
+    return kind in _BARE and ("call_id" in record or "summary" in record)
+
+
+def _has_parts(content: Any) -> bool:
+    kinds = ("input_text", "output_text")
+    return any(isinstance(block, dict) and block.get("type") in kinds for block in block_list(content))
+
+
+# Calls, outputs and summaries of Codex in their several spellings.
+
+_NAMES = {
+    "local_shell_call": "local_shell",
+    "web_search_call": "web_search",
+    "tool_search_call": "tool_search",
+}
+_DENIED = ("exec command rejected by user", "patch rejected by user", "rejected by user")
+_ABORTED = ("aborted by user", "command aborted")
+
+
+def call_of(item: Json) -> tuple[str, Any]:
+    """Tool and arguments of a call."""
+    kind = record_text(item, "type")
+    name = record_text(item, "name") or _NAMES.get(kind, "")
+    if namespace := record_text(item, "namespace"):
+        name = f"{namespace}.{name}" if name else ""
+    for key in ("arguments", "input", "action"):
+        if key in item:
+            return name, item[key] if key != "input" else {"input": item[key]}
+    return name, {}
+
+
+def output_of(item: Json) -> Any:
+    """What a tool answered: text or blocks."""
+    output = item.get("output")
+    if isinstance(output, dict) and "content" in output:
+        return output["content"]
+    return output if output is not None else item.get("tools")
+
+
+def outcome_of(item: Json, output: Any) -> ToolOutcome:
+    """How a call ended, as far as its output tells."""
+    raw = item.get("output")
+    if isinstance(raw, dict) and raw.get("success") is False:
+        return "error"
+    text = output if isinstance(output, str) else ""
+    if text.lower().startswith(_DENIED):
+        return "denied"
+    if text.lower().startswith(_ABORTED):
+        return "interrupted"
+    return "error" if _exit_code(text) else "success"
+
+
+def summary_of(payload: Json) -> str:
+    """The text that a compaction put in the place of the history; empty when it cannot be read."""
+    if message := record_text(payload, "message").strip():
+        return message
+    replacement = payload.get("replacement_history")
+    items = replacement if isinstance(replacement, list) else []
+    prompts = [item for item in items if isinstance(item, dict) and item.get("type") == "message"]
+    texts = [record_text(block, "text") for item in prompts[-1:] for block in _blocks(item)]
+    return "\n".join(filter(None, texts)).strip()
+
+
+def _blocks(item: Json) -> list[Json]:
+    return [block for block in block_list(item.get("content")) if isinstance(block, dict)]
+
+
+def _exit_code(text: str) -> int:
+    """The exit code that an output reports; 0 when it reports none."""
+    if text.startswith("{"):
+        try:
+            metadata = json.loads(text).get("metadata")
+        except (ValueError, AttributeError, RecursionError):
+            return 0
+        code = metadata.get("exit_code") if isinstance(metadata, dict) else 0
+        return code if isinstance(code, int) else 0
+    for line in text.splitlines()[:6]:
+        label, _, number = line.partition(":")
+        if label.strip().lower() in ("exit code", "process exited with code") and number.strip().isdigit():
+            return int(number) if len(number) < 9 else 1
+        if line.startswith("Process exited with code ") and line.rsplit(" ", 1)[-1].isdecimal():
+            return int(line.rsplit(" ", 1)[-1][:9])
+    return 0
+
 
 FORMAT = "codex"
 

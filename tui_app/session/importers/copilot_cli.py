@@ -1,12 +1,9 @@
 """Event logs of GitHub Copilot CLI: JSON lines ``{type, data, id, timestamp, parentId}``."""
 
 from tui_app.events import Error
-from tui_app.session.importers.answer import usage
-from tui_app.session.importers.fields import count, record_text
-from tui_app.session.importers.reader import LineReader
-from tui_app.session.importers.result import Imported
-from tui_app.session.importers.source import Json, Line, Source, shown
-from tui_app.session.importers.timeline import ToolOutcome
+from tui_app.session.importers.event_builder import ToolOutcome
+from tui_app.session.importers.reader import LineReader, count, record_text, usage
+from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
 FORMAT = "copilot-cli"
 

@@ -16,8 +16,7 @@ from tui_app.session.importers.openhands import is_openhands, read_openhands
 from tui_app.session.importers.own_events import is_own, read_own
 from tui_app.session.importers.pi_agent import is_pi, read_pi
 from tui_app.session.importers.pydantic_messages import is_pydantic_ai, read_pydantic_messages
-from tui_app.session.importers.result import Imported
-from tui_app.session.importers.source import Source
+from tui_app.session.importers.source import Imported, Source
 from tui_app.session.importers.swe_agent import is_swe_agent, read_swe_agent
 
 

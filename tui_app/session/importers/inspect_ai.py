@@ -7,11 +7,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from tui_app.session.importers.fields import record_text
-from tui_app.session.importers.finding import Found
 from tui_app.session.importers.openai_chat import read_role_messages
-from tui_app.session.importers.result import Imported, SkippedLine
-from tui_app.session.importers.source import Json, Source, parse_json, shown
+from tui_app.session.importers.reader import record_text
+from tui_app.session.importers.source import Found, Imported, Json, SkippedLine, Source, parse_json, shown
 
 FORMAT = "inspect-ai"
 

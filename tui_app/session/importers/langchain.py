@@ -2,12 +2,9 @@
 
 from typing import Any
 
-from tui_app.session.importers.content import block_list
-from tui_app.session.importers.fields import count, record_text
-from tui_app.session.importers.finding import Found, find_messages
 from tui_app.session.importers.openai_chat import read_role_messages
-from tui_app.session.importers.result import Imported
-from tui_app.session.importers.source import Json, Source
+from tui_app.session.importers.reader import block_list, count, record_text
+from tui_app.session.importers.source import Found, Imported, Json, Source, find_messages
 
 FORMAT = "langchain"
 

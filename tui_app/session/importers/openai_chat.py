@@ -6,13 +6,27 @@ A log that also holds the response gets it as its last message.
 
 from typing import Any
 
-from tui_app.session.importers import messages
-from tui_app.session.importers.content import ContentReader, joined
-from tui_app.session.importers.fields import count, one_line, record_text, seconds, title_of
-from tui_app.session.importers.finding import ROLES, Found, find_messages, is_role_message
-from tui_app.session.importers.result import Imported
-from tui_app.session.importers.source import Json, Source, shown
-from tui_app.session.importers.timeline import Timeline, ToolOutcome
+from tui_app.session.importers import event_builder as messages
+from tui_app.session.importers.event_builder import Timeline, ToolOutcome
+from tui_app.session.importers.reader import (
+    ContentReader,
+    count,
+    joined,
+    one_line,
+    record_text,
+    seconds,
+    title_of,
+)
+from tui_app.session.importers.source import (
+    ROLES,
+    Found,
+    Imported,
+    Json,
+    Source,
+    find_messages,
+    is_role_message,
+    shown,
+)
 
 FORMAT = "openai-chat"
 

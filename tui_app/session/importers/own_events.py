@@ -20,11 +20,9 @@ from tui_app.events import (
     payload_from_json,
 )
 from tui_app.events.record import BY_TYPE
-from tui_app.session.importers.closing import FIRST_SEQ, count_messages
-from tui_app.session.importers.fields import count, one_line, record_text, seconds
-from tui_app.session.importers.messages import MessageRefusedError, canonical
-from tui_app.session.importers.result import Imported, ImportedEvent, SkippedLine
-from tui_app.session.importers.source import Json, Line, Source, shown
+from tui_app.session.importers.event_builder import FIRST_SEQ, MessageRefusedError, canonical, count_messages
+from tui_app.session.importers.reader import count, one_line, record_text, seconds
+from tui_app.session.importers.source import Imported, ImportedEvent, Json, Line, SkippedLine, Source, shown
 
 FORMAT = "plimsoll"
 

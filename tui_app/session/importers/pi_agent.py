@@ -1,14 +1,9 @@
 """Sessions of pi: JSON lines, a session record and then entries that form a tree (in old files a list)."""
 
 from tui_app.events import Error
-from tui_app.session.importers.answer import usage
-from tui_app.session.importers.content import block_list
-from tui_app.session.importers.entry_tree import branch
-from tui_app.session.importers.fields import count, record_text
-from tui_app.session.importers.reader import LineReader
-from tui_app.session.importers.result import Imported
-from tui_app.session.importers.source import Json, Line, Source, shown
-from tui_app.session.importers.timeline import ToolOutcome
+from tui_app.session.importers.event_builder import ToolOutcome
+from tui_app.session.importers.reader import LineReader, block_list, branch, count, record_text, usage
+from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
 FORMAT = "pi"
 

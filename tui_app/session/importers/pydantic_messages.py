@@ -6,12 +6,10 @@ A request is taken apart, because the log keeps one event for each prompt and ea
 import json
 from typing import Any
 
-from tui_app.session.importers import messages
-from tui_app.session.importers.fields import seconds, title_of
-from tui_app.session.importers.finding import Found, find_messages, is_pydantic_message
-from tui_app.session.importers.result import Imported
-from tui_app.session.importers.source import Json, Source
-from tui_app.session.importers.timeline import Timeline, ToolOutcome
+from tui_app.session.importers import event_builder as messages
+from tui_app.session.importers.event_builder import Timeline, ToolOutcome
+from tui_app.session.importers.reader import seconds, title_of
+from tui_app.session.importers.source import Found, Imported, Json, Source, find_messages, is_pydantic_message
 
 FORMAT = "pydantic-ai"
 

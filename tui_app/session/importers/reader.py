@@ -1,15 +1,345 @@
 """What the readers of foreign files share: the books, the clock, and the answer being put together."""
 
-from collections.abc import Iterable
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
-from tui_app.session.importers import messages
-from tui_app.session.importers.answer import Answer
-from tui_app.session.importers.content import ContentReader, joined
-from tui_app.session.importers.fields import given_title, seconds, title_of
-from tui_app.session.importers.result import Imported
-from tui_app.session.importers.source import Source, shown
-from tui_app.session.importers.timeline import Timeline, ToolOutcome
+from tui_app.events import UserMessage
+from tui_app.session.exports.plain_text import without_sequences
+from tui_app.session.importers import event_builder as messages
+from tui_app.session.importers.event_builder import Calls, Content, Timeline, ToolOutcome
+from tui_app.session.importers.source import Imported, ImportedEvent, Json, Line, Source, shown
+from tui_app.session.markup import words_of
+from tui_app.session.user_view import is_interruption
+
+# Small values out of foreign records, whatever type they turn out to have.
+
+MAX_TITLE = 60
+"""Characters of a title that is taken from the first prompt."""
+
+PLACEHOLDER = re.compile(r"(New|Child) session - \d{4}-\d\d-\d\dT[\d:.]+Z?")
+"""What OpenCode calls a conversation that it has not named yet."""
+_NOTES = ("# AGENTS.md", "Caveat:")
+"""How texts begin that a program wrote in the person's name."""
+_BARE_COMMAND = re.compile(r"\s*/[\w:.-]+(\s+\S+){0,2}\s*")
+"""A slash command with hardly a word behind it: it says what was to be run, not what was wanted."""
+_ISSUE = re.compile(
+    r"<(?:issue|pr)_description>\s*(?P<tagged>.{1,2000})"
+    r"|^ISSUE:\s*(?P<plain>.{1,2000})"
+    r"|The description is:\s*(?P<challenge>.{1,2000})",
+    re.DOTALL | re.MULTILINE,
+)
+"""Where a harness for benchmarks puts the task, behind its own words about the workspace."""
+_LOOKED_AT = 20_000
+"""Characters of a prompt in which that is looked for."""
+_COMMAND = re.compile(r"<command-name>([^<]{1,200})</command-name>")
+_COMMAND_ARGS = re.compile(r"<command-args>([^<]{1,2000})</command-args>")
+_LATEST = 253_402_300_799.0
+_MILLISECONDS_FROM = 1e11
+_MAX_COUNT = 2**53
+_PIECE = 1_024
+"""Characters of a line that are cleaned at a time."""
+
+
+def count(value: Any) -> int:
+    """A count of tokens; 0 for everything that is none."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_COUNT:
+        return 0
+    return value
+
+
+def seconds(value: Any, fallback: float) -> float:
+    """A time as seconds since the epoch, from ISO 8601 text, seconds or milliseconds; else the fallback."""
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return fallback
+        # A time without a zone is taken as UTC: the reader's own zone would make imports differ by machine.
+        return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return fallback
+    number = float(value / 1000 if value > _MILLISECONDS_FROM else value)
+    return number if 0 <= number <= _LATEST else fallback
+
+
+def one_line(text: str, limit: int = MAX_TITLE) -> str:
+    """The first line of a text, ``limit`` characters at most, without terminal and control sequences."""
+    # Line by line, and of each no more than is shown: one may hold all of a file.
+    cleaned = (_beginning(line, limit) for line in text.splitlines())
+    line = next(filter(None, cleaned), "")
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+
+
+def _beginning(line: str, limit: int) -> str:
+    """A line without what drives a terminal and runs of blanks; it ends once it is longer than the limit."""
+    clean = ""
+    for at in range(0, len(line), _PIECE):
+        piece = "".join(c if c.isprintable() else " " for c in without_sequences(line[at : at + _PIECE]))
+        joined = clean + piece
+        clean = " ".join(joined.split())
+        if len(clean) > limit:
+            break
+        if clean and joined[-1].isspace():
+            clean += " "
+    return clean.rstrip()
+
+
+def title_of(events: Sequence[ImportedEvent]) -> str:
+    """A title from the first prompt that says what was wanted; where none does, from a slash command."""
+    texts = [event.data.text for event in events if isinstance(event.data, UserMessage)]
+    commands = (without_markup(text) for text in texts if not is_interruption(text))
+    title = _headline(next(filter(None, map(wanted, texts)), "")) or next(filter(None, commands), "")
+    return words_of(one_line(title))
+
+
+def _headline(prompt: str) -> str:
+    """A prompt from where it says something: what a first line only announces stands behind it."""
+    beginning = prompt[:_LOOKED_AT].lstrip("#").lstrip()
+    first, _, rest = beginning.partition("\n")
+    told = rest.lstrip("# \r\n")
+    return f"{first.strip()} {told}" if first.rstrip().endswith(":") else beginning
+
+
+def given_title(text: str) -> str:
+    """The title that a program gave, as one line; empty for one that only says when it began."""
+    return "" if PLACEHOLDER.fullmatch(text.strip()) else one_line(text)
+
+
+def wanted(prompt: str) -> str:
+    """What a person wanted with a prompt; empty for bare commands, marks and what a program wrote."""
+    if task := _ISSUE.search(prompt[:_LOOKED_AT]):
+        return str(next(filter(None, task.groups())))
+    said = without_markup(prompt).strip()
+    told = is_interruption(said) or said.startswith(_NOTES) or _BARE_COMMAND.fullmatch(said)
+    # A number or a yes by its first letter answers a question that a title does not show.
+    return said if not told and any(map(str.isalpha, said)) else ""
+
+
+def without_markup(text: str) -> str:
+    """A prompt as it was typed: a slash command without its markup; empty for what the program wrote."""
+    if name := _COMMAND.search(text):
+        args = _COMMAND_ARGS.search(text)
+        return f"{name[1]} {args[1] if args else ''}"
+    return "" if text.lstrip().startswith("<") else text
+
+
+def record_text(record: Json, key: str) -> str:
+    """A text field; empty when it is missing or no text."""
+    value = record.get(key)
+    return value if isinstance(value, str) else ""
+
+
+# Content blocks of other programs as pydantic-ai content: texts, and small files as binary parts.
+
+MAX_BINARY_CHARS = 2_000_000
+"""Base64 characters of an image or document that is still taken over (about 1.5 MB of data)."""
+
+_DATA_URL = re.compile(r"data:(?P<media>[\w.+-]+/[\w.+-]+);base64,(?P<data>.*)", re.DOTALL)
+_MEDIA_TYPE = re.compile(r"(image|audio|video|application|text)/[\w.+-]{1,80}")
+_TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
+
+
+@dataclass(frozen=True, slots=True)
+class ContentReader:
+    """Turns the blocks of one message into content.
+
+    A block that cannot be taken over leaves a line of text in its place, so that neither the person nor
+    the model misses that something was there.
+    """
+
+    left_out: Callable[[str], None]
+    """Told why a block was replaced or dropped."""
+
+    def read(self, content: Any) -> Content:
+        """Read text or a list of blocks; text alone comes back as one string or a list of them."""
+        if content is None:
+            return ""
+        if isinstance(content, str):
+            return content
+        if not isinstance(content, list):
+            return json.dumps(content, ensure_ascii=False)
+        items = [item for item in map(self._item, content) if item != ""]
+        if len(items) == 1 and isinstance(items[0], str):
+            return items[0]
+        return items
+
+    def _item(self, block: Any) -> str | Json:
+        if isinstance(block, str):
+            return block
+        if not isinstance(block, dict):
+            self.left_out(f"content block that is no object: {shown(block)}")
+            return ""
+        kind = block.get("type")
+        if kind in _TEXT_TYPES:
+            return self._text(block)
+        if kind in ("image", "document"):
+            return self._source(block, str(kind))
+        if kind in ("image_url", "input_image"):
+            return self._url(block.get("image_url"), "image")
+        if kind == "input_audio":
+            return self._audio(block.get("input_audio"))
+        if kind == "file":
+            inner = block.get("file")
+            return self._url(inner.get("file_data") if isinstance(inner, dict) else None, "file")
+        self.left_out(f"content block of unknown type {shown(kind)}")
+        return json.dumps(block, ensure_ascii=False) if len(block) > 1 else ""
+
+    def _text(self, block: Json) -> str:
+        text = block.get("text", block.get("refusal"))
+        if isinstance(text, str):
+            return text
+        self.left_out(f"text block without text: {shown(text)}")
+        return ""
+
+    def _source(self, block: Json, kind: str) -> str | Json:
+        source = block.get("source")
+        if not isinstance(source, dict):
+            return self._missing(kind, "it holds no data")
+        if source.get("type") == "text" and isinstance(source.get("data"), str):
+            return str(source["data"])
+        if source.get("type") == "url":
+            return self._url(source.get("url"), kind)
+        return self._binary(source.get("media_type"), source.get("data"), kind)
+
+    def _url(self, value: Any, kind: str) -> str | Json:
+        url = value.get("url") if isinstance(value, dict) else value
+        if not isinstance(url, str):
+            return self._missing(kind, "it holds no address")
+        if match := _DATA_URL.fullmatch(url):
+            return self._binary(match["media"], match["data"], kind)
+        # A foreign file must not make the program, or a provider on its behalf, fetch an address.
+        self.left_out(f"{kind} by address, kept as text")
+        return f"[{kind}: {url}]"
+
+    def _audio(self, value: Any) -> str | Json:
+        if not isinstance(value, dict):
+            return self._missing("audio", "it holds no data")
+        media = {"mp3": "audio/mpeg"}.get(str(value.get("format")), f"audio/{value.get('format')}")
+        return self._binary(media, value.get("data"), "audio")
+
+    def _binary(self, media_type: Any, data: Any, kind: str) -> str | Json:
+        if not isinstance(data, str) or not isinstance(media_type, str):
+            return self._missing(kind, "it holds no data")
+        if not _MEDIA_TYPE.fullmatch(media_type):
+            return self._missing(kind, "its media type is malformed")
+        if len(data) > MAX_BINARY_CHARS:
+            return self._missing(kind, f"it is {len(data) * 3 // 4:,} bytes large")
+        try:
+            decoded = base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            return self._missing(kind, "its data is not base64")
+        # Written anew: pydantic-ai is stricter about the last character than most who write base64.
+        canonical = base64.b64encode(decoded).decode()
+        return {"kind": "binary", "data": canonical, "media_type": media_type}
+
+    def _missing(self, kind: str, reason: str) -> str:
+        self.left_out(f"{kind} left out: {reason}")
+        return f"[{kind}, not imported: {reason}]"
+
+
+def joined(content: Content) -> Content:
+    """Put texts that follow each other together: tools answer with one text, not with many."""
+    if isinstance(content, str):
+        return content
+    if all(isinstance(item, str) for item in content):
+        return "\n".join(item for item in content if isinstance(item, str))
+    return content
+
+
+def block_list(content: Any) -> list[Any]:
+    """A message's content as blocks, whether it was written as text, as a list or not at all."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return content if isinstance(content, list) else []
+
+
+def of_type(blocks: Iterable[Any], kind: str) -> list[Json]:
+    """The blocks of one type."""
+    return [block for block in blocks if isinstance(block, dict) and block.get("type") == kind]
+
+
+# One response of a model, put together piece by piece.
+
+
+@dataclass
+class Answer:
+    """The parts of a response so far."""
+
+    line: int
+    """Where it begins in the file."""
+    time: float
+    """Seconds since the epoch."""
+    model: str = ""
+    parts: list[Json] = field(default_factory=list)
+    usage: Json = field(default_factory=dict)
+    finish: str = ""
+    """In pydantic-ai's words (``stop``, ``length``, ``tool_call``, ...); empty when unknown."""
+    state: str = "complete"
+    """``interrupted`` when the person stopped it."""
+    cost: float | None = None
+    """US dollars, as the other program reported."""
+    lines: set[int] = field(default_factory=set)
+    """Further lines of the file that belong to it."""
+
+    def text(self, value: Any) -> None:
+        """Append what the model said; what is no text, or blank, adds nothing."""
+        if isinstance(value, str) and value.strip():
+            self.parts.append({"part_kind": "text", "content": value})
+
+    def thinking(self, value: Any) -> None:
+        """Append what the model thought."""
+        if isinstance(value, str) and value.strip():
+            self.parts.append({"part_kind": "thinking", "content": value})
+
+    def call(self, calls: Calls, file_id: str, name: str, args: Any) -> str:
+        """Append a tool call and return the id it has in the import."""
+        call_id = calls.begin(file_id, name)
+        self.parts.append(messages.call_part(call_id, name, arguments(args)))
+        return call_id
+
+    def message(self) -> Json:
+        """The response as pydantic-ai reads it."""
+        return {
+            "kind": "response",
+            "parts": self.parts,
+            "timestamp": messages.iso(self.time),
+            "model_name": self.model or None,
+            "finish_reason": self.finish or None,
+            "usage": self.usage,
+            "state": self.state,
+        }
+
+
+def arguments(value: Any) -> Json | str:
+    """Arguments of a call: an object, or text that a model wrote; anything else is put under ``input``."""
+    if isinstance(value, dict | str):
+        return value
+    return {"input": value} if value is not None else {}
+
+
+def usage(fresh: Any, output: Any, cache_read: Any = 0, cache_write: Any = 0) -> Json:
+    """Tokens of one response.
+
+    Args:
+        fresh: Input that came from no cache; pydantic-ai's input tokens hold all of it.
+        output: What the model wrote.
+        cache_read: Input read from a cache.
+        cache_write: Input written to a cache.
+    """
+    read, written = count(cache_read), count(cache_write)
+    return {
+        "input_tokens": count(fresh) + read + written,
+        "cache_read_tokens": read,
+        "cache_write_tokens": written,
+        "output_tokens": count(output),
+    }
+
 
 _UNUSED = "nothing in it could be used"
 
@@ -109,3 +439,44 @@ class LineReader(Reader):
     def close(self) -> Imported:
         """Close the books over all lines."""
         return self.finish(line.number for line in self.records)
+
+
+# The branch of a tree of records that the last one stands on.
+
+
+def branch(records: tuple[Line, ...], *, key: str, parent: str, report: Timeline) -> set[int]:
+    """Line numbers on the way from the first record to the last one.
+
+    Records without an id are no part of the tree and always count: headers, and all of an old file that is a
+    list. A link to a record that is missing is mended by file order, so that what came before stays.
+
+    Args:
+        records: The records in file order.
+        key: Name of the field with a record's id.
+        parent: Name of the field with the id of the record before it.
+        report: Told of ids that are used twice and links that had to be mended.
+    """
+    by_id: dict[str, int] = {}
+    tree: list[Line] = []
+    path = {line.number for line in records if not record_text(line.data, key) or parent not in line.data}
+    for line in records:
+        name = record_text(line.data, key)
+        if not name or line.number in path:
+            continue
+        if name in by_id:
+            report.skip(line.number, f"record id {shown(name)} was already used in this file")
+            continue
+        by_id[name] = len(tree)
+        tree.append(line)
+    place = len(tree) - 1
+    while place >= 0 and tree[place].number not in path:
+        path.add(tree[place].number)
+        above = record_text(tree[place].data, parent)
+        if not above:
+            break
+        if above in by_id and by_id[above] < place:
+            place = by_id[above]
+        else:
+            report.left_out["links to missing records were mended by file order"] += 1
+            place -= 1
+    return path

@@ -2,14 +2,127 @@
 
 import json
 import math
+import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tui_app.session.importers.cut_json import Closed, closed
-from tui_app.session.importers.result import ImportFormatError, SkippedLine
+from tui_app.events import Payload
+
+# A JSON document whose end is missing, closed where its last whole value ends.
+
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],"]', re.DOTALL)
+_CLOSER = {"{": "}", "[": "]"}
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The beginning of a document as a document of its own."""
+
+    text: str = ""
+    """Empty when there is none."""
+    length: int = 0
+    """Characters of the original that it holds."""
+    deep: bool = False
+    """Whether it ends where the original is nested too deeply, and not where that breaks off."""
+
+
+def closed(text: str, depth: int) -> Closed:
+    """Close the brackets that are open where the text breaks off, or where it is nested too deeply.
+
+    What stands behind the last comma or bracket is dropped: it may be half a value.
+
+    Args:
+        text: The document.
+        depth: Brackets that may be open at once.
+
+    Returns:
+        Nothing when the text does not begin as a JSON list or object, or does not end inside of one.
+    """
+    if not text.lstrip().startswith(("{", "[")):
+        return Closed()
+    open_brackets: list[str] = []
+    cut, deep = 0, False
+    for token in _TOKEN.finditer(text):
+        mark = token.group()
+        if mark == '"':
+            # The text breaks off inside of this string.
+            break
+        if mark.startswith('"'):
+            continue
+        if mark in _CLOSER:
+            if deep := len(open_brackets) == depth:
+                break
+            open_brackets.append(mark)
+        elif mark != "," and (not open_brackets or _CLOSER[open_brackets.pop()] != mark or not open_brackets):
+            return Closed()
+        cut = token.start() if mark == "," else token.end()
+    # Joined once: at every token it would take the square of the depth.
+    closers = "".join(_CLOSER[mark] for mark in reversed(open_brackets))
+    return Closed(text[:cut] + closers, cut, deep) if cut else Closed()
+
+
+# What an import hands over: events ready for the log, and an account of everything left out.
+
+
+class ImportFormatError(ValueError):
+    """The file is none of the formats that were tried; the text is one sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedEvent:
+    """One event to append to the log."""
+
+    data: Payload
+    message: str | None
+    """The pydantic-ai message as JSON text; None for events that are no message."""
+    time: float
+    """Seconds since the epoch, as the other program recorded it."""
+    first_kept: "ImportedEvent | None" = None
+    """Of a compaction: the first event before it that stayed in view beside the summary."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedLine:
+    """Something in the file that could not be used."""
+
+    line: int
+    """Line number from 1; in a file that is one JSON list, the place in that list from 1."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """A conversation of another program.
+
+    The events are meant to be appended in order right after a ``session.start``, so the event at index
+    ``i`` gets log number ``i + 2``; the ranges of imported compactions are written for these numbers.
+    """
+
+    format: str
+    title: str
+    """One line; empty when the file suggests none."""
+    cwd: str
+    model: str
+    """The model's name as written in the file, without a provider in front; empty when unknown."""
+    events: tuple[ImportedEvent, ...]
+    skipped: tuple[SkippedLine, ...]
+    """In order of ``line``; one line may stand here more than once."""
+    messages: int
+    """Requests and responses of the session, the results of one response as one request; no summaries."""
+    tool_calls: int
+    tool_results: int
+    """Results that the file holds; calls without one got one that says so, and a note counts them."""
+    notes: tuple[str, ...]
+    """Sentences about what was left out on purpose or changed."""
+    places: frozenset[int] = frozenset()
+    """Lines (or places in a list) that became an event or are counted in the notes."""
+    is_own: bool = False
+    """Whether it is a session of this program: complete as it is, with nothing to count or take back."""
+
 
 Json = dict[str, Any]
 
@@ -212,3 +325,52 @@ def _is_utf8(chunk: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+# Finding a list of messages inside of a JSON document.
+
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_HOMES = ("messages", "traj", "request", "conversation", "chat", "body", "input", "data", "result")
+"""Keys under which exports and request logs keep their messages, best first."""
+_MAX_DEPTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A list of messages inside a document."""
+
+    messages: list[Any]
+    owner: Json
+    """The object that holds the list; empty when the document is the list itself."""
+    others: int = 0
+    """Further conversations in the same file."""
+
+
+def is_pydantic_message(item: Any) -> bool:
+    """Whether it looks like a pydantic-ai message."""
+    return isinstance(item, dict) and item.get("kind") in ("request", "response") and "parts" in item
+
+
+def is_role_message(item: Any) -> bool:
+    """Whether it looks like a message of OpenAI's chat completions."""
+    if not isinstance(item, dict) or item.get("role") not in ROLES:
+        return False
+    return "content" in item or "tool_calls" in item
+
+
+def find_messages(
+    value: Any, is_message: Callable[[Any], bool], owner: Json | None = None, depth: int = _MAX_DEPTH
+) -> Found | None:
+    """Look for a list that holds messages: the value itself, below the usual keys, in the items of a list."""
+    if isinstance(value, list):
+        if any(map(is_message, value)):
+            return Found(value, owner or {})
+        found = [find_messages(item, is_message, depth=depth - 1) for item in value] if depth else []
+        hits = [hit for hit in found if hit]
+        return Found(hits[0].messages, hits[0].owner, len(hits) - 1) if hits else None
+    if not isinstance(value, dict) or not depth:
+        return None
+    for key in _HOMES:
+        if key in value and (hit := find_messages(value[key], is_message, value, depth - 1)):
+            return hit
+    return None

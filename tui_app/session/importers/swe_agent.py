@@ -5,12 +5,10 @@ Old ones hold actions as plain text, without ids: the message behind an action i
 
 from typing import Any
 
-from tui_app.session.importers.fields import record_text
-from tui_app.session.importers.finding import Found, is_role_message
-from tui_app.session.importers.messages import plain_text
+from tui_app.session.importers.event_builder import plain_text
 from tui_app.session.importers.openai_chat import read_role_messages
-from tui_app.session.importers.result import Imported
-from tui_app.session.importers.source import Json, Source
+from tui_app.session.importers.reader import record_text
+from tui_app.session.importers.source import Found, Imported, Json, Source, is_role_message
 
 FORMAT = "swe-agent"
 

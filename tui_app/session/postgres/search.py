@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 
 from tui_app.session.location import Server
-from tui_app.session.postgres.reading import PostgresReader
-from tui_app.session.postgres.words import phrases, said
+from tui_app.session.postgres.store import PostgresReader, phrases, said
 
 Row = tuple[str, int, str, float, str, str, str]
 """Session, number, type and time of an event, title and folder of its session, and its text."""

@@ -11,8 +11,8 @@ from tui_app.conversation.shares import on_scale
 from tui_app.conversation.work import Work
 from tui_app.events import ViewRewrite
 from tui_app.session.entries import Body, Entry
-from tui_app.session.ledger import growths, ledger, scaled, turns_left
 from tui_app.session.lock import SessionLocked
+from tui_app.session.request_ledger import growths, ledger, scaled, turns_left
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui.chat_session import ChatSession

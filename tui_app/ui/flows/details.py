@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from tui_app.conversation.work import BringBack, EditSummary, Pin, Restate, Restore
 from tui_app.events import CompactionComplete, CompactionEdited, Error, Record
+from tui_app.session.agent_view import Difference, compaction_diff
 from tui_app.session.entries import Entry
 from tui_app.session.location import Database
-from tui_app.session.places import open_store
-from tui_app.session.view_diff import Difference, compaction_diff
+from tui_app.session.stores import open_store
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
 from tui_app.ui.log_texts import why_no_record

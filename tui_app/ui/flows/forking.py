@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.log_numbers import log_number
-from tui_app.session.forking import Fork, NotAPrompt, fork_session
-from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
-from tui_app.session.places import open_store
-from tui_app.session.removal import delete_session
-from tui_app.session.rewinding import RewindPoint, fork_points
+from tui_app.session.management import delete_session
+from tui_app.session.port import SessionNotFound
+from tui_app.session.rewind_fork import Fork, NotAPrompt, RewindPoint, fork_points, fork_session
+from tui_app.session.stores import open_store
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.asking import confirmed
 from tui_app.ui.flows.leaving import what_leaving_costs

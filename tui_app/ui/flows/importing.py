@@ -16,8 +16,8 @@ from tui_app.conversation.import_watch import ImportProgress, ImportStopped, Sto
 from tui_app.conversation.imported import EarlierImport, earlier_imports, imported_as
 from tui_app.paths import from_home
 from tui_app.session.importers import ImportFormatError
-from tui_app.session.importers.local import LocalTranscript, find_transcripts
-from tui_app.session.places import has_begun, open_store
+from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
+from tui_app.session.stores import has_begun, open_store
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.format import count
 from tui_app.ui.launch import Launch

@@ -5,7 +5,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tui_app.session.rewinding import rewind_points
+from tui_app.session.rewind_fork import rewind_points
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.commands import CommandId
 from tui_app.ui.flows.lookup import cancel_lookup

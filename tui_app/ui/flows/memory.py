@@ -12,9 +12,9 @@ from tui_app.conversation.boards import boards_in
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Entry
 from tui_app.memory.guard import LONGEST, NotRemembered
-from tui_app.session.failures import explained
-from tui_app.session.info import SessionNotFound
-from tui_app.session.places import has_begun, open_store
+from tui_app.session.errors import explained
+from tui_app.session.port import SessionNotFound
+from tui_app.session.stores import has_begun, open_store
 from tui_app.settings.memory import memory_settings
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.asking import confirmed

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tui_app.context.storage_errors import storage_error
-from tui_app.session.past_prompts import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
+from tui_app.session.prompt_history import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.screens.prompts import PromptsScreen
 

@@ -8,7 +8,7 @@ from textual.app import App
 
 from tui_app.conversation.work import Rewind
 from tui_app.log_numbers import log_number
-from tui_app.session.rewinding import RewindPoint, rewind_points, tokens_after_rewind
+from tui_app.session.rewind_fork import RewindPoint, rewind_points, tokens_after_rewind
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.sending import agreed, is_above
 from tui_app.ui.screens.rewind import PromptPicker, leaving_words

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_app.conversation.work import Prompt
-from tui_app.session.costs import is_over
+from tui_app.session.stats import is_over
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.asking import confirmed
 from tui_app.ui.format import cost

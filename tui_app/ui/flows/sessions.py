@@ -10,13 +10,12 @@ from typing import Any
 
 from textual.app import App
 
-from tui_app.session.failures import explained
-from tui_app.session.info import SessionInfo, SessionNotFound
+from tui_app.session.errors import explained
 from tui_app.session.lock import SessionLocked
-from tui_app.session.naming import rename_session
-from tui_app.session.places import has_begun, open_store
-from tui_app.session.removal import delete_session
+from tui_app.session.management import delete_session, rename_session
+from tui_app.session.port import SessionInfo, SessionNotFound
 from tui_app.session.search import Searched, searching
+from tui_app.session.stores import has_begun, open_store
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.launch import Launch
 from tui_app.ui.safe_text import one_line

@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from tui_app.context.visible_text import visible
 from tui_app.events import ApprovalDecided
-from tui_app.session.head_titles import approval_title
+from tui_app.session.event_heads import approval_title
 from tui_app.settings.approvals import ApprovalRule
 from tui_app.settings.rule_names import UNLESS_YOURS
 from tui_app.ui.format import clock, count

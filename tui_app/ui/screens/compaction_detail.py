@@ -16,7 +16,7 @@ from textual.widgets import OptionList, Static, TabPane, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.events import CompactionComplete
-from tui_app.session.view_diff import Difference
+from tui_app.session.agent_view import Difference
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
 from tui_app.ui.screens.compaction_tabs import NAMES, SLIM, CompactionTabs

@@ -10,8 +10,8 @@ from typing import Literal
 from textual.content import Content
 
 from tui_app.events import CompactionComplete, Fact, FactState
-from tui_app.session.heads import Head
-from tui_app.session.view_diff import Difference
+from tui_app.session.agent_view import Difference
+from tui_app.session.event_heads import Head
 from tui_app.ui.format import clock, cost, count, duration, percent, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.safe_text import clean, one_line

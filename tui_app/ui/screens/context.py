@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
-from tui_app.session.ledger import LedgerRow, together
+from tui_app.session.request_ledger import LedgerRow, together
 from tui_app.ui.glyphs import UNICODE, Glyphs
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line

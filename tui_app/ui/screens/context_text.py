@@ -8,8 +8,8 @@ from textual.content import Content
 from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, percent_text, percent_texts
 from tui_app.conversation.outlook import Move, Outlook
 from tui_app.conversation.shares import Share
-from tui_app.session.ledger import LedgerRow
-from tui_app.session.stats_rows import StageRow
+from tui_app.session.request_ledger import LedgerRow
+from tui_app.session.stats import StageRow
 from tui_app.ui.format import count, tokens
 from tui_app.ui.glyphs import Glyphs
 from tui_app.ui.screens.shares_text import in_brackets, made_of

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
-from tui_app.session.past_prompts import SEARCHED_CHARS, PastPrompt
+from tui_app.session.prompt_history import SEARCHED_CHARS, PastPrompt
 from tui_app.ui.format import count, count_lines
 from tui_app.ui.keys import Hint, fixed_key
 from tui_app.ui.safe_text import one_line

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
-from tui_app.session.rewinding import RewindPoint
+from tui_app.session.rewind_fork import RewindPoint
 from tui_app.ui.format import clock, count, tokens
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui_app.session.ledger import LedgerRow
+from tui_app.session.request_ledger import LedgerRow
 from tui_app.ui.widgets.ledger_text import SORTS, Columns, Note, Sort, arranged, head_text, ledger_row
 from tui_app.ui.widgets.row_list import Row, RowList
 from tui_app.ui.widgets.written import WrittenLine

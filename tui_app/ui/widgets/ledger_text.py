@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tui_app.session.ledger import ItemState, LedgerRow
-from tui_app.session.visibility import MessageKind
+from tui_app.session.event_heads import MessageKind
+from tui_app.session.request_ledger import ItemState, LedgerRow
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.row_list import Row

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tui_app.session.location import Database, Server
 
 if TYPE_CHECKING:
-    from tui_app.session.ports import Follower, SessionStore
+    from tui_app.session.port import Follower, SessionStore
 
 
 def open_store(database: Database, *, read_only: bool = False) -> "SessionStore":
@@ -52,9 +52,9 @@ def follow(database: Database, session: str, lock_file: Path) -> "Follower":
         StorageError: if the database cannot be used.
     """
     if isinstance(database, Server):
-        from tui_app.session.postgres.following import ServerFollower
+        from tui_app.session.postgres.store import ServerFollower
 
         return ServerFollower(database, session)
-    from tui_app.session.following import FileFollower
+    from tui_app.session.store import FileFollower
 
     return FileFollower(database, lock_file)

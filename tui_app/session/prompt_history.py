@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_app.events import UserMessage
-from tui_app.session.interruptions import is_interruption
 from tui_app.session.location import Database
-from tui_app.session.places import has_begun, open_store
+from tui_app.session.stores import has_begun, open_store
+from tui_app.session.user_view import is_interruption
 
 MOST = 500
 """Prompts that are listed, the newest ones."""

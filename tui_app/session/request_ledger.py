@@ -14,9 +14,8 @@ from tui_app.events import (
     ToolTrimmed,
     UserMessage,
 )
-from tui_app.session.agent_view import AgentView
-from tui_app.session.view_items import weighed
-from tui_app.session.visibility import MessageKind, Seen
+from tui_app.session.agent_view import AgentView, weighed
+from tui_app.session.event_heads import MessageKind, Seen
 
 ItemState = Literal[
     "visible",

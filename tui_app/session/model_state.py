@@ -9,7 +9,7 @@ from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, 
 from tui_app.context.windows import resolve_window
 from tui_app.events import ModelChange, PolicyChange, UsageInfo
 from tui_app.session.agent_view import AgentView
-from tui_app.session.ports import SessionStore
+from tui_app.session.port import SessionStore
 
 UNKNOWN = ContextWindow(limit=0, source="unknown")
 """The window of a model that has not been asked anything yet; it is never planned with."""

@@ -4,8 +4,8 @@ import sqlite3
 from pathlib import Path
 
 from tui_app.context.storage_errors import storage_error
-from tui_app.session.info import SessionNotFound
 from tui_app.session.lock import SessionLocked
+from tui_app.session.port import SessionNotFound
 
 
 def explained(error: BaseException, database: Path | None) -> str:

@@ -1,14 +1,15 @@
 """What the program needs of a store of sessions, whatever database is behind it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tui_app.context.storage_errors import StorageError
 from tui_app.events import Payload, Record, SessionStart
 
 if TYPE_CHECKING:
-    from tui_app.session.heads import Head
-    from tui_app.session.info import SessionInfo
+    from tui_app.session.event_heads import Head
 
 Event = tuple[Payload, str | None, float]
 """What happened, the pydantic-ai message it carries as JSON text, and when, in seconds since the epoch."""
@@ -128,3 +129,39 @@ class Follower(Protocol):
 
     def close(self) -> None:
         """Stop following."""
+
+
+# What every store says of a session as a whole: a line of the list, or that there is none.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionInfo:
+    """One line of the list of sessions."""
+
+    id: str
+    title: str
+    cwd: str
+    model: str
+    created: float
+    updated: float
+    events: int
+    messages: int
+    """Requests and responses of the whole history, whether or not the context still holds them: system
+    prompts, prompts, answers, and the results of each answer as one. Summaries are not counted."""
+    tokens: int
+    """Estimated tokens of the agent view: the last request and what was said since. Without instructions
+    and tools before the first request."""
+
+
+class SessionNotFound(LookupError):
+    """No session has this id; the message names it."""
+
+
+class SessionDeleted(StorageError):
+    """A session was deleted while it was open."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(
+            f"The session {session} was deleted meanwhile.",
+            "What is said in it from now on cannot be kept. Start a new one with /new.",
+        )

@@ -4,9 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_app.events import UserMessage
 from tui_app.plurals import count
-from tui_app.session.info import SessionInfo
-from tui_app.session.ports import SessionStore
+from tui_app.session.exports.plain_text import plain_text
+from tui_app.session.location import Database
+from tui_app.session.lock import SessionLocked
+from tui_app.session.port import SessionInfo, SessionStore
+from tui_app.session.stores import open_store
+from tui_app.session.workspace import SessionFolder
 
 DAY_S = 86_400.0
 
@@ -97,3 +102,72 @@ def folder_size(folder: Path) -> int:
         except OSError:  # gone meanwhile
             continue
     return total
+
+
+# What a session is called: a label on it, and no part of what was said.
+
+LONGEST_TITLE = 200
+"""Characters of a title that are kept."""
+
+
+def rename_session(store: SessionStore, session: str, title: str) -> str:
+    """Give a session another title, also while somebody writes it.
+
+    Args:
+        store: Where it is, open for writing.
+        session: The session's whole id.
+        title: Any text; it becomes one line. Empty for the beginning of the first prompt again.
+
+    Returns:
+        The title that it has now; empty where nothing was said yet.
+
+    Raises:
+        SessionNotFound: if it was deleted meanwhile.
+        sqlite3.Error: if it cannot be written.
+    """
+    store.info(session)
+    named = " ".join(plain_text(title).split())[:LONGEST_TITLE] or _first_prompt(store, session)
+    store.set_title(session, named)
+    return named
+
+
+def _first_prompt(store: SessionStore, session: str) -> str:
+    return next((head.title for head in store.heads(session) if head.type == UserMessage.TYPE), "")
+
+
+# Deleting a session for good: its log and its files, and only while nobody writes it.
+
+
+def delete_session(
+    database: Database, sessions_dir: Path, session: str, *, last_used: float | None = None
+) -> None:
+    """Delete a session; only ever on a person's own request.
+
+    Files that the disk does not give up are left behind; nothing refers to them any more.
+
+    Args:
+        database: Where the log of every session is.
+        sessions_dir: Parent of the sessions' folders.
+        session: The session's whole id.
+        last_used: When it was last used as far as whoever decided knows; None is not to look.
+
+    Raises:
+        SessionLocked: if the session is open for writing somewhere, or was used since then; nothing is
+            deleted then.
+        SessionNotFound: if somebody else has deleted it.
+        OSError: if its lock cannot be made.
+        sqlite3.DatabaseError: if the log cannot be changed.
+    """
+    folder = SessionFolder(sessions_dir / session)
+    store = open_store(database)
+    try:
+        lock = store.lock(session, folder.lock_file)
+        try:
+            if last_used is not None and store.info(session).updated != last_used:
+                raise SessionLocked("a window that has been closed again")
+            store.delete(session)
+            folder.remove()
+        finally:
+            lock.release()
+    finally:
+        store.close()

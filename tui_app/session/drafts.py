@@ -1,0 +1,172 @@
+"""Prompts that were written in a folder and never sent, because the person left first.
+
+They stand in no session: one may not even have begun. A line of JSON for each, so that windows closed at the
+same moment do not write over each other.
+"""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+from tui_app.atomic import make_private, write_atomic
+from tui_app.session.lock import SessionLocked, WriterLock
+
+MOST = 50
+"""Prompts of one folder that are kept, the newest ones."""
+
+
+def keep_unsent(file: Path, folder: Path, prompts: Sequence[str]) -> None:
+    """Keep prompts until they are sent; blocks on the disk.
+
+    Args:
+        file: Where they are kept.
+        folder: Where they were written.
+        prompts: Oldest first.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    if not prompts:
+        return
+    make_private(file.parent)
+    lines = "".join(f"{line_of(folder, text)}\n" for text in prompts)
+    target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        # Behind a line that a crash has left half written.
+        os.write(target, f"\n{lines}".encode())
+        os.fsync(target)
+    finally:
+        os.close(target)
+
+
+def unsent(file: Path, folder: Path) -> list[str]:
+    """What is kept for a folder, oldest first, each text once; nothing where it cannot be read. Blocks."""
+    texts = [text for where, text in lines_of(file) if where == str(folder)]
+    newest_last = reversed(dict.fromkeys(reversed(texts)))
+    return list(newest_last)[-MOST:]
+
+
+def forget_unsent(file: Path, folder: Path, prompt: str) -> None:
+    """Keep a prompt no longer: it was sent; blocks on the disk.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    lines = lines_of(file)
+    left: dict[str, list[str]] = {}
+    for where, text in lines:
+        if (where, text) != (str(folder), prompt):
+            left.setdefault(where, []).append(text)
+    kept = [line_of(where, text) for where, texts in left.items() for text in texts[-MOST:]]
+    if len(kept) < len(lines):
+        write_atomic(file, "".join(f"{line}\n" for line in kept))
+
+
+def line_of(folder: Path | str, text: str) -> str:
+    """A prompt and where it was written, as one line of JSON."""
+    # Escaped, so that half surrogate pairs are text like any other.
+    return json.dumps({"folder": str(folder), "text": text})
+
+
+def lines_of(file: Path) -> list[tuple[str, str]]:
+    """Folders and texts, oldest first; lines that are none of ours are passed over."""
+    try:
+        written = file.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    return list(_read(written))
+
+
+def _read(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for line in lines:
+        with suppress(ValueError, KeyError, TypeError):
+            each = json.loads(line)
+            if isinstance(each["folder"], str) and isinstance(each["text"], str):
+                yield each["folder"], each["text"]
+
+
+# What one window holds that no log has yet, on disk while it lives: a kill must not take it along.
+#
+# Each window has a file of its own and holds a lock beside it, which the kernel takes back. The next visit
+# takes over what windows left that are gone.
+
+_FRESH_S = 60.0
+"""Seconds for which a lock without a file may belong to a window that is just about to write."""
+
+
+class UnsentJournal:
+    """The file of one window; nothing is made before there is something to keep.
+
+    Args:
+        directory: Where all windows have theirs.
+        folder: The workspace that prompts are kept for.
+    """
+
+    def __init__(self, directory: Path, folder: Path) -> None:
+        self._file, self._folder = directory / f"{uuid4().hex}.jsonl", folder
+        self._lock: WriterLock | None = None
+        self._written: tuple[str, ...] = ()
+        self._one = threading.Lock()
+        """A write under way in its thread must not come behind the end."""
+        self._over = False
+
+    def write(self, prompts: tuple[str, ...]) -> None:
+        """Keep these prompts, oldest first, and no others; blocks on the disk.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        with self._one:
+            if self._over or prompts == self._written:
+                return
+            if self._lock is None:
+                self._lock = WriterLock(self._file.with_suffix(".lock"))
+            write_atomic(self._file, "".join(f"{line_of(self._folder, text)}\n" for text in prompts))
+            self._written = prompts
+
+    def end(self, *, kept: bool = False) -> None:
+        """Write nothing any more; blocks on the disk.
+
+        Args:
+            kept: Whether what is written stays for the next visit, as after the death of the process.
+        """
+        with self._one:
+            self._over = True
+            if self._lock is None:
+                return
+            if not kept:
+                with suppress(OSError):  # what the disk does not give up is offered again
+                    self._file.unlink(missing_ok=True)
+                    self._file.with_suffix(".lock").unlink(missing_ok=True)
+            self._lock.release()
+
+
+def take_over(directory: Path, file: Path) -> None:
+    """Move what dead windows left to the prompts that were never sent; blocks on the disk.
+
+    Args:
+        directory: Where all windows have their files.
+        file: Where prompts are kept that were never sent.
+
+    Raises:
+        OSError: if the disk refuses; nothing is lost then.
+    """
+    for lock_file in sorted(directory.glob("*.lock")):
+        with suppress(SessionLocked, FileNotFoundError):
+            _take_over(lock_file, file)
+
+
+def _take_over(lock_file: Path, file: Path) -> None:
+    age, left = time.time() - lock_file.stat().st_mtime, lock_file.with_suffix(".jsonl")
+    with WriterLock(lock_file):
+        if not left.exists() and age < _FRESH_S:
+            return
+        for folder, text in lines_of(left):
+            keep_unsent(file, Path(folder), [text])
+        left.unlink(missing_ok=True)
+        lock_file.unlink()

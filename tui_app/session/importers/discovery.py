@@ -1,0 +1,302 @@
+"""The transcripts of other programs on this machine, newest first, with what a list shows of each."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tui_app.paths import from_home
+from tui_app.session.importers.opencode import database_sessions
+from tui_app.session.importers.reader import (
+    PLACEHOLDER,
+    block_list,
+    given_title,
+    one_line,
+    record_text,
+    seconds,
+    wanted,
+)
+from tui_app.session.importers.source import (
+    MAX_DEPTH,
+    ImportFormatError,
+    Json,
+    closed,
+    open_regular,
+    parse_json,
+)
+
+# Where other programs keep their transcripts on this machine.
+
+Env = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A transcript that was found, before anybody has looked into it."""
+
+    path: Path
+    """What to import: a file, or ``FILE#SESSION`` for a session in a database."""
+    info: Json | None = None
+    """Title, folder and time, where the place has them apart from the transcript."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The transcripts of one program."""
+
+    program: str
+    """Name of the format its transcripts are in."""
+    search: Callable[[Env, Path, Path], Iterator[Found]]
+    """Takes the environment, the home folder and the current folder."""
+
+
+def _claude(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
+    own = env.get("CLAUDE_CONFIG_DIR", "").strip()
+    for root in [from_home(own)] if own else [home / ".claude", home / ".config" / "claude"]:
+        for path in (root / "projects").glob("*/*.jsonl"):
+            # Sub-agents have files of their own in some versions; they belong to another conversation.
+            if not path.name.startswith("agent-"):
+                yield Found(path)
+
+
+def _codex(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
+    root = _folder(env, "CODEX_HOME", home / ".codex")
+    for pattern in ("sessions/**/rollout-*.jsonl", "archived_sessions/**/rollout-*.jsonl"):
+        yield from map(Found, root.glob(pattern))
+
+
+def _copilot(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
+    root = _folder(env, "COPILOT_HOME", home / ".copilot")
+    for pattern in ("session-state/*/events.jsonl", "session-state/*.jsonl"):
+        yield from map(Found, root.glob(pattern))
+
+
+def _opencode(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
+    root = _folder(env, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
+    database = root / "opencode.db"
+    if database.is_file():
+        for session, info in database_sessions(database):
+            yield Found(database.with_name(f"{database.name}#{session}"), info)
+    else:
+        yield from map(Found, (root / "storage" / "session").glob("*/*.json"))
+
+
+def _pi(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
+    root = _folder(env, "PI_CODING_AGENT_DIR", home / ".pi" / "agent")
+    yield from map(Found, (root / "sessions").glob("**/*.jsonl"))
+
+
+def _gemini(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
+    root = _folder(env, "GEMINI_CLI_HOME", home) / ".gemini" / "tmp"
+    for pattern in ("*/chats/session-*.json", "*/chats/session-*.jsonl"):
+        yield from map(Found, root.glob(pattern))
+
+
+def _aider(env: Env, _home: Path, cwd: Path) -> Iterator[Found]:
+    path = cwd / (env.get("AIDER_CHAT_HISTORY_FILE", "").strip() or ".aider.chat.history.md")
+    if path.is_file():
+        yield Found(path)
+
+
+def _folder(env: Env, variable: str, usual: Path) -> Path:
+    value = env.get(variable, "").strip()
+    return from_home(value) if value else usual
+
+
+PLACES: tuple[Place, ...] = (
+    Place("claude-code", _claude),
+    Place("codex", _codex),
+    Place("copilot-cli", _copilot),
+    Place("opencode", _opencode),
+    Place("pi", _pi),
+    Place("gemini-cli", _gemini),
+    Place("aider", _aider),
+)
+"""Every program whose transcripts are looked for."""
+
+
+# A glance at the beginning of a transcript: its title and its folder, without reading all of it.
+
+_BYTES = (65_536, 1_048_576)
+"""How much of a file is read, and how much when no title stands there."""
+_MAX_TITLE = 120
+"""Characters of a title: long prompts often differ in what stands behind their first line."""
+_INNER = ("message", "payload", "data", "info")
+"""Keys under which records keep what was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What the beginning of a file says."""
+
+    title: str = ""
+    cwd: str = ""
+    is_part: bool = False
+    """Whether it is a sub-agent's session, which belongs to another."""
+
+
+def glance(path: Path) -> Glance:
+    """Look at the beginning of a file.
+
+    Raises:
+        ImportFormatError: if it is no file but a pipe or a device.
+        OSError: if it cannot be read.
+    """
+    seen = Glance()
+    for size in _BYTES:
+        with open_regular(path) as file:
+            raw = file.read(size)
+        seen = _looked_at(raw.decode("utf-8", "replace"))
+        if seen.title or seen.is_part or len(raw) < size:
+            break
+    return seen
+
+
+def _looked_at(text: str) -> Glance:
+    title = prompt = cwd = ""
+    is_part = False
+    for record in _records(text):
+        cwd = cwd or _first(record, ("cwd", "directory"))
+        title = title or _first(record, ("title", "customTitle", "name"))
+        prompt = prompt or _prompt(record)
+        is_part = is_part or bool(record_text(record, "parentID"))
+        if cwd and (title or prompt):
+            break
+    said = title or prompt or _markdown_prompt(text)
+    return Glance(one_line(said, _MAX_TITLE), cwd, is_part)
+
+
+def _records(text: str) -> Iterator[Json]:
+    """The objects at the beginning of the file: its lines, or the messages of the document it is."""
+    found = False
+    for line in text.split("\n"):
+        value = _parsed(line) if line.startswith("{") else None
+        if isinstance(value, dict):
+            found = True
+            yield from _with_messages(value)
+    document = None if found else _parsed(text) or _parsed(closed(text, MAX_DEPTH).text)
+    if isinstance(document, dict):
+        yield from _with_messages(document)
+
+
+def _with_messages(record: Json) -> Iterator[Json]:
+    yield record
+    messages = record.get("messages")
+    yield from (each for each in (messages if isinstance(messages, list) else []) if isinstance(each, dict))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return parse_json(text)
+    except ValueError:
+        return None
+
+
+def _inner(record: Json) -> list[Json]:
+    inner = [record.get(key) for key in _INNER]
+    deeper = [each.get("context") for each in inner if isinstance(each, dict)]
+    return [record, *(each for each in (*inner, *deeper) if isinstance(each, dict))]
+
+
+def _first(record: Json, keys: tuple[str, ...]) -> str:
+    if keys[0] == "title" and record.get("type") not in (None, "custom-title", "session_info"):
+        return ""
+    found = (record_text(each, key) for each in _inner(record) for key in keys)
+    return next((text for text in found if text and not PLACEHOLDER.fullmatch(text)), "")
+
+
+def _prompt(record: Json) -> str:
+    """What the person said in a record; empty when it is not the person's, or a note of the program."""
+    if record.get("isMeta") is True or record.get("isSidechain") is True:
+        return ""
+    kind = record_text(record, "type")
+    for each in _inner(record):
+        if "user" in (each.get("role"), kind.partition(".")[0]) and "content" in each:
+            blocks = block_list(each["content"])
+            texts = [record_text(block, "text") for block in blocks if isinstance(block, dict)]
+            if said := wanted("\n".join(filter(None, texts))):
+                return " ".join(said.split())
+    return ""
+
+
+def _markdown_prompt(text: str) -> str:
+    lines = (line for line in text.split("\n") if line.startswith("#### "))
+    return next(lines, "").removeprefix("#### ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalTranscript:
+    """One transcript that can be imported."""
+
+    path: Path
+    """What to import; see :class:`tui_app.session.importers.discovery.Found`."""
+    program: str
+    """Name of the format it is expected to be in."""
+    title: str
+    """Of the program, else the first prompt; empty when neither stands near its beginning."""
+    cwd: str
+    time: float
+    """When it was last written, in seconds since the epoch."""
+    size: int
+    """Bytes; 0 for a session in a database."""
+
+
+def _always() -> bool:
+    return True
+
+
+def find_transcripts(
+    env: Mapping[str, str], *, home: Path, cwd: Path, go_on: Callable[[], bool] = _always
+) -> list[LocalTranscript]:
+    """Look in the places where the programs keep them. Blocks: it reads the beginning of every file.
+
+    Args:
+        env: The environment; the programs' own variables move the places.
+        home: The person's home folder.
+        cwd: The current folder, for programs that write into the project.
+        go_on: Asked between two files; the search ends when it says no.
+    """
+    found: list[LocalTranscript] = []
+    for place in PLACES:
+        try:
+            for each in place.search(env, home, cwd):
+                if not go_on():
+                    return []
+                found += _looked_into(place.program, each)
+        except OSError:
+            # A folder that may not be read hides what is in it, and nothing else.
+            continue
+    return sorted(found, key=lambda each: (-each.time, str(each.path)))
+
+
+def _looked_into(program: str, found: Found) -> list[LocalTranscript]:
+    if found.info is not None:
+        times = found.info.get("time")
+        updated = times.get("updated") if isinstance(times, dict) else None
+        return [
+            LocalTranscript(
+                path=found.path,
+                program=program,
+                title=given_title(record_text(found.info, "title")),
+                cwd=record_text(found.info, "directory"),
+                time=seconds(updated, 0.0),
+                size=0,
+            )
+        ]
+    try:
+        status = found.path.stat()
+        seen = glance(found.path)
+    except (OSError, ImportFormatError):
+        return []
+    if seen.is_part:
+        return []
+    return [
+        LocalTranscript(
+            path=found.path,
+            program=program,
+            title=seen.title,
+            cwd=seen.cwd,
+            time=status.st_mtime,
+            size=status.st_size,
+        )
+    ]

@@ -1,0 +1,453 @@
+"""Collects the events of an import in order and keeps the books about everything left out."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeGuard
+
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Payload,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    Trigger,
+    UserMessage,
+)
+from tui_app.session.importers.source import Imported, ImportedEvent, Json, SkippedLine
+
+# pydantic-ai messages as plain dicts, and the one place where they are checked by pydantic-ai itself.
+#
+# pydantic-ai fills missing times and ids with the present moment and random values, so every dict made here
+# carries both: importing a file twice gives the same bytes.
+
+Content = str | Sequence[str | Json]
+"""Text, or texts and binary parts in order."""
+
+
+class MessageRefusedError(ValueError):
+    """pydantic-ai does not accept the message; the text says where and why."""
+
+
+def canonical(message: Json) -> str:
+    """Check one message with pydantic-ai and return its JSON text as pydantic-ai writes it.
+
+    Raises:
+        MessageRefusedError: if it is no valid message.
+    """
+    from pydantic import ValidationError
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    try:
+        messages = ModelMessagesTypeAdapter.validate_json(json.dumps([message], ensure_ascii=False))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(step) for step in first["loc"][1:])
+        raise MessageRefusedError(f"{place}: {first['msg']}" if place else first["msg"]) from error
+    return ModelMessagesTypeAdapter.dump_json(messages)[1:-1].decode()
+
+
+def request(part: Json, time: float) -> Json:
+    """A request that holds one part."""
+    return {"kind": "request", "timestamp": iso(time), "parts": [part]}
+
+
+def system_request(text: str, time: float) -> Json:
+    """A system prompt that stands in the history."""
+    return request({"part_kind": "system-prompt", "content": text, "timestamp": iso(time)}, time)
+
+
+def user_request(content: Content, time: float) -> Json:
+    """A prompt of the person."""
+    return request({"part_kind": "user-prompt", "content": content, "timestamp": iso(time)}, time)
+
+
+def summary_request(summary: str, time: float) -> Json:
+    """The summary that stands for compacted history."""
+    return request({"part_kind": "compaction", "content": summary}, time)
+
+
+def return_request(call_id: str, name: str, content: Content, outcome: str, time: float) -> Json:
+    """The answer of a tool; ``outcome`` in pydantic-ai's words (``success``, ``failed``, ...)."""
+    part = {
+        "part_kind": "tool-return",
+        "tool_name": name,
+        "tool_call_id": call_id,
+        "content": content,
+        "outcome": outcome,
+        "timestamp": iso(time),
+    }
+    return request(part, time)
+
+
+def call_part(call_id: str, name: str, args: Json | str) -> Json:
+    """One tool call of a response."""
+    return {"part_kind": "tool-call", "tool_name": name, "args": args, "tool_call_id": call_id}
+
+
+def args_text(args: Any) -> str:
+    """Arguments of a call as JSON text; text that a model wrote stays as it is, even when it is broken."""
+    if isinstance(args, str):
+        return args or "{}"
+    return json.dumps(args or {}, ensure_ascii=False)
+
+
+def plain_text(content: Any) -> str:
+    """The readable text of a part's content: binary items are named, other values are written as JSON."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and content and all(_is_content(item) for item in content):
+        return "\n\n".join(_item_text(item) for item in content)
+    return json.dumps(content, ensure_ascii=False)
+
+
+def is_file(item: str | Json) -> TypeGuard[Json]:
+    """Whether a content item is an image, a document or the like, and no text."""
+    return not isinstance(item, str) and "content" not in item
+
+
+def attachment_name(item: Json) -> str:
+    """What to call a content item that is no text: its media type, else its kind."""
+    return str(item.get("media_type") or item["kind"])
+
+
+def iso(time: float) -> str:
+    """Seconds since the epoch as ISO 8601 in UTC, cut to milliseconds."""
+    return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _is_content(item: Any) -> bool:
+    return isinstance(item, str) or (isinstance(item, dict) and isinstance(item.get("kind"), str))
+
+
+def _item_text(item: str | Json) -> str:
+    if isinstance(item, str):
+        return item
+    if isinstance(item.get("content"), str):
+        return str(item["content"])
+    return f"[{attachment_name(item)}]"
+
+
+# The last pass over an import: open calls are answered, and compactions name what they hid.
+
+FIRST_SEQ = 2
+"""Log number of the first imported event: number 1 is the session's start."""
+NO_RESULT = "No result: the transcript holds none for this call."
+"""What a call is answered with whose result is not in the file."""
+
+
+def answer_open_calls(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
+    """Give every call without a result one that says so, behind the results that follow its response.
+
+    A session that is opened closes its open calls. One that has none stays byte for byte as imported.
+    """
+    results = {event.data.tool_call_id for event in events if isinstance(event.data, ToolResult)}
+    closed: list[ImportedEvent] = []
+    waiting: list[ImportedEvent] = []
+    for event in events:
+        if waiting and not isinstance(event.data, ToolCall | ToolResult):
+            closed += waiting
+            waiting = []
+        closed.append(event)
+        if isinstance(event.data, ToolCall) and event.data.tool_call_id not in results:
+            waiting.append(_without_result(event.data, event.time))
+    return closed + waiting
+
+
+def _without_result(call: ToolCall, time: float) -> ImportedEvent:
+    message = return_request(call.tool_call_id, call.name, NO_RESULT, "interrupted", time)
+    data = ToolResult(tool_call_id=call.tool_call_id, name=call.name, text=NO_RESULT, outcome="interrupted")
+    return ImportedEvent(data=data, message=canonical(message), time=time)
+
+
+def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
+    """Fill in what each compaction hid, by the log numbers that the events will get."""
+    numbered: list[ImportedEvent] = []
+    view_start, had_summary = 0, False
+    for place, event in enumerate(events):
+        if not isinstance(event.data, CompactionComplete):
+            numbered.append(event)
+            continue
+        kept = _kept_from(events, event.first_kept, place)
+        # The summary of the compaction before is one of the messages that this one hid.
+        before = count_messages(events[view_start:place]) + had_summary
+        after = count_messages(events[kept:place]) + 1
+        data = replace(
+            event.data,
+            job=f"imported-{place + FIRST_SEQ}",
+            removed=_removable(events[:kept]),
+            messages_before=before,
+            messages_after=after,
+            messages_removed=max(0, before - after + 1),
+        )
+        numbered.append(replace(event, data=data, first_kept=None))
+        view_start, had_summary = kept, True
+    return numbered
+
+
+def _kept_from(events: Sequence[ImportedEvent], first_kept: ImportedEvent | None, end: int) -> int:
+    """Index of the first event that a compaction at ``end`` left in view; ``end`` when it left none."""
+    if first_kept is None:
+        return end
+    return next((place for place, event in enumerate(events[:end]) if event is first_kept), end)
+
+
+def _removable(events: Sequence[ImportedEvent]) -> tuple[tuple[int, int], ...]:
+    """Ranges of log numbers of all but the system prompts, which a compaction leaves in view."""
+    ranges: list[tuple[int, int]] = []
+    for seq, event in enumerate(events, FIRST_SEQ):
+        if isinstance(event.data, SystemMessage):
+            continue
+        if ranges and ranges[-1][1] == seq - 1:
+            ranges[-1] = (ranges[-1][0], seq)
+        else:
+            ranges.append((seq, seq))
+    return tuple(ranges)
+
+
+def count_messages(events: Sequence[ImportedEvent]) -> int:
+    """Count requests and responses when tool returns that follow each other are one request."""
+    count, after_return = 0, False
+    for event in events:
+        match event.data:
+            case ToolResult():
+                count += not after_return
+                after_return = True
+            case SystemMessage() | UserMessage() | AssistantMessage():
+                count += 1
+                after_return = False
+            case _:
+                pass
+    return count
+
+
+# Pairing of tool calls with their results while a foreign conversation is read.
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call that waits for its result."""
+
+    call_id: str
+    """Id in the import; unique in it, unlike the file's own."""
+    name: str
+
+
+@dataclass
+class Calls:
+    """Gives every call an id of its own and finds the call that a result answers.
+
+    Some programs use an id again later. Such calls are told apart here, each paired in order of
+    occurrence, because a provider refuses a history in which one id stands for two calls.
+    """
+
+    renamed: int = 0
+    """Calls whose id had been used before."""
+    _open: dict[str, list[OpenCall]] = field(default_factory=dict)
+    _used: set[str] = field(default_factory=set)
+
+    def begin(self, file_id: str, name: str) -> str:
+        """Register a call under the id it has in the file and return the id to use.
+
+        A call without any id gets one.
+        """
+        base = file_id or f"imported-{len(self._used) + 1}"
+        call_id, copy = base, 1
+        while call_id in self._used:
+            copy += 1
+            call_id = f"{base}-{copy}"
+        self.renamed += bool(file_id) and copy > 1
+        self._used.add(call_id)
+        self._open.setdefault(file_id, []).append(OpenCall(call_id, name))
+        return call_id
+
+    def finish(self, file_id: str) -> OpenCall | None:
+        """The oldest call of this id that is not answered yet, now answered; None when there is none."""
+        waiting = self._open.get(file_id)
+        return waiting.pop(0) if waiting else None
+
+    def finish_oldest(self, name: str = "") -> OpenCall | None:
+        """Answer the oldest open call, of that tool if one is named: for files that give results no id."""
+        for waiting in self._open.values():
+            if waiting and (not name or waiting[0].name == name):
+                return waiting.pop(0)
+        return None
+
+    def why_not(self, file_id: str) -> str:
+        """Say why :meth:`finish` found no call."""
+        if file_id in self._open:
+            return "second result of a tool call that already has one"
+        return "tool result without its call"
+
+
+ToolOutcome = Literal["success", "error", "denied", "interrupted"]
+
+_PYDANTIC_OUTCOME: dict[ToolOutcome, str] = {
+    "success": "success",
+    "error": "failed",
+    "denied": "denied",
+    "interrupted": "interrupted",
+}
+
+
+class Timeline:
+    """The events of one import so far."""
+
+    def __init__(self) -> None:
+        self.events: list[ImportedEvent] = []
+        self.skipped: list[SkippedLine] = []
+        self.calls = Calls()
+        self.left_out: Counter[str] = Counter()
+        """How often something was left out on purpose; the key finishes the sentence ``3 ...``."""
+        self.places: set[int] = set()
+        """Lines that became an event or were left out on purpose."""
+        self.first_at: dict[int, ImportedEvent] = {}
+        """By line: the first event that it became."""
+        self._reported: set[int] = set()
+
+    def skip(self, line: int, reason: str) -> None:
+        """Report something that could not be used."""
+        self.skipped.append(SkippedLine(line=line, reason=reason))
+        self._reported.add(line)
+
+    def leave(self, line: int, what: str) -> None:
+        """Leave a line out on purpose; ``what`` finishes the sentence ``3 ...``."""
+        self.left_out[what] += 1
+        self.places.add(line)
+
+    def knows(self, line: int) -> bool:
+        """Whether the line became an event, was left out on purpose, or is reported."""
+        return line in self.places or line in self._reported
+
+    def add(self, data: Payload, message: Json | None, time: float, line: int) -> bool:
+        """Append an event; a message that pydantic-ai refuses is reported and not added."""
+        try:
+            text = None if message is None else canonical(message)
+        except MessageRefusedError as error:
+            self.skip(line, f"not a valid message: {error}")
+            return False
+        self.events.append(ImportedEvent(data=data, message=text, time=time))
+        self.first_at.setdefault(line, self.events[-1])
+        self.places.add(line)
+        return True
+
+    def system(self, text: str, time: float, line: int, message: Json | None = None) -> None:
+        """Append a system prompt."""
+        self.add(SystemMessage(text=text), message or system_request(text, time), time, line)
+
+    def user(self, content: Content, time: float, line: int, message: Json | None = None) -> None:
+        """Append a prompt; an empty one is reported."""
+        if not content or content == [""]:
+            return self.skip(line, "empty user message")
+        items = [content] if isinstance(content, str) else list(content)
+        attached = tuple(attachment_name(item) for item in items if is_file(item))
+        data = UserMessage(text=plain_text(items), attachments=attached)
+        self.add(data, message or user_request(content, time), time, line)
+        return None
+
+    def response(self, message: Json, time: float, line: int, cost: float | None = None) -> bool:
+        """Append a model's response and the calls it makes; return whether it was accepted."""
+        parts: list[Json] = message["parts"]
+        if not parts:
+            self.skip(line, "empty assistant message")
+            return False
+        calls = [part for part in parts if part["part_kind"] == "tool-call"]
+        usage: Json = message.get("usage") or {}
+        data = AssistantMessage(
+            text=_texts(parts, "text"),
+            thinking=_texts(parts, "thinking"),
+            call_ids=tuple(part["tool_call_id"] for part in calls),
+            model=message.get("model_name") or "",
+            input_tokens=usage.get("input_tokens", 0),
+            output_tokens=usage.get("output_tokens", 0),
+            cache_read_tokens=usage.get("cache_read_tokens", 0),
+            finish_reason=message.get("finish_reason") or "",
+            interrupted=message.get("state") in ("interrupted", "incomplete"),
+            cost_usd=cost,
+        )
+        if not self.add(data, message, time, line):
+            return False
+        for part in calls:
+            args = args_text(part.get("args"))
+            call = ToolCall(tool_call_id=part["tool_call_id"], name=part["tool_name"], args=args)
+            self.add(call, None, time, line)
+        return True
+
+    def result(self, call: OpenCall, content: Content, outcome: ToolOutcome, time: float, line: int) -> None:
+        """Append what a tool answered."""
+        name = _PYDANTIC_OUTCOME[outcome]
+        message = return_request(call.call_id, call.name, content, name, time)
+        self.result_message(call, message, outcome, time, line)
+
+    def result_message(
+        self, call: OpenCall, message: Json, outcome: ToolOutcome, time: float, line: int
+    ) -> None:
+        """Append a result that is already a message of one tool return."""
+        text = plain_text(message["parts"][0].get("content"))
+        data = ToolResult(tool_call_id=call.call_id, name=call.name, text=text, outcome=outcome)
+        self.add(data, message, time, line)
+
+    def compaction(
+        self,
+        summary: str,
+        trigger: Trigger,
+        tokens: tuple[int, int],
+        time: float,
+        line: int,
+        first_kept: ImportedEvent | None = None,
+    ) -> None:
+        """Append a compaction that the other program made: what stands before it leaves the agent view.
+
+        Args:
+            summary: What took the place of the history.
+            trigger: Why it was made.
+            tokens: Size of the context before and after, as the other program reported; 0 when unknown.
+            time: Seconds since the epoch.
+            line: Where it stands in the file.
+            first_kept: The first event so far that stayed in view; none did when it is None.
+        """
+        # What it hid is filled in at the end, when every event has its number.
+        data = CompactionComplete(
+            job="",
+            outcome="success",
+            trigger=trigger,
+            policy="",
+            performed_by="provider",
+            summary=summary,
+            tokens_before=tokens[0],
+            tokens_after=tokens[1],
+        )
+        if self.add(data, summary_request(summary, time), time, line):
+            self.events[-1] = replace(self.events[-1], first_kept=first_kept)
+
+    def finish(self, *, format: str, title: str, cwd: str, model: str, notes: list[str]) -> Imported:
+        """Close the books: answer what was left open, and count."""
+        self.left_out["calls had an id that was used before and got a new one"] += self.calls.renamed
+        counted = [f"{count:,} {what}." for what, count in sorted(self.left_out.items()) if count]
+        events = answer_open_calls(self.events)
+        added = len(events) - len(self.events)
+        if added:
+            calls = "1 tool call" if added == 1 else f"{added:,} tool calls"
+            counted.append(f"{calls} without a result in the file got one that says so.")
+        return Imported(
+            format=format,
+            title=title,
+            cwd=cwd,
+            model=model,
+            events=tuple(number_compactions(events)),
+            skipped=tuple(sorted(self.skipped, key=lambda skipped: skipped.line)),
+            messages=count_messages(events),
+            tool_calls=sum(isinstance(event.data, ToolCall) for event in self.events),
+            tool_results=sum(isinstance(event.data, ToolResult) for event in self.events),
+            notes=(*notes, *counted),
+            places=frozenset(self.places),
+        )
+
+
+def _texts(parts: list[Any], kind: str) -> str:
+    return "\n\n".join(part["content"] for part in parts if part["part_kind"] == kind and part.get("content"))
