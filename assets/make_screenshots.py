@@ -45,9 +45,8 @@ from tui_app.context.counting.usage import Breakdown  # noqa: E402
 from tui_app.context.policy import PLIMSOLL  # noqa: E402
 from tui_app.context.summaries.writer import Progress, Summary, SummaryTask  # noqa: E402
 from tui_app.context.windows import resolve_window  # noqa: E402
-from tui_app.conversation.checkpointing import Archive  # noqa: E402
-from tui_app.conversation.opening import OpenSession  # noqa: E402
-from tui_app.conversation.session_history import SessionHistory  # noqa: E402
+from tui_app.conversation.assembly import OpenSession  # noqa: E402
+from tui_app.conversation.session_history import Archive, SessionHistory  # noqa: E402
 from tui_app.events import SessionStart, ToolCall, Trigger, UsageInfo, UserMessage  # noqa: E402
 from tui_app.paths import Paths  # noqa: E402
 from tui_app.session.store import Store  # noqa: E402

@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.conversation.simulating_kit import session  # noqa: E402
 from tui_app.__main__ import main  # noqa: E402
-from tui_app.conversation.view_messages import storable_list  # noqa: E402
+from tui_app.conversation.session_history import storable_list  # noqa: E402
 
 PAGE, PICTURE = ROOT / "docs" / "simulate.md", ROOT / "assets" / "simulate.svg"
 TURNS = [(300, 200, 400), (250, 150), (), (500, 300), (60,), (350, 350, 350)] * 10

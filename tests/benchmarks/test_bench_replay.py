@@ -11,7 +11,7 @@ from tests.conversation.simulating_kit import prompt, session, words
 from tui_app.context.counting.encodings import NEAREST, TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import PLIMSOLL
-from tui_app.conversation.simulating.replay import Replay
+from tui_app.conversation.replay import Replay
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 TURNS = [(300, 200, 400), (250, 150), (), (500, 300), (60,), (350, 350, 350)]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Plimsoll
 from tests.session.importing import foreign
-from tui_app.conversation.exporting import FORMATS
+from tui_app.conversation.exports import FORMATS
 from tui_app.paths import Paths
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.store import Store

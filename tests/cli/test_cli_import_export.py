@@ -15,8 +15,8 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from tests.cli.conftest import Plimsoll
 from tui_app.cli.screen import latest_session
-from tui_app.conversation import importing
-from tui_app.conversation.importing import ImportReport, import_session
+from tui_app.conversation import imports as importing
+from tui_app.conversation.imports import ImportReport, import_session
 from tui_app.events import AssistantMessage, CompactionComplete, SessionStart, ToolResult, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.store import Store

@@ -5,9 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.session.importing import foreign
-from tui_app.conversation.import_watch import ImportProgress, ImportStopped, Stoppable
-from tui_app.conversation.imported import earlier_imports, imported_as
-from tui_app.conversation.importing import import_session
+from tui_app.conversation.import_watch import (
+    ImportProgress,
+    ImportStopped,
+    Stoppable,
+    earlier_imports,
+    imported_as,
+)
+from tui_app.conversation.imports import import_session
 from tui_app.session.store import Store
 
 

@@ -14,7 +14,7 @@ from tests.cli.conftest import Plimsoll
 from tests.pty.conftest import Machine, machine
 from tui_app.cli import progress
 from tui_app.cli.progress import ProgressLine
-from tui_app.conversation import importing
+from tui_app.conversation import imports as importing
 
 __all__ = ["machine"]
 

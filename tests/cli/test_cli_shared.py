@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Plimsoll
 from tests.servers.postgres import PASSWORD, Cluster
-from tui_app.conversation.exporting import agent_messages
+from tui_app.conversation.exports import agent_messages
 from tui_app.events import Notice, SessionStart, UserMessage
 from tui_app.session.location import Server
 from tui_app.session.postgres.store import PostgresStore

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Plimsoll
 from tui_app.cli import simulating
-from tui_app.conversation.simulating.outcome import STAGES
+from tui_app.conversation.replay import STAGES
 from tui_app.paths import Paths
 from tui_app.settings.policies import POLICIES
 

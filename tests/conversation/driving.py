@@ -12,10 +12,10 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from tui_app.api_keys import ApiKeys
 from tui_app.context.requests.repair import repair
 from tui_app.context.view import to_messages
-from tui_app.conversation.bus import Subscription
+from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.opening import OpenSession, open_session
-from tui_app.conversation.request import Opening
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.session_history import Subscription
 from tui_app.conversation.work import Work
 from tui_app.events import Payload, Record
 from tui_app.paths import Paths

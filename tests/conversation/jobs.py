@@ -9,8 +9,8 @@ from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.context.compaction.compactor import State
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Work
 from tui_app.events import CompactionComplete, Payload, UserMessage
 from tui_app.session.agent_view import fold_agent_view

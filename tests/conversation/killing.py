@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conversation.driving import Desk, assert_valid, done, of, turn
-from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import TurnEnd

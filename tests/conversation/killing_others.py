@@ -20,7 +20,7 @@ from typing import Any
 from tests.conversation.killing import die, forked
 from tests.session.older import build_older
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.conversation.importing import import_session
+from tui_app.conversation.imports import import_session
 from tui_app.events import SessionEnd, SessionStart, UserMessage
 from tui_app.paths import Paths
 from tui_app.session import migrations

@@ -17,8 +17,7 @@ from pydantic_ai.usage import RequestUsage
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown, ContextWindow
-from tui_app.conversation.checkpointing import Archive
-from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.events import AssistantMessage, Record, ToolResult, UserMessage
 from tui_app.session.store import Store
 from tui_app.session.workspace import SessionFolder

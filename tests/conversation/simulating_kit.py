@@ -38,9 +38,7 @@ from tui_app.context.tool_results.stages import Surroundings
 from tui_app.context.view import to_messages
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
-from tui_app.conversation.simulating.history import ReplayHistory
-from tui_app.conversation.simulating.replay import Replay
-from tui_app.conversation.simulating.source import Transcript
+from tui_app.conversation.replay import Replay, ReplayHistory, Transcript
 from tui_app.events import Payload, Record
 
 THEN = datetime(2000, 1, 1, tzinfo=UTC)

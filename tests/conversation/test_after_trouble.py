@@ -11,7 +11,7 @@ from tests.conversation.driving import Desk, assert_valid, done, of, turn, until
 from tests.servers.behaviours import CutStream, HangBeforeHeaders, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Compact, Prompt
 from tui_app.events import (
     AssistantDelta,

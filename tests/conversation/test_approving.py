@@ -14,7 +14,7 @@ from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.approvals.action import Action
 from tui_app.conversation.approvals import Approvals, Decision
-from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Compact
 from tui_app.events import (
     ApprovalDecided,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.conversation.budget import Budget, budget_of
+from tui_app.conversation.turns import Budget, budget_of
 from tui_app.events import AssistantMessage, Error, Notice, SessionStart
 from tui_app.session.stats import Costs, is_over
 from tui_app.session.stats_reader import StatsReader

@@ -22,9 +22,9 @@ from tui_app.context.tool_results.stages import (
     Relief,
     Surroundings,
 )
-from tui_app.conversation.by_hand import ByHand
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.compactions import Compactions
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.manual_edits import ByHand
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact, Pin, Relieve, Restore
 from tui_app.events import AssistantMessage, MessagePinned, Notice, Record, ToolArchived, ToolOffloaded

@@ -7,7 +7,7 @@ from tests.conversation.driving import Desk, of
 from tests.conversation.test_approving import NO, ONCE, command, played, together, working
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.conversation.calls_ahead import CallsAhead, Place
+from tui_app.conversation.approvals import CallsAhead, Place
 from tui_app.events import ApprovalRequested, ApprovalsAhead, Payload, ToolCall, ToolResult
 
 

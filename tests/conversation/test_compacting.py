@@ -12,7 +12,7 @@ from tests.servers.signals import Signal
 from tui_app.agent.retry import RetryRules
 from tui_app.context.compaction.compactor import State
 from tui_app.context.view import is_summary
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Clear, Compact, Prompt, Restate
 from tui_app.events import (
     CheckpointCreated,

@@ -27,7 +27,7 @@ from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.context.compaction.compactor import State
-from tui_app.conversation.opening import open_session
+from tui_app.conversation.assembly import open_session
 from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch
 from tui_app.events import CompactionComplete, CompactionStart, CompactionUndone, ModelChange, Notice
 from tui_app.session.lock import SessionLocked

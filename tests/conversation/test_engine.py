@@ -14,9 +14,9 @@ from tests.conversation.driving import Desk
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.engine import Engine, EngineStopped
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.request import Opening
+from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Prompt
 from tui_app.events import AssistantMessage, Record, SessionEnd, TurnEnd
 from tui_app.session.lock import WriterLock
@@ -181,7 +181,7 @@ import sys
 from pathlib import Path
 from tui_app.api_keys import ApiKeys
 from tui_app.conversation.engine import Engine
-from tui_app.conversation.request import Opening
+from tui_app.conversation.open_request import Opening
 from tui_app.paths import Paths
 from tui_app.settings import Settings
 paths = Paths.from_env({"PLIMSOLL_HOME": sys.argv[1]})

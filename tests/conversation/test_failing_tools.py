@@ -11,7 +11,7 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import NO_RESULT
 from tui_app.context.requests.repair import INTERRUPTED
-from tui_app.conversation.opening import open_session
+from tui_app.conversation.assembly import open_session
 from tui_app.events import Error, Record, TurnEnd, TurnRetry
 
 AGENT = '''

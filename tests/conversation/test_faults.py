@@ -22,7 +22,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.faults import Calls, CutAtOnce, CutCall, Drip, EndsInCall, Garbage, call, counted, read
 from tests.servers.wire import problems
 from tui_app.agent.retry import RetryRules
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.events import AssistantMessage, Error, Record, ToolResult, TurnEnd, TurnRetry
 
 SOON = RetryRules(retries=2, first_s=0.01)

@@ -8,8 +8,8 @@ from tests.conversation.driving import Desk, done, of, turn, view_bytes
 from tests.conversation.test_approving import together, working
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.conversation.file_keeping import standing
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.file_snapshots import standing
 from tui_app.conversation.work import Restate, Restore, RestoreFiles, Rewind
 from tui_app.events import FilesRestored, UserMessage
 from tui_app.session.event_heads import Head

@@ -20,9 +20,9 @@ from tests.servers.behaviours import (
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.retry import RetryRules
 from tui_app.context.facts.observations import UNCONFIRMED
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.compactions import SUMMARY_RETRIES
 from tui_app.conversation.work import Compact, Restate
-from tui_app.conversation.writers import SUMMARY_RETRIES
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionStart, TurnEnd
 
 ASKS = "At most about"

@@ -8,7 +8,7 @@ from tests.conversation.driving import Desk, done, turn
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.counting.usage import ContextUsage
-from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import GaugeChanged, Record, SessionStart, UsageInfo, UserMessage
 from tui_app.session.preview import Preview, load_preview

@@ -78,7 +78,7 @@ async def test_a_long_result_is_made_smaller_like_any_other(desk: Desk, fake_ope
 async def test_what_is_measured_without_starting_anything_knows_the_servers(
     desk: Desk, fake_openai: FakeOpenAI, tmp_path: Path
 ) -> None:
-    from tui_app.conversation.inspecting import inspect_session
+    from tui_app.conversation.inspection import inspect_session
 
     desk.server("local", fake_openai.base_url)
     fake_openai.add(Text("Yes."))

@@ -10,9 +10,9 @@ from tests.conversation.driving import Desk, assert_valid, of, turn, until, view
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.conversation import resident
+from tui_app.conversation import memory_pressure as resident
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.memory_pressure import LARGE, Past, Reading, Step, decide
-from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Prompt
 from tui_app.events import CompactionComplete, CompactionStart, MemoryPressure, TurnEnd
 

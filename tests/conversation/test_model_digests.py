@@ -14,7 +14,7 @@ from tui_app.context.message_marks import is_digest
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.writer import DigestRequest
 from tui_app.context.view import to_messages
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.events import ToolArchived
 
 ASKED = "Write the notes on these results"

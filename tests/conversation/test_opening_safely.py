@@ -14,9 +14,9 @@ from tests.conversation.driving import Desk, of, turn
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.storage_errors import StorageError
-from tui_app.conversation import agents
+from tui_app.conversation import agent_setup as agents
+from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.engine import Engine
-from tui_app.conversation.opening import OpenSession, open_session
 from tui_app.events import AssistantMessage, Error, ModelChange, Record, ToolResult, TurnEnd, UserMessage
 from tui_app.session.lock import WriterLock
 from tui_app.session.store import Store

@@ -14,7 +14,7 @@ from tests.conversation.test_approving import NO, ONCE, decided, played, results
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.approvals import Decision
-from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Prompt
 from tui_app.events import ApprovalDecided, ApprovalRequested, TurnEnd
 

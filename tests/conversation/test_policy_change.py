@@ -10,7 +10,7 @@ from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.compactor import State
 from tui_app.context.policy import RESERVE, MessageLimit
-from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import ChangePolicy
 from tui_app.events import CompactionComplete, Notice, PolicyChange, Record
 from tui_app.settings import SettingsError

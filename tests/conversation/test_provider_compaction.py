@@ -14,8 +14,8 @@ from tests.conversation.driving import Desk, done, of, turn, view_bytes
 from tests.servers.behaviours import Text, too_long
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.responses import Compacts
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.provider_compaction import (
+from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.compactions import (
     GIVEN_BACK,
     UNSUPPORTED,
     ProviderCompaction,

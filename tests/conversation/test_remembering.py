@@ -14,10 +14,10 @@ from tests.conversation.driving import Desk, done, of, turn
 from tests.servers.behaviours import HangBeforeHeaders, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.message_marks import HEADING, is_inbox
+from tui_app.conversation import memory as remembering
+from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.boards import boards_in
-from tui_app.conversation.opening import OpenSession, open_session
-from tui_app.conversation.remembering import remembering
-from tui_app.conversation.remembering.remembering import NOTHING_NEW, OFF
+from tui_app.conversation.memory import NOTHING_NEW, OFF
 from tui_app.conversation.work import Clear, Compact, Restate, Rewind
 from tui_app.events import (
     MemoryAdded,

@@ -9,10 +9,10 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, User
 
 from tests.conversation.driving import Desk, assert_valid, done, of, turn, view_bytes
 from tui_app.agent.turn import ENDED
-from tui_app.conversation.exporting import export_session
-from tui_app.conversation.importing import import_session
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.view_messages import storable
+from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.exports import export_session
+from tui_app.conversation.imports import import_session
+from tui_app.conversation.session_history import storable
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import AssistantMessage, ToolCall, ToolResult, UserMessage
 from tui_app.session.store import Store

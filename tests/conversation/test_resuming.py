@@ -18,7 +18,7 @@ from tests.conversation.driving import Desk, assert_valid, done, of, turn, view_
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import ENDED
-from tui_app.conversation.opening import open_session
+from tui_app.conversation.assembly import open_session
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact
 from tui_app.events import AgentOutput, AssistantMessage, Error, SessionEnd, ToolCall, ToolResult, UserMessage

@@ -9,7 +9,7 @@ from tests.conversation.driving import Desk, assert_valid, of, turn, until
 from tests.servers.behaviours import CutStream, Damaged, Failure, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.retry import RetryRules
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.events import AssistantMessage, Error, ModelChange, Notice, ToolResult, TurnEnd, TurnRetry
 
 SOON = RetryRules(retries=3, first_s=0.01)

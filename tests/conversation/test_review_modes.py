@@ -8,8 +8,8 @@ from tests.conversation.test_reviewing import decided
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.compactor import State
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.reviews import Reviews
+from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.compactions import Reviews
 from tui_app.conversation.work import Compact, Prompt
 from tui_app.events import CompactionComplete, CompactionProposed, CompactionStart, Trigger, TurnEnd
 from tui_app.settings import ReviewMode

@@ -7,7 +7,7 @@ from tests.conversation.test_compacting import ASKS, NOTES, filled, last_of, sto
 from tests.servers.behaviours import Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.compactor import State
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Clear, Compact, Restate
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionProposed, TurnEnd
 

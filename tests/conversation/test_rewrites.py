@@ -12,7 +12,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.tool_results.stages import Relief, Surroundings
 from tui_app.context.view import to_messages
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Restore
 from tui_app.events import (

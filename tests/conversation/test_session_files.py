@@ -9,7 +9,7 @@ from tests.conversation.driving import Desk, turn
 from tests.conversation.logged import answer, opened, result, say
 from tests.conversation.test_rewrites import LINES, arrived
 from tests.conversation.test_session_history import filled, proposal
-from tui_app.conversation.opening import open_session
+from tui_app.conversation.assembly import open_session
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.session.store import Store

@@ -10,8 +10,8 @@ from tests.conversation.driving import Desk, done, of, turn, view_bytes
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.postgres import Cluster
-from tui_app.conversation.inspecting import inspect_session
-from tui_app.conversation.opening import open_session
+from tui_app.conversation.assembly import open_session
+from tui_app.conversation.inspection import inspect_session
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import AssistantMessage, CompactionComplete, CompactionUndone, Error, TurnEnd, UserMessage
 from tui_app.session.agent_view import fold_agent_view

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tui_app.agent.tools.files import read_file
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.conversation.stale_reads import Read, stale_reads
+from tui_app.conversation.file_snapshots import Read, stale_reads
 
 
 def read(ws: Workspace, seq: int, path: str, **more: int) -> Read:

@@ -5,8 +5,8 @@ import pytest
 from tests.conversation.driving import Desk, done, turn
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.standing_files import StandingFiles
+from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.project_context import StandingFiles
 from tui_app.conversation.work import Compact
 from tui_app.session.workspace import SessionFolder
 

@@ -29,10 +29,9 @@ from tui_app.context.requests.repair import sendable
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
 from tui_app.context.tool_results.stages import HandStage, Relief, Surroundings
 from tui_app.context.view import safe_cuts, to_messages
-from tui_app.conversation.by_hand import ByHand
-from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.compactions import Compactions, SummaryEdits
+from tui_app.conversation.manual_edits import ByHand
 from tui_app.conversation.session_files import SessionFiles
-from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.events import (
     AssistantMessage,
     ModelChange,

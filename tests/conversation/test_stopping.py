@@ -10,9 +10,9 @@ import pytest
 from tests.conversation.driving import Desk, assert_valid, of, turn
 from tests.servers.behaviours import Text, error
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.compactions import Compactions
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.switching import ModelSwitch
+from tui_app.conversation.model_switch import ModelSwitch
 from tui_app.events import Error, ModelChange, Record, TurnEnd, UserMessage
 
 BUSY = error(503, "Overloaded", type="overloaded_error")

@@ -8,7 +8,7 @@ from tests.conversation.driving import Desk, of
 from tests.conversation.test_compacting import ASKS, filled, last_of
 from tests.servers.behaviours import HangBeforeHeaders, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Prompt
 from tui_app.events import AssistantMessage, CompactionComplete, CompactionStart, Record, Truncation, TurnEnd
 

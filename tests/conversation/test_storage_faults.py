@@ -11,7 +11,7 @@ import pytest
 
 from tests.conversation.driving import Desk, assert_valid, done, of, turn
 from tui_app.context.storage_errors import StorageError
-from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Compact
 from tui_app.events import CompactionComplete, Error, TurnEnd, UserMessage
 from tui_app.session.agent_view import fold_agent_view

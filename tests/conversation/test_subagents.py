@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCa
 from tests.conversation.driving import Desk, assert_valid, of, turn, until
 from tests.servers.behaviours import HangMidStream, Text, Tool, error, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Prompt, Rewind
 from tui_app.events import (
     AssistantMessage,

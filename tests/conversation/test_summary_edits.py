@@ -7,8 +7,8 @@ from tests.conversation.test_compacting import ASKS, NOTES, filled, last_of, sto
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.review import parts_of
-from tui_app.conversation.exporting import export_session
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.exports import export_session
 from tui_app.conversation.work import BringBack, Compact, EditSummary, Restate, Restore
 from tui_app.events import CompactionEdited, Fact, Notice, RewriteUndone
 from tui_app.session.agent_view import fold_agent_view

@@ -24,7 +24,7 @@ from tui_app.context.policy import SLIDING_WINDOW, MessageLimit
 from tui_app.context.requests.builder import build
 from tui_app.context.requests.repair import sendable
 from tui_app.context.view import to_messages
-from tui_app.conversation.exporting import agent_messages, export_session
+from tui_app.conversation.exports import agent_messages, export_session
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import CompactionAcknowledged, CompactionComplete, Record, SessionStart, Trigger

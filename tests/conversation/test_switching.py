@@ -9,7 +9,7 @@ from tests.conversation.driving import Desk, cancelled_within, done, of, turn, u
 from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.compactor import State
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Compact, Switch
 from tui_app.events import (
     CompactionComplete,

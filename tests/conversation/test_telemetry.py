@@ -8,7 +8,7 @@ from tests.conversation.driving import Desk, done, of, turn, until
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.otlp import OtlpReceiver, attributes
-from tui_app.conversation.opening import open_session
+from tui_app.conversation.assembly import open_session
 from tui_app.conversation.telemetry import NO_ADDRESS, NOT_INSTALLED, UNREACHABLE, receiver
 from tui_app.conversation.work import Compact
 from tui_app.events import Notice

@@ -23,7 +23,7 @@ from tui_app.context.policy import PLIMSOLL, Archive, Stages
 from tui_app.context.rewrite import Change, Rewrite
 from tui_app.context.tool_results.stages import Relief, Surroundings
 from tui_app.context.view import to_messages
-from tui_app.conversation.exporting import export_session
+from tui_app.conversation.exports import export_session
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (
     AssistantMessage,

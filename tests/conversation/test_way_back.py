@@ -8,7 +8,7 @@ from tests.servers.behaviours import Behaviour, CutStream, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import TurnRunner
 from tui_app.cli.hints import for_shell
-from tui_app.conversation.way_back import BACK, KEPT
+from tui_app.conversation.retry_advice import BACK, KEPT
 from tui_app.editors.troubles import for_editor
 from tui_app.events import Error, TurnEnd
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.conversation.driving import Desk, done, turn
 from tests.conversation.killing import OFFLINE, arm, forked, verify
-from tui_app.conversation.opening import open_session
+from tui_app.conversation.assembly import open_session
 from tui_app.conversation.work import Compact, Restate
 from tui_app.session.lock import SessionLocked
 from tui_app.session.workspace import SessionFolder

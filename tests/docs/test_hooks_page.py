@@ -7,9 +7,7 @@ from typing import get_args
 
 from tests.context.schema_check import problems
 from tests.docs.pages import code_blocks, page, section
-from tui_app.conversation.hooks.envelope import RESULT_CHARS
-from tui_app.conversation.hooks.hooks import END_S
-from tui_app.conversation.hooks.outcomes import INSTRUCTIONS_CHARS, OUTPUT_CHARS
+from tui_app.conversation.hooks import END_S, INSTRUCTIONS_CHARS, OUTPUT_CHARS, RESULT_CHARS
 from tui_app.events import HookOutcome
 from tui_app.events.schema import event_schema
 from tui_app.paths import Paths

@@ -17,9 +17,9 @@ from tests.conversation.driving import Desk, of, turn
 from tests.servers.postgres import Cluster
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation import boards
+from tui_app.conversation import memory as remembering
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.boards import boards_in
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.remembering import remembering
 from tui_app.events import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryPruned, Notice, Payload
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Due

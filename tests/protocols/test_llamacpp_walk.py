@@ -9,7 +9,7 @@ from tests.protocols.walk import ASKS, COMMAND, NEW, NOTES, OLD, Sizes, walk
 from tests.servers.llamacpp import LlamaServers
 from tests.servers.proxy import Proxy
 from tests.servers.script import Call, Calls, Script
-from tui_app.conversation.opening import open_session
+from tui_app.conversation.assembly import open_session
 from tui_app.settings import Endpoint
 
 SCRIPT: Script = {

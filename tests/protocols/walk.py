@@ -11,7 +11,7 @@ from tests.conversation.driving import Desk, assert_valid, done, of
 from tests.servers.proxy import Proxy
 from tests.servers.wire import problems
 from tui_app.conversation.approvals import Decision
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Compact
 from tui_app.events import (
     ApprovalDecided,

@@ -19,8 +19,7 @@ from tui_app.context.history import Proposal
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
 from tui_app.context.view import Item, to_messages
-from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.view_messages import ViewMessages
+from tui_app.conversation.session_history import SessionHistory, ViewMessages
 from tui_app.events import CompactionComplete, Record
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.store import Store

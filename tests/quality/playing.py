@@ -29,8 +29,7 @@ from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.context.view import answer_id, is_system, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits
 from tui_app.context.windows import LearntModels
-from tui_app.conversation.checkpointing import Archive
-from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.events import (
     AssistantMessage,
     CompactionStart,

@@ -17,8 +17,7 @@ from tests.conversation.test_approving import NO, ONCE, command, played, results
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.approvals.action import Action
-from tui_app.conversation.approvals import Approvals, Decision
-from tui_app.conversation.tool_gate import ToolGate
+from tui_app.conversation.approvals import Approvals, Decision, ToolGate
 from tui_app.conversation.work import Prompt
 from tui_app.events import ApprovalDecided, ApprovalRequested, FileChanged, HookRan, ToolResult
 from tui_app.settings.hooks import Hook

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tui_app.conversation.importing import import_session
+from tui_app.conversation.imports import import_session
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tui_app.context.compaction.guards import Veto
-from tui_app.conversation.hooks.outcomes import Run, before_compaction
+from tui_app.conversation.hooks import Run, before_compaction
 from tui_app.events import (
     ApprovalRequested,
     CompactionAwaited,

@@ -26,7 +26,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     except ImportError as error:
         raise CommandFailed(MISSING) from error
     from tui_app.cli.signals import run_until_signal
-    from tui_app.conversation.request import Opening
+    from tui_app.conversation.open_request import Opening
     from tui_app.editors.server import serve
 
     opening = Opening(

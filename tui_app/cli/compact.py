@@ -64,7 +64,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     from tui_app.cli.compacting import compact, dry_run, restate
     from tui_app.cli.editing import edit_summary
     from tui_app.cli.signals import run_until_signal
-    from tui_app.conversation.request import Opening
+    from tui_app.conversation.open_request import Opening
 
     opening = Opening(
         settings=settings,

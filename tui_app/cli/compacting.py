@@ -12,11 +12,11 @@ from tui_app.cli.progress import ProgressLine
 from tui_app.context.compaction.compactor import CompactionRefused
 from tui_app.context.compaction.plan import Plan, Refusal, tokens_of
 from tui_app.context.compaction_range import WHOLE, Span
+from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.compactions import NO_COMPACTION
-from tui_app.conversation.inspecting import inspect_session
-from tui_app.conversation.opening import OpenSession, open_session
+from tui_app.conversation.inspection import inspect_session
+from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policy_change import policy_of
-from tui_app.conversation.request import Opening
 from tui_app.conversation.work import Restate
 from tui_app.events import CompactionComplete, CompactionProgress, Error, HookRan, Record
 from tui_app.session.event_heads import hook_title

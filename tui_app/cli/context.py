@@ -15,8 +15,8 @@ from tui_app.ui.safe_text import one_line
 from tui_app.ui.widgets.gauge_text import BACKGROUND, BLOCKING, window_text
 
 if TYPE_CHECKING:
-    from tui_app.conversation.request import Opening
-    from tui_app.conversation.shares import Share
+    from tui_app.conversation.message_actions import Share
+    from tui_app.conversation.open_request import Opening
 
 _BAR_CELLS = 30
 _STEPS = (
@@ -54,7 +54,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         session = store.info(args.id).id
     # The agent side takes a second to load: only for those who need it.
     from tui_app.cli.signals import run_until_signal
-    from tui_app.conversation.request import Opening
+    from tui_app.conversation.open_request import Opening
 
     opening = Opening(
         settings=settings,
@@ -71,8 +71,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 async def _measure(opening: "Opening", args: argparse.Namespace) -> int:
     """Do what is asked for with single messages, then measure and print."""
     from tui_app.agent.models import UnknownModel
-    from tui_app.conversation.inspecting import inspect_session
-    from tui_app.conversation.shares import on_scale
+    from tui_app.conversation.inspection import inspect_session
+    from tui_app.conversation.message_actions import on_scale
 
     await _steer(opening, args)
     try:

@@ -4,7 +4,7 @@ from tui_app.cli.compacting import opened_session
 from tui_app.cli.exits import OK, CommandFailed
 from tui_app.cli.hints import for_shell
 from tui_app.cli.output import print_json, say
-from tui_app.conversation.request import Opening
+from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import EditSummary
 from tui_app.events import CompactionEdited, Notice, Record
 from tui_app.ui import format as numbers

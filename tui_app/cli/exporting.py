@@ -9,7 +9,7 @@ from tui_app.cli.command import Command, Program, add_session
 from tui_app.cli.exits import OK, CommandFailed, WrongUsage
 from tui_app.cli.output import print_document, tell
 from tui_app.cli.progress import ProgressLine
-from tui_app.conversation.exporting import FORMATS, VIEWS, NoSuchView, export_session
+from tui_app.conversation.exports import FORMATS, VIEWS, NoSuchView, export_session
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

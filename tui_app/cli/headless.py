@@ -11,9 +11,9 @@ from tui_app.cli.hints import spoken
 from tui_app.cli.output import print_json, say, stream, tell
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.tool_titles import call_title, result_note
-from tui_app.conversation.bus import Subscription
-from tui_app.conversation.opening import OpenSession, open_session
-from tui_app.conversation.request import Opening
+from tui_app.conversation.assembly import OpenSession, open_session
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.session_history import Subscription
 from tui_app.conversation.work import Prompt
 from tui_app.events import (
     AgentOutput,

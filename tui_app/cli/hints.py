@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from types import MappingProxyType
 
-from tui_app.conversation.way_back import BACK, KEPT
+from tui_app.conversation.retry_advice import BACK, KEPT
 from tui_app.events import Error, Notice, Payload, TurnRetry
 
 _PHRASES = MappingProxyType(

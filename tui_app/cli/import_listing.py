@@ -7,7 +7,7 @@ from pathlib import Path
 from tui_app.cli.command import Program
 from tui_app.cli.exits import WrongUsage
 from tui_app.cli.output import moment, print_json, say, say_table
-from tui_app.conversation.imported import EarlierImport, earlier_imports, imported_as
+from tui_app.conversation.import_watch import EarlierImport, earlier_imports, imported_as
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
 from tui_app.ui import format as numbers
 from tui_app.ui.safe_text import one_line

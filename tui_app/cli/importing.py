@@ -13,15 +13,14 @@ from tui_app.cli.import_listing import find_local, list_local, picked
 from tui_app.cli.interrupting import interruptible
 from tui_app.cli.output import print_json, say, tell
 from tui_app.cli.progress import ProgressLine
-from tui_app.conversation.import_watch import ImportProgress
-from tui_app.conversation.imported import same_import
+from tui_app.conversation.import_watch import ImportProgress, same_import
 from tui_app.plurals import count
 from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
 from tui_app.session.port import SessionStore
 from tui_app.ui import format as numbers
 
 if TYPE_CHECKING:
-    from tui_app.conversation.importing import ImportReport
+    from tui_app.conversation.imports import ImportReport
 
 _SHOWN = 5
 """Skipped lines a person is shown; JSON has them all."""
@@ -104,7 +103,7 @@ def _import(program: Program, store: SessionStore, path: Path, args: argparse.Na
             f"{path} is session {session} already and has not changed since. To import it once more: --again"
         )
     # Counting needs pydantic-ai, which takes a second to load.
-    from tui_app.conversation.importing import import_session
+    from tui_app.conversation.imports import import_session
 
     with interruptible() as go_on, ProgressLine(f"Importing {path}") as line:
 

@@ -154,7 +154,7 @@ def _confirmed(entry: Entry) -> bool:
 
 def _tell_logs(program: Program, boards: BoardStore) -> None:
     """Write what has changed into the logs of the sessions it came from."""
-    from tui_app.conversation.remembering.telling import LogOf, Telling
+    from tui_app.conversation.memory_reader import LogOf, Telling
 
     with program.sessions(writing=True) as store:
         Telling(boards, LogOf(store, time.time), store).tell()
@@ -171,7 +171,7 @@ def _run(program: Program, args: argparse.Namespace) -> int:
     # The agent side takes a second to load: only for those who need it.
     from tui_app.cli.remembering import run
     from tui_app.cli.signals import run_until_signal
-    from tui_app.conversation.request import Opening
+    from tui_app.conversation.open_request import Opening
 
     opening = Opening(
         settings=settings,

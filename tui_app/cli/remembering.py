@@ -4,9 +4,9 @@ from dataclasses import asdict
 
 from tui_app.cli.exits import FAILED, OK, CommandFailed
 from tui_app.cli.output import print_json, say, tell
-from tui_app.conversation.remembering.headless import Reading, read_sessions, waiting
-from tui_app.conversation.remembering.remembering import RUNNING, outcome_text
-from tui_app.conversation.request import Opening
+from tui_app.conversation.memory import RUNNING, outcome_text
+from tui_app.conversation.memory_reader import Reading, read_sessions, waiting
+from tui_app.conversation.open_request import Opening
 from tui_app.session.lock import SessionLocked
 from tui_app.session.port import SessionInfo, SessionStore
 

@@ -53,7 +53,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     # The agent side takes a second to load: only for those who need it.
     from tui_app.cli.headless import AnswerView, JsonView, run_turn
     from tui_app.cli.signals import run_until_signal
-    from tui_app.conversation.request import Opening
+    from tui_app.conversation.open_request import Opening
 
     opening = Opening(
         settings=settings,

@@ -13,13 +13,8 @@ from tui_app.cli.signals import run_until_signal
 from tui_app.cli.simulation_plot import plot
 from tui_app.cli.simulation_table import show
 from tui_app.context.policy import Policy
-from tui_app.conversation.simulating.simulate import (
-    CannotSimulate,
-    Simulation,
-    SimulationProgress,
-    simulate,
-)
-from tui_app.conversation.simulating.source import Transcript, read_session, read_transcript
+from tui_app.conversation.replay import Transcript, read_session, read_transcript
+from tui_app.conversation.simulate import CannotSimulate, Simulation, SimulationProgress, simulate
 from tui_app.session.importers import ImportFormatError
 from tui_app.session.port import SessionNotFound
 from tui_app.ui.widgets.gauge_text import window_text

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from tui_app.conversation.simulating.outcome import Outcome, Request
-from tui_app.conversation.simulating.simulate import Simulation
+from tui_app.conversation.replay import Outcome, Request
+from tui_app.conversation.simulate import Simulation
 from tui_app.ui.widgets.gauge_text import window_text
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

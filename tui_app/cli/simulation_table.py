@@ -2,8 +2,8 @@
 
 from tui_app.cli.importing import say_left_out
 from tui_app.cli.output import say, say_table
-from tui_app.conversation.simulating.outcome import Outcome, Request, Work
-from tui_app.conversation.simulating.simulate import Simulation
+from tui_app.conversation.replay import Outcome, Request, Work
+from tui_app.conversation.simulate import Simulation
 from tui_app.ui import format as numbers
 from tui_app.ui.widgets.gauge_text import window_text
 

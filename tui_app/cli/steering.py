@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from tui_app.cli.exits import CommandFailed
 from tui_app.cli.hints import for_shell
-from tui_app.conversation.opening import OpenSession, open_session
-from tui_app.conversation.request import Opening
+from tui_app.conversation.assembly import OpenSession, open_session
+from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.events import Notice, Record
 from tui_app.session.user_view import fold_user_view

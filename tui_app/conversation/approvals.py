@@ -5,23 +5,147 @@ model or a tool says leads there.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
-from tui_app.agent.approvals.action import Action
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
+from pydantic_ai.capabilities import AbstractCapability, WrapOutputProcessHandler, WrapToolExecuteHandler
+from pydantic_ai.exceptions import ApprovalRequired, ModelRetry, ToolFailed
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ToolCallPart,
+)
+from pydantic_ai.output import OutputContext
+from pydantic_ai.tools import ToolDefinition
+
+from tui_app.agent.approvals.action import Action, Gate
 from tui_app.agent.approvals.policy import PERHAPS, Verdict, fits, judge, proposed_pattern
-from tui_app.conversation.calls_ahead import CallsAhead
+from tui_app.agent.tools.toolset import LOOKING
 from tui_app.events import (
     ApprovalDecided,
     ApprovalDecision,
     ApprovalRequested,
+    ApprovalsAhead,
     ApprovalScope,
     DecidedBy,
     Payload,
 )
 from tui_app.settings.approvals import ApprovalRule, parse_rule
 from tui_app.settings.rules import Refused
+
+# Calls of one answer that nobody has allowed yet, and which of them is asked about next.
+
+
+@dataclass(eq=False, slots=True)
+class Place:
+    """One place in the line of questions."""
+
+    call: str
+    turn: asyncio.Future[None] | None = None
+    """Done when it is asked about; None while its tool works out what to ask."""
+
+
+@dataclass(slots=True)
+class CallsAhead:
+    """Keeps the order in which tools begin, which is that of the answer.
+
+    It does not matter how long each takes to say what it would do. A tool that began earlier must never wait
+    for one that began later: neither would be asked about. Belongs to one event loop.
+    """
+
+    report: Callable[[Payload], object]
+    """Shows an event."""
+    watched: bool = False
+    """Whether somebody is there to see it; otherwise nothing waits for anybody."""
+    _held: dict[str, None] = field(default_factory=dict)
+    _places: list[Place] = field(default_factory=list)
+    _asked: Place | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many know what to ask, and are not asked about yet."""
+        return sum(place.turn is not None and place is not self._asked for place in self._places)
+
+    def restart(self) -> None:
+        """Forget the calls of the run before."""
+        if self._held:
+            self._held.clear()
+            self._tell()
+
+    def hold(self, call: str) -> None:
+        """Note that a call must not run before it was allowed."""
+        if self.watched and call and call not in self._held:
+            self._held[call] = None
+            self._tell()
+
+    def holds(self, call: str) -> bool:
+        """Whether a call still has to be allowed."""
+        return call in self._held
+
+    def let(self, call: str) -> None:
+        """Note that a call may run, or that it is over."""
+        if call in self._held:
+            del self._held[call]
+            self._tell()
+
+    @contextmanager
+    def begun(self, call: str) -> Iterator[None]:
+        """Keep a place for a call that has to be allowed while its tool works."""
+        if call not in self._held:
+            yield
+            return
+        place = Place(call)
+        self._places.append(place)
+        try:
+            yield
+        finally:
+            self.leave(place)
+
+    def arrive(self, call: str, *, first: bool = False) -> Place:
+        """Take the place that was kept for a call, or the last one; wait for its ``turn``, then leave it.
+
+        Args:
+            call: Id of the call; may be empty.
+            first: Whether its tool will ask something else later: its own place is kept.
+        """
+        kept = self._kept(call)
+        place = Place(call) if first or kept is None else kept
+        if place is not kept:
+            self._places.insert(len(self._places) if kept is None else self._places.index(kept), place)
+        place.turn = asyncio.get_running_loop().create_future()
+        self._next()
+        return place
+
+    def leave(self, place: Place) -> None:
+        """Give a place up; whoever stands behind it may be next."""
+        if place is self._asked:
+            self._asked = None
+        if place in self._places:
+            self._places.remove(place)
+        self._next()
+
+    def judged(self, call: str) -> None:
+        """Give up the place of a call that nobody has to be asked about any more."""
+        if (kept := self._kept(call)) is not None:
+            self.leave(kept)
+
+    def _kept(self, call: str) -> Place | None:
+        return next((each for each in self._places if call and each.call == call and each.turn is None), None)
+
+    def _next(self) -> None:
+        place = self._places[0] if self._places and self._asked is None else None
+        if place is not None and place.turn is not None:
+            self._asked = place
+            if not place.turn.done():
+                place.turn.set_result(None)
+
+    def _tell(self) -> None:
+        self.report(ApprovalsAhead(call_ids=tuple(self._held)))
+
 
 _NOT_DONE = "Not done: {}. Do not try the same in another way; go on without it, or ask the user."
 _NO = "the user said no"
@@ -248,3 +372,119 @@ def _question(id: str, action: Action, pattern: str, because: str, waiting: int)
         because=because,
         waiting=waiting,
     )
+
+
+# Asking before tools run that do not ask for themselves: of servers, of others' agents, a few of ours.
+
+_DESCRIBING = frozenset({"tool-search", "capability-load"})
+"""Kinds of tools with which pydantic-ai itself shows a model more tools: those are asked about in turn."""
+_NO_RESULT = (
+    "Not done: the result of {} would have to come from outside of this program, and nothing can bring it "
+    "here. Go on without it, or tell the user."
+)
+
+
+class ToolGate(AbstractCapability[Any]):
+    """Lets only known tools run without a word, and of those what no rule asks about or denies.
+
+    What pydantic-ai would have approved by a person passes the same gate, once.
+
+    Args:
+        gate: Decides about the others.
+        known: Names of the tools that ask for themselves, with what they would do or look at.
+        free: Names of those that only look, or keep notes: they go ahead unless a rule says otherwise.
+        ahead: Is told which calls have to be allowed, in the order of the answer.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        known: Collection[str] = (),
+        *,
+        free: Collection[str] = (),
+        ahead: CallsAhead | None = None,
+    ) -> None:
+        self._gate, self._known, self._free = gate, frozenset(known), frozenset(free)
+        self._ahead = CallsAhead(lambda _: None) if ahead is None else ahead
+        self._let_through: set[Action] = set()
+        """Calls that may go ahead, and whose tool wants to hear that once more."""
+
+    async def for_run(self, ctx: RunContext[Any]) -> "ToolGate":
+        """No yes outlives its turn."""
+        self._ahead.restart()
+        return ToolGate(self._gate, self._known, free=self._free, ahead=self._ahead)
+
+    async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
+        """Note what has to be allowed before any of it begins; whatever has a result is over."""
+        match event:
+            case FunctionToolCallEvent(part=call, args_valid=True):
+                if call.tool_name not in self._free and not (self._known & LOOKING & {call.tool_name}):
+                    self._ahead.hold(call.tool_call_id)
+            case FunctionToolResultEvent(part=part):
+                self._ahead.let(part.tool_call_id)
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """Ask, and run the tool with the very arguments that were asked about."""
+        if tool_def.tool_kind in _DESCRIBING:
+            self._ahead.let(call.tool_call_id)
+            return await handler(args)
+        with self._ahead.begun(call.tool_call_id):
+            return await self._executed(ctx, call, args, handler)
+
+    async def _executed(
+        self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], handler: WrapToolExecuteHandler
+    ) -> Any:
+        if call.tool_name in self._known:
+            return await handler(args)
+        action = replace(_action(call), looks=call.tool_name in self._free)
+        if action in self._let_through and ctx.tool_call_approved:
+            self._let_through.discard(action)
+            self._ahead.judged(call.tool_call_id)
+            self._ahead.let(call.tool_call_id)
+        elif declined := await self._gate(action):
+            return ToolDenied(declined)
+        try:
+            return await handler(args)
+        except ApprovalRequired:
+            # It comes back, approved by ``handle_deferred_tool_calls``, and is not asked about again.
+            self._let_through.add(action)
+            raise
+
+    async def wrap_output_process(
+        self,
+        ctx: RunContext[Any],
+        *,
+        output_context: OutputContext,
+        output: Any,
+        handler: WrapOutputProcessHandler,
+    ) -> Any:
+        """Ask before a function runs that a model calls to give its answer.
+
+        Raises:
+            ModelRetry: if it must not run; the model reads why, and may answer in another way.
+        """
+        call = output_context.tool_call
+        if call is not None and output_context.has_function and (declined := await self._gate(_action(call))):
+            raise ModelRetry(declined)
+        return await handler(output)
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults:
+        """Leave what wants approval to the gate, which stands in front of its execution too."""
+        calls: dict[str, Any] = {
+            call.tool_call_id: ToolFailed(_NO_RESULT.format(call.tool_name)) for call in requests.calls
+        }
+        return requests.build_results(approve_all=True, calls=calls)
+
+
+def _action(call: ToolCallPart) -> Action:
+    return Action(tool=call.tool_name, kind="other", subject=call.args_as_json_str(), call=call.tool_call_id)

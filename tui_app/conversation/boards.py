@@ -3,10 +3,13 @@
 from functools import partial
 from pathlib import Path
 
+from tui_app.memory.entries import Due
+from tui_app.memory.scope import Scope
 from tui_app.memory.sqlite_store import SqliteBoardStore
 from tui_app.memory.store import BoardStore
 from tui_app.paths import Paths
 from tui_app.session.location import Database, Server
+from tui_app.session.port import SessionInfo
 from tui_app.session.store import connect
 
 PATIENCE_S = 3.0
@@ -31,3 +34,47 @@ def boards_in(database: Database) -> BoardStore:
 def lock_of(paths: Paths) -> Path:
     """Held by the one program of this machine that reads sessions for their boards."""
     return paths.data / "memory.lock"
+
+
+# Whose board a session fills, is told and shows: that of the folder it was begun in, wherever it goes on.
+#
+# A folder that is not on this machine has no board here that anybody would look at, so such a session, as
+# most imports are, belongs to the board of the folder it goes on in.
+
+
+def own_scope(
+    boards: BoardStore, database: Database, info: SessionInfo, here: Path, due: Due | None = None
+) -> Scope | None:
+    """Find whose board a session fills.
+
+    Args:
+        boards: Knows by what name a repository goes.
+        database: Where sessions are kept.
+        info: The session.
+        here: The folder it goes on in, or is read in.
+        due: What was noted when it was asked to be read.
+
+    Returns:
+        The scope of its own folder; None where sessions are shared, that folder is on another machine, and
+        nobody here knows whose it is.
+    """
+    folder = Path(info.cwd)
+    if folder.is_dir():
+        return boards.scope(folder)
+    if due is not None:
+        return Scope(repository=due.repository, branch=due.branch)
+    return None if isinstance(database, Server) else boards.scope(here)
+
+
+def session_scope(boards: BoardStore, database: Database, info: SessionInfo, here: Path) -> Scope:
+    """Find the one board of an open session: it is filled, shown, changed by hand, and told to the model.
+
+    Args:
+        boards: Knows by what name a repository goes.
+        database: Where sessions are kept.
+        info: The session.
+        here: The folder it goes on in.
+    """
+    at, own = boards.scope(here), own_scope(boards, database, info, here)
+    # In the same repository it is the present branch that counts, in a worktree too.
+    return at if own is None or own.repository == at.repository else own

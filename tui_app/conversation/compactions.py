@@ -2,16 +2,135 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+import random
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
 
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import CompactionPart, ModelResponse
+from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
+
+from tui_app.agent.errors import describe_error
+from tui_app.agent.retry import RetryRules, pause_before
+from tui_app.agent.shelf import ModelShelf, why_unavailable
 from tui_app.agent.turn import TurnRunner
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
 from tui_app.context.compaction.plan import irreducible_floor
+from tui_app.context.compaction.replacement import Earlier, key_ranges
+from tui_app.context.compaction.retention import fact_line, judge
+from tui_app.context.compaction.review import Refocus, Reworded, parts_of, reworded
 from tui_app.context.compaction_range import WHOLE, Span
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.facts.observations import one_line
+from tui_app.context.governor import ContextGovernor
+from tui_app.context.history import ListHistory, Proposal
+from tui_app.context.policy import OFF
+from tui_app.context.provenance.check import Utterance, mark_unconfirmed, utterances
 from tui_app.context.requests.pipeline import compact_at_turn_end
-from tui_app.conversation.reviews import Reviews
-from tui_app.conversation.session_history import SessionHistory
-from tui_app.events import CompactionComplete, Notice, Trigger
+from tui_app.context.rewrite import Digest
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.transcript import message_text
+from tui_app.context.summaries.writer import ModelSummariser, Summariser, digest_request
+from tui_app.context.view import Item, is_system
+from tui_app.conversation.session_history import SessionHistory, ViewMessages
+from tui_app.events import (
+    CompactionComplete,
+    CompactionEdited,
+    CompactionProposed,
+    Fact,
+    Notice,
+    Payload,
+    Trigger,
+)
+from tui_app.session.event_heads import LATER, MESSAGES, head_of
+from tui_app.settings import ReviewMode
+
+# Summaries that wait for a person: shown as events, decided by whoever shows them.
+
+_BY_A_PERSON: frozenset[Trigger] = frozenset({"manual", "model_switch"})
+"""Compactions that a person has just asked for."""
+_UNASKED: frozenset[Trigger] = frozenset({"headless", "memory_pressure"})
+"""Compactions that never wait for anybody: nobody is there, or there is no memory to wait with."""
+
+
+@dataclass(slots=True)
+class Reviews:
+    """Asks a person about summaries. Belongs to one event loop."""
+
+    report: Callable[[Payload], object]
+    """Shows an event."""
+    mode: ReviewMode = "never"
+    """Which compactions wait for a decision. Stays so where nobody is there to decide."""
+    _asked: dict[str, "asyncio.Future[str | Refocus | None]"] = field(default_factory=dict)
+
+    def of(self, trigger: Trigger) -> "Reviews | None":
+        """Whoever decides on a summary of that trigger; None applies it as it is written."""
+        if self.mode == "never" or trigger in _UNASKED:
+            return None
+        return self if self.mode == "always" or trigger in _BY_A_PERSON else None
+
+    async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | None:
+        """Show a summary and wait for the decision; see ``Reviewer``."""
+        done = proposal.complete
+        answer: asyncio.Future[str | Refocus | None] = asyncio.get_running_loop().create_future()
+        self._asked[done.job] = answer
+        self.report(
+            CompactionProposed(
+                job=done.job,
+                summary=done.summary,
+                problem=problem,
+                model=done.model,
+                tokens_before=done.tokens_before,
+                tokens_after=done.tokens_after,
+                messages_before=done.messages_before,
+                messages_after=done.messages_after,
+                messages_leave=len(proposal.left),
+                messages_stay=done.messages_before - len(proposal.left),
+                in_files=proposal.in_files,
+                cost_usd=done.cost_usd,
+                retention=done.retention,
+                facts_lost=sum(fact.state == "lost" for fact in done.facts),
+                facts=done.facts,
+            )
+        )
+        try:
+            return await answer
+        finally:
+            del self._asked[done.job]
+
+    def ask_about(self, mode: ReviewMode) -> None:
+        """Say which summaries a person wants to see before they are applied: there is one to decide."""
+        self.mode = mode
+
+    def decide(self, job: str, summary: str | Refocus | None) -> bool:
+        """Answer the question about a job's summary.
+
+        Args:
+            job: Which job.
+            summary: The summary to apply, as it was or edited; a focus to have another one written; None
+                discards it.
+
+        Returns:
+            Whether the job was waiting for it.
+        """
+        answer = self._asked.get(job)
+        if answer is None or answer.done():
+            return False
+        answer.set_result(summary)
+        return True
+
+    def refocus(self, job: str, focus: str) -> bool:
+        """Have a job's summary written once more, keeping something else above all; as :meth:`decide`."""
+        return self.decide(job, Refocus(focus))
+
 
 _log = logging.getLogger(__name__)
 NO_COMPACTION = "No compaction to undo."
@@ -192,3 +311,400 @@ def _log_defect(watcher: "asyncio.Task[None]") -> None:
     """Nobody may ever wait for a watcher: what went wrong in it is written to the program's log."""
     if not watcher.cancelled() and (error := watcher.exception()) is not None:
         _log.error("applying a compaction failed", exc_info=error)
+
+
+# Choosing who writes a summary: the conversation's model, a cheaper one, or extraction without any.
+
+SUMMARY_RETRIES = 2
+"""Tries after the first: a request may be waiting for the summary, and there are others to write it."""
+_PATIENCE_S = 30.0
+"""A provider that asks for a longer pause is not waited for."""
+_BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
+
+
+@dataclass(slots=True)
+class SummaryWriters:
+    """Summarisers of one conversation, one for each model, kept so that a retry does not pay twice."""
+
+    history: SessionHistory
+    shelf: ModelShelf
+    text: TextCounter
+    automatic_model: str = ""
+    """Model for compactions nobody asked for; empty is the conversation's own."""
+    timeout_s: float = 120.0
+    """Seconds a model may take for a digest."""
+    observers: Sequence[AbstractCapability[Any]] = ()
+    """Capabilities that watch the requests for summaries."""
+    rules: RetryRules = field(default_factory=RetryRules)
+    """How often and how soon a request for a summary is made again."""
+    _writers: dict[str, ModelSummariser] = field(default_factory=dict)
+
+    async def prepare(self) -> None:
+        """Build the model for automatic summaries; where that fails the conversation's own writes them."""
+        if not self.automatic_model:
+            return
+        try:
+            await self.shelf.get(self.automatic_model)
+        except Exception as error:  # an SDK may raise anything; there is another model to do it
+            said = why_unavailable(error, model=self.automatic_model)
+            self.history.append(
+                Notice(text=f"{said.message} Automatic summaries are written by {self.history.model}.")
+            )
+
+    def choose(self, trigger: Trigger) -> Sequence[Summariser]:
+        """The conversation's model where a person asked, else the one set for automatic summaries first.
+
+        Where that one fails the conversation's own model tries, before anything is done without a model.
+        """
+        own = self.history.model
+        names = [own] if trigger in _BY_HAND or not self.automatic_model else [self.automatic_model, own]
+        built = [name for name in dict.fromkeys(names) if self.shelf.built(name) is not None]
+        if not built or self._of(built[0]) is None:
+            return (self.extractive(),)
+        return tuple(writer for writer in map(self._of, built) if writer is not None)
+
+    async def digest(self, material: str, chars: int) -> Digest | None:
+        """Have a model write the digest of archived results, the one for automatic summaries if it is set.
+
+        Args:
+            material: The results, clipped and without secrets.
+            chars: Characters it should take at most.
+
+        Returns:
+            What it wrote; None where there is no model to ask.
+        """
+        writer = self._of(self.automatic_model) or self._of(self.history.model)
+        return None if writer is None else await digest_request(writer, self.timeout_s).ask(material, chars)
+
+    def extractive(self) -> ExtractiveSummariser:
+        """The one that always works."""
+        return ExtractiveSummariser(self.text.count)
+
+    def _of(self, name: str) -> ModelSummariser | None:
+        """The summariser that asks a model; None where it was not built or is no model at all."""
+        model = self.shelf.built(name)
+        if model is None or model.system == "offline":
+            return None
+        if name not in self._writers or self._writers[name].model is not model:
+            self._writers[name] = self._writer(name, model)
+        return self._writers[name]
+
+    def _writer(self, name: str, model: Model) -> ModelSummariser:
+        limits = self.shelf.limits
+        counter = TokenCounter(self.text)
+        # A summary is a request like any other: it is repaired, measured and guarded, only never compacted.
+        guard = ContextGovernor(
+            OFF, history=ListHistory(counter), compactor=None, counter=counter, limits=limits
+        )
+        return ModelSummariser(
+            model=model,
+            model_name=name,
+            input_budget=lambda: limits.window(model).effective,
+            count=lambda text: round(self.text.count(text) * limits.factor(model)),
+            capabilities=[guard, *self.observers],
+            mask=mask_secrets,
+            pause=lambda error, failed: self._pause(error, failed, name),
+        )
+
+    def _pause(self, error: BaseException, failed: int, name: str) -> float | None:
+        told = describe_error(error, model=name)
+        pause = pause_before(error, told, attempt=failed, rules=self.rules, jitter=random.random())
+        return pause if pause is not None and pause <= _PATIENCE_S else None
+
+
+# Editing a summary that stands, and bringing back what it lost: one event each, which can be taken back.
+
+NOT_SHOWN = "#{} is no summary that the model sees now: only such a one can be edited."
+SEALED = "The provider wrote this summary and only it can read it: it cannot be edited here."
+EMPTY = "The summary is empty. /undo takes the compaction back instead."
+UNCHANGED = "Nothing to change: the summary says that already."
+TOO_LONG = "The summary is longer than the messages it stands for. /undo brings these back instead."
+TOO_LARGE = "With this summary the next request would be {:,} tokens, above the {:,} that fit."
+NO_FACT = "The compaction has no such fact."
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """A summary that the model sees."""
+
+    number: int
+    item: Item
+    earlier: Earlier
+    """What it consists of."""
+    facts: tuple[Fact, ...]
+    removed: int
+    """Tokens that its compaction freed."""
+
+
+@dataclass(slots=True)
+class SummaryEdits:
+    """The summaries of one conversation's view."""
+
+    history: SessionHistory
+    compactions: Compactions
+
+    async def edit(self, compaction: int, text: str) -> bool:
+        """Give a summary other words; a notice says why not.
+
+        They are checked as those of a model: secrets are masked, and what is ascribed to the user without any
+        message of theirs is marked.
+
+        Args:
+            compaction: Log number of the compaction; 0 is the newest that stands.
+            text: The notes as they are to be.
+        """
+        standing = self._standing(compaction)
+        if isinstance(standing, str):
+            return self._refuse(standing)
+        if not text.strip():
+            return self._refuse(EMPTY)
+        said = self._said(standing)
+        # In a thread: a long conversation takes a moment, and the loop serves others.
+        checked = await asyncio.to_thread(_checked, text, said, standing.earlier)
+        # What happened meanwhile may have changed it.
+        if self._standing(compaction) != standing:
+            return self._refuse(NOT_SHOWN.format(standing.number))
+        if checked.strip() == standing.earlier.summary.strip():
+            return self._refuse(UNCHANGED)
+        return self._apply(standing, reworded(standing.item.message, checked, standing.earlier.facts))
+
+    def bring_back(self, compaction: int, fact: str) -> bool:
+        """Put a fact that a summary lacks below it, word for word; a notice says why not.
+
+        Args:
+            compaction: Log number of the compaction.
+            fact: Text of the fact.
+        """
+        standing = self._standing(compaction)
+        if isinstance(standing, str):
+            return self._refuse(standing)
+        wanted = next((each for each in standing.facts if each.text == fact), None)
+        if wanted is None:
+            return self._refuse(NO_FACT)
+        line, facts = fact_line(wanted), standing.earlier.facts
+        if line in facts.splitlines():
+            return self._refuse(UNCHANGED)
+        below = "\n".join(filter(None, (facts, line)))
+        new = reworded(standing.item.message, standing.earlier.summary, below)
+        return self._apply(standing, new, one_line(wanted.text))
+
+    def _apply(self, standing: _Standing, new: Reworded, fact: str = "") -> bool:
+        history = self.history
+        tokens = history.counter.message(new.message).nonzero()
+        others = [item for item in history.items() if item.key != standing.number]
+        text = "\n".join([new.text, *(message_text(item.message) for item in others)])
+        facts, retention = judge(standing.facts, replacement_text=text)
+        parts = parts_of(new.message)
+        event = CompactionEdited(
+            compaction=standing.number,
+            summary=parts.summary if parts else "",
+            fact=fact,
+            tokens=tokens,
+            tokens_before=history.usage().total,
+            retention=retention if facts else None,
+            facts=facts,
+        )
+        after = history.after(head_of(LATER, 0.0, event))
+        if reason := self._too_much(standing, event.tokens_before, after):
+            return self._refuse(reason)
+        # A job under way was planned with the words as they were.
+        self.compactions.cancel()
+        history.append(replace(event, tokens_after=after), new.message)
+        return True
+
+    def _too_much(self, standing: _Standing, before: int, after: int) -> str:
+        fits = self.history.usage().window.effective
+        if after > before and after > fits:
+            return TOO_LARGE.format(after, fits)
+        return TOO_LONG if after - before >= standing.removed > 0 else ""
+
+    def _standing(self, compaction: int) -> _Standing | str:
+        history = self.history
+        number = compaction or (history.view.compactions[-1] if history.view.compactions else 0)
+        item = next((each for each in history.items() if each.key == number), None)
+        done = self._newest(number)
+        if item is None or done is None or number not in history.view.compactions:
+            return NOT_SHOWN.format(number)
+        earlier = parts_of(item.message)
+        if earlier is None:
+            return SEALED
+        first = self._event(number)
+        removed = first.tokens_removed if isinstance(first, CompactionComplete) else 0
+        return _Standing(number, item, earlier, done.facts, removed)
+
+    def _newest(self, compaction: int) -> CompactionComplete | CompactionEdited | None:
+        """The event that says how a summary is worded now."""
+        edits = self.history.view.edits.get(compaction)
+        return self._event(edits[-1].form[0] if edits else compaction)
+
+    def _event(self, seq: int) -> CompactionComplete | CompactionEdited | None:
+        record = self.history.store.record(self.history.session, seq) if seq else None
+        data = record.data if record else None
+        return data if isinstance(data, CompactionComplete | CompactionEdited) else None
+
+    def _said(self, standing: _Standing) -> list[Utterance]:
+        """What the person said, in all that summaries stand for and in what is still in view."""
+        history, earlier = self.history, standing.earlier
+        heads = [head for head in history.view.held() if head.type in MESSAGES]
+        messages = ViewMessages(history.store, history.session).read(heads)
+        carried = (*(text for _, text in earlier.prompts), *(rule.text for rule in earlier.rules))
+        return [*map(Utterance, carried), *utterances([Item(seq, messages[seq]) for seq in messages])]
+
+    def _refuse(self, reason: str) -> bool:
+        self.history.append(Notice(text=reason, passing=True))
+        return False
+
+
+def _checked(text: str, said: list[Utterance], earlier: Earlier) -> str:
+    """The notes as they may stand: no secrets, and nothing ascribed unmarked that nobody said."""
+    return mark_unconfirmed(mask_secrets(text), said, earlier.notes)
+
+
+# Compactions that the provider makes by itself: asked for where it offers them, and shown like all others.
+#
+# OpenAI's Responses API and Anthropic can replace old history by a part of their own, which comes with an
+# answer. In the agent view that part takes the place of what came before it, as a summary of ours would, and
+# it is sent back instead. Taking it back is the usual event: the part is no longer sent, the originals are.
+
+ANTHROPIC_LEAST = 50_000
+"""Tokens below which Anthropic lets no compaction start."""
+PROVIDER_COMPACTION_SEALED = "The provider has encrypted its summary: only the provider can read it."
+UNSUPPORTED = "{model} is not known to compact by itself: in spite of provider_compaction, this is done here."
+GIVEN_BACK = (
+    "The provider's own compaction cannot be used any more: the model is sent the messages themselves."
+)
+Kind = Literal["openai", "anthropic"]
+
+
+def offered(model: object) -> Kind | None:
+    """Who compacts for a model when asked to; None where that is not known.
+
+    A vendor's classes are looked up only where they are loaded already: a model of it is there then.
+    """
+    while isinstance(model, WrapperModel):
+        model = model.wrapped
+    if _is_a(model, "pydantic_ai.models.openai", "OpenAIResponsesModel"):
+        return "openai"
+    if isinstance(model, Model) and _is_a(model, "pydantic_ai.models.anthropic", "AnthropicModel"):
+        profile = cast("dict[str, object]", model.profile)
+        # All that is known of a model's compactions; older models refuse the whole request.
+        return "anthropic" if profile.get("anthropic_supports_on_demand_compaction") else None
+    return None
+
+
+def _is_a(model: object, module: str, name: str) -> bool:
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(model, getattr(loaded, name))
+
+
+def asked_for(kind: Kind, threshold: int) -> ModelSettings:
+    """What a request says so that the provider compacts from ``threshold`` tokens on."""
+    if kind == "openai":
+        edit: dict[str, object] = {"type": "compaction", "compact_threshold": threshold}
+        return cast("ModelSettings", {"openai_context_management": [edit]})
+    trigger = {"type": "input_tokens", "value": max(ANTHROPIC_LEAST, threshold)}
+    edit = {"type": "compact_20260112", "trigger": trigger}
+    return cast("ModelSettings", {"anthropic_context_management": {"edits": [edit]}})
+
+
+def provider_part(response: ModelResponse) -> CompactionPart | None:
+    """The newest compaction that a provider reports in an answer."""
+    parts = [part for part in response.parts if isinstance(part, CompactionPart) and part.provider_name]
+    return parts[-1] if parts else None
+
+
+class ProviderCompaction(AbstractCapability[Any]):
+    """Asks for, stands back for, and records the compactions of one conversation's provider.
+
+    Place it in front of the governor: it decides before each request whether that compacts by itself.
+
+    Args:
+        history: The conversation's view and log.
+        compactor: Stands back while the provider compacts.
+        wanted: Whether the person has switched this on.
+    """
+
+    def __init__(self, history: SessionHistory, compactor: Compactor, *, wanted: bool) -> None:
+        self.history = history
+        self.compactor = compactor
+        self.wanted = wanted
+        self._told = ""
+
+    def get_model_settings(self) -> Callable[[RunContext[Any]], ModelSettings] | None:
+        """Add what the provider must be told, to the requests it understands."""
+        return self._settings if self.wanted else None
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Settle who compacts, and stop sending what this model's provider cannot read."""
+        model = request_context.model
+        kind = offered(model) if self.wanted else None
+        self.compactor.stands_back = kind is not None
+        if self.wanted and kind is None and self._told != model.model_name:
+            self._told = model.model_name
+            self.history.report(Notice(text=UNSUPPORTED.format(model=self.history.model)))
+        self._give_back(model.system if kind is not None else "")
+        return request_context
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Record what the provider has compacted; the answer itself is in the log by now."""
+        part = provider_part(response)
+        if part is not None and response.state == "complete" and self.wanted:
+            self._record(response, part)
+        return response
+
+    def _settings(self, ctx: RunContext[Any]) -> ModelSettings:
+        kind = offered(ctx.model)
+        if kind is None:
+            return ModelSettings()
+        return asked_for(kind, self.compactor.policy.background_mark(self.history.usage().window))
+
+    def _give_back(self, system: str) -> None:
+        """Take a provider's compaction back that ``system`` has not made; empty takes back any."""
+        history = self.history
+        while history.view.compactions:
+            newest = history.view.compactions[-1]
+            item = next((item for item in history.items() if item.key == newest), None)
+            made_by = _maker(item) if item is not None else ""
+            if not made_by or made_by == system:
+                return
+            history.restate(newest, undo=True)
+            history.report(Notice(text=GIVEN_BACK))
+
+    def _record(self, response: ModelResponse, part: CompactionPart) -> None:
+        history = self.history
+        items = history.items()
+        left = frozenset(item.key for item in items[:-1] if not is_system(item.message))
+        if not left:
+            return
+        complete = CompactionComplete(
+            job=f"provider-{items[-1].key}",
+            outcome="success",
+            trigger="background",
+            policy=self.compactor.policy.name,
+            performed_by="provider",
+            model=history.model,
+            title="by the provider",
+            summary=part.content or PROVIDER_COMPACTION_SEALED,
+            removed=key_ranges(items, left),
+        )
+        message = replace(response, parts=[part], usage=RequestUsage())
+        # What would be applied later was made for the view as it was.
+        self.compactor.cancel()
+        try:
+            history.commit(Proposal(complete=complete, message=message, left=left))
+        except OSError as error:
+            # The messages themselves are sent on: nothing is lost but the provider's work.
+            reason = f"its files could not be written ({error.strerror or error})"
+            history.report(replace(complete, outcome="failed", reason=reason, removed=(), summary=""))
+
+
+def _maker(item: Item) -> str:
+    """The provider that made a compaction; empty for a summary of ours."""
+    if not isinstance(item.message, ModelResponse):
+        return ""
+    part = provider_part(item.message)
+    return (part.provider_name or "") if part is not None else ""

@@ -3,27 +3,281 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field, replace
 
 from tui_app.agent.errors import describe_error
+from tui_app.agent.shelf import why_unavailable
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction_range import Span
 from tui_app.context.counting.usage import ContextUsage
-from tui_app.conversation.bus import EventBus, Subscription
-from tui_app.conversation.changing import Changes
-from tui_app.conversation.compactions import Compactions
-from tui_app.conversation.doing import Doing
-from tui_app.conversation.going_back import GoingBack
-from tui_app.conversation.hooks.hooks import Hooks
-from tui_app.conversation.outlook import Outlook
+from tui_app.conversation.agent_setup import Tooling
+from tui_app.conversation.compactions import Compactions, SummaryEdits
+from tui_app.conversation.file_snapshots import FileKeeper
+from tui_app.conversation.hooks import Hooks
+from tui_app.conversation.manual_edits import ByHand
+from tui_app.conversation.message_actions import Outlook
+from tui_app.conversation.model_switch import LoadingCancelled, ModelSwitch
 from tui_app.conversation.policy_change import PolicySwitch
-from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.switching import ModelSwitch
-from tui_app.conversation.tooling import Tooling
+from tui_app.conversation.queue import Waiting
+from tui_app.conversation.retry_advice import with_way_back
+from tui_app.conversation.session_history import EventBus, SessionHistory, Subscription
 from tui_app.conversation.turns import Turns
-from tui_app.conversation.waiting import Waiting
-from tui_app.conversation.way_back import with_way_back
-from tui_app.conversation.work import Prompt, Work
-from tui_app.events import Record, SessionEnd, TurnEnd
+from tui_app.conversation.work import (
+    BringBack,
+    Change,
+    ChangePolicy,
+    Clear,
+    Compact,
+    EditSummary,
+    Pin,
+    Prompt,
+    Relieve,
+    Restate,
+    Restore,
+    RestoreFiles,
+    Rewind,
+    Switch,
+    Work,
+)
+from tui_app.events import (
+    Notice,
+    Record,
+    SessionClear,
+    SessionEnd,
+    SessionRewind,
+    TurnEnd,
+    TurnStart,
+    UserMessage,
+)
+
+# What a person does to the view of a conversation without asking a model.
+
+
+@dataclass(slots=True)
+class Changes:
+    """Changes one conversation's view; each is one event, and a notice says why something is not done."""
+
+    history: SessionHistory
+    compactions: Compactions
+    by_hand: ByHand = field(init=False)
+    edits: SummaryEdits = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.by_hand = ByHand(self.history, self.compactions)
+        self.edits = SummaryEdits(self.history, self.compactions)
+
+    async def make(self, change: Change) -> None:
+        """Do what was asked for."""
+        match change:
+            case Restate(undo, compaction):
+                self.compactions.restate(undo=undo, compaction=compaction)
+            case Restore(rewrite):
+                self.compactions.restore(rewrite)
+            case Rewind(to):
+                self.compactions.rewind(to)
+            case EditSummary(compaction, text):
+                await self.edits.edit(compaction, text)
+            case BringBack(compaction, fact):
+                self.edits.bring_back(compaction, fact)
+            case Clear():
+                self.compactions.cancel()
+                self.history.append(SessionClear())
+            case _:
+                self._one_message(change)
+
+    def _one_message(self, change: Pin | Relieve) -> None:
+        match change:
+            case Pin(seq, pinned):
+                self.by_hand.pin(seq, pinned=pinned)
+            case Relieve(seq, stage, others):
+                self.by_hand.relieve((seq, *others), stage)
+
+
+# Sending the last prompt once more, in place of what came of it.
+
+
+def last_prompt(history: SessionHistory) -> int:
+    """Log number of the newest prompt that the context holds, or that failed without an answer; else 0."""
+    failed: set[int] = set()
+    for head in reversed(list(history.store.heads(history.session))):
+        if head.type == SessionRewind.TYPE and head.state == "failed":
+            failed.add(head.ref)
+        if head.type == UserMessage.TYPE and (head.seq in failed or history.view.can_rewind(head.seq)):
+            return head.seq
+    return 0
+
+
+def prompt_at(history: SessionHistory, seq: int) -> Prompt | None:
+    """A prompt as it was sent, with the files that went along; None where there is none."""
+    record = history.store.record(history.session, seq) if seq else None
+    if record is None or not isinstance(record.data, UserMessage):
+        return None
+    return Prompt(record.data.text, record.data.attachments)
+
+
+# Going back to before a prompt: the conversation, and the files as well where a person wants that.
+
+NOTHING = "Nothing to try again: there is no earlier prompt."
+
+
+@dataclass(slots=True)
+class GoingBack:
+    """Rewinds one conversation, and takes back what a rewind did to files."""
+
+    compactions: Compactions
+    files: FileKeeper
+
+    async def do(self, work: Rewind | RestoreFiles) -> None:
+        """Do what was asked for; what cannot be done is said."""
+        match work:
+            case Rewind(to, files):
+                if self.compactions.rewind(to) and files != "keep":
+                    await self.files.restore(to, overwrite=files == "overwrite")
+            case RestoreFiles(seq):
+                await self.files.undo(seq)
+
+    async def forward(self, work: Restate | Restore) -> bool:
+        """Take back the newest rewind or clear where that is what is asked for, with what it did to files.
+
+        Returns:
+            Whether it was asked for; a compaction or a rewrite is taken back otherwise.
+        """
+        history = self.compactions.history
+        asked = (work.rewrite,) if isinstance(work, Restore) else history.view.reversible
+        cut = next(iter(history.view.reversible), 0)
+        named = isinstance(work, Restate) and (work.compaction or not work.undo)
+        if not cut or named or cut not in asked:
+            return False
+        self.compactions.restore(cut)
+        for restored in self.files.restored_since(cut):
+            await self.files.undo(restored)
+        return True
+
+    async def again(self, work: Rewind) -> Prompt | None:
+        """Take back what came of the last prompt; one that nobody answered has left the context by itself.
+
+        Returns:
+            What is to be sent now; None where there is no earlier prompt, which is said.
+        """
+        history = self.compactions.history
+        seq = last_prompt(history)
+        prompt = prompt_at(history, seq)
+        if prompt is None:
+            history.append(Notice(text=NOTHING, passing=True))
+        elif history.view.can_rewind(seq):
+            history.rewind(seq, again=True)
+            if work.files != "keep":
+                await self.files.restore(seq, overwrite=work.files == "overwrite")
+        return None if prompt is None else replace(prompt, above_budget=work.above_budget)
+
+
+# Doing one piece of work: a turn, or a change of history, model or policy.
+
+
+@dataclass(slots=True)
+class Ends:
+    """Which event ends the turn of each prompt that somebody follows."""
+
+    _awaited: dict[int, Record | None] = field(default_factory=dict)
+
+    def expect(self, prompt: Prompt) -> None:
+        """Follow a prompt from now on."""
+        self._awaited[id(prompt)] = None
+
+    def note(self, prompt: Prompt, end: Record) -> None:
+        """A turn has ended."""
+        if id(prompt) in self._awaited:
+            self._awaited[id(prompt)] = end
+
+    def of(self, prompt: Prompt) -> Record | None:
+        """The end of a prompt's turn; None until it has one."""
+        return self._awaited[id(prompt)]
+
+    def forget(self, prompt: Prompt) -> Record | None:
+        """Follow a prompt no longer; the end of its turn, None where it has none."""
+        return self._awaited.pop(id(prompt))
+
+
+@dataclass(slots=True, kw_only=True)
+class Doing:
+    """Does what the queue hands out, one piece at a time, and ends it with an event."""
+
+    history: SessionHistory
+    turns: Turns
+    compactions: Compactions
+    changes: Changes
+    models: ModelSwitch
+    policies: PolicySwitch
+    going_back: GoingBack
+    waiting: Waiting
+    ends: Ends = field(default_factory=Ends)
+    under_way: Prompt | None = None
+    """The prompt whose turn has begun and has no end yet, whatever led to it."""
+
+    async def do(self, work: Work) -> None:
+        """Do one piece of work.
+
+        Raises:
+            Exception: what no event can tell, such as a log on a full disk.
+        """
+        match work:
+            case Prompt():
+                await self._turn(work)
+            case Compact():
+                if await self.models.ready():
+                    await self.compactions.run(work.trigger, work.focus, review=work.review, span=work.span)
+            case ChangePolicy(policy):
+                self.policies.change(policy)
+            case Switch():
+                await self.models.switch(work)
+            case Rewind(again=True):
+                await self._again(work)
+            case Rewind() | RestoreFiles():
+                await self.going_back.do(work)
+            case Restate() | Restore():
+                if not await self.going_back.forward(work):
+                    await self.changes.make(work)
+            case _:
+                await self.changes.make(work)
+
+    def end(self, prompt: Prompt, end: TurnEnd) -> None:
+        """End a prompt's turn."""
+        self.ends.note(prompt, self.history.append(end))
+        self.under_way = None
+
+    async def _again(self, work: Rewind) -> None:
+        """Send the last prompt once more; nothing goes back where it may not be sent."""
+        if await self.turns.may_spend(agreed=work.above_budget):
+            prompt = await self.going_back.again(work)
+            if prompt is not None:
+                await self._turn(prompt)
+
+    async def _turn(self, prompt: Prompt) -> None:
+        self.under_way = prompt
+        self.history.append(TurnStart(text=prompt.text))
+        with self.turns.stop.turn():
+            end = await self._answered(prompt)
+        # A cancelled turn was paused by whoever cancelled it, and what was sent since then goes on.
+        if end.outcome == "failed":
+            self.waiting.pause()
+        self.compactions.follow_background()
+        self.end(prompt, end)
+        if end.outcome == "done":
+            await self.compactions.after_turn()
+
+    async def _answered(self, prompt: Prompt) -> TurnEnd:
+        try:
+            model = await self.models.current()
+        except LoadingCancelled:
+            return TurnEnd(outcome="cancelled", prompt=prompt.text)
+        except Exception as error:  # an SDK may raise anything; the prompt goes back to the editor
+            told = why_unavailable(error, model=self.history.model)
+            self.history.append(with_way_back(told, handed_back=True))
+            return TurnEnd(outcome="failed", prompt=prompt.text)
+        try:
+            return await self.turns.run(prompt, model)
+        finally:
+            self.models.measure()
 
 
 class Conversation:

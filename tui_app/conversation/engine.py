@@ -13,12 +13,12 @@ from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from tui_app.conversation.request import Opening
+from tui_app.conversation.open_request import Opening
 from tui_app.conversation.threads import DaemonThreads
 from tui_app.events import Notice, Record
 
 if TYPE_CHECKING:
-    from tui_app.conversation.opening import OpenSession
+    from tui_app.conversation.assembly import OpenSession
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ class Engine:
     async def _live(self) -> None:
         """The whole life of the session on this thread."""
         try:
-            from tui_app.conversation.opening import open_session
+            from tui_app.conversation.assembly import open_session
 
             # Loading cannot be interrupted; whoever left meanwhile does not wait for what would follow.
             opened = None if self._unwanted.is_set() else open_session(self._opening)

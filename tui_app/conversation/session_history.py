@@ -1,12 +1,17 @@
 """The agent view of one session, read from and written to its log: what the governor works on."""
 
+import asyncio
+import json
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Self
 
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+from pydantic_core import PydanticSerializationError
 
 from tui_app.context.counting.tally import Tally
 from tui_app.context.counting.tokens import TokenCounter
@@ -15,11 +20,13 @@ from tui_app.context.history import EVENTS, Proposal, as_told, measured, new_mes
 from tui_app.context.message_marks import Stage
 from tui_app.context.rewrite import Rewrite
 from tui_app.context.storage_errors import as_disk_errors
-from tui_app.context.view import Item, is_sealed
+from tui_app.context.summaries.transcript import transcript_lines
+from tui_app.context.view import Item, is_sealed, to_messages
 from tui_app.context.windows import resolve_window
-from tui_app.conversation.checkpointing import Archive, Sizes, acknowledged
-from tui_app.conversation.view_messages import ViewMessages, storable, storable_list
 from tui_app.events import (
+    AssistantMessage,
+    CheckpointCreated,
+    CompactionAcknowledged,
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
@@ -31,11 +38,217 @@ from tui_app.events import (
     SessionRestored,
     SessionRewind,
 )
-from tui_app.session.agent_view import AgentView, weighed
+from tui_app.session.agent_view import ALONE, AgentView, weighed
 from tui_app.session.event_heads import LATER, MESSAGES, Head, head_of
 from tui_app.session.model_state import Basis, known_of, tally_of
 from tui_app.session.port import SessionStore
-from tui_app.session.workspace import TOOL_OUTPUTS
+from tui_app.session.workspace import TOOL_OUTPUTS, Checkpoint, SessionFolder
+
+# The messages behind the heads of a view, read from the log when they are first needed.
+
+Place = tuple[int, int]
+"""Number of an event, and which of its messages."""
+
+
+def storable(message: ModelMessage) -> tuple[str, ModelMessage]:
+    """A message as the log stores it, and as it is when it is read again.
+
+    Half surrogate pairs, which no JSON text can hold and providers refuse, become U+FFFD; any other message
+    comes back as the same object.
+    """
+    try:
+        return ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1], message
+    except PydanticSerializationError:
+        data = json.dumps(ModelMessagesTypeAdapter.dump_python([message], mode="json"), ensure_ascii=False)
+        text = data.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text[1:-1], ModelMessagesTypeAdapter.validate_json(text)[0]
+
+
+def storable_list(messages: Sequence[ModelMessage]) -> tuple[str, list[ModelMessage]]:
+    """Several messages as one JSON list, and as they are when they are read again."""
+    pairs = [storable(message) for message in messages]
+    return f"[{','.join(text for text, _ in pairs)}]", [message for _, message in pairs]
+
+
+@dataclass(slots=True)
+class ViewMessages:
+    """Keeps the messages of one session's view, in the form that the view shows."""
+
+    store: SessionStore
+    session: str
+    _held: dict[Place, ModelMessage] = field(default_factory=dict)
+
+    def of(self, head: Head) -> ModelMessage:
+        """The message of a head; it must be loaded."""
+        return self._held[_place(head)]
+
+    def put(self, head: Head, message: ModelMessage) -> None:
+        """Keep a message that has just been written."""
+        self._held[_place(head)] = message
+
+    def put_forms(self, rewrite: int, messages: Iterable[ModelMessage]) -> None:
+        """Keep the messages of a rewrite that has just been written."""
+        self._held.update({(rewrite, place): message for place, message in enumerate(messages)})
+
+    def keep(self, heads: Iterable[Head]) -> None:
+        """Forget all messages but these."""
+        wanted = set(map(_place, heads))
+        self._held = {place: message for place, message in self._held.items() if place in wanted}
+
+    def read(self, heads: Iterable[Head]) -> dict[int, ModelMessage]:
+        """The messages of some heads by number, wherever they are; nothing more is kept than before."""
+        wanted, held = list(heads), dict(self._held)
+        self.load(wanted)
+        found = {head.seq: self.of(head) for head in wanted}
+        self._held = held
+        return found
+
+    def newest(self, heads: Sequence[Head]) -> list[ModelMessage]:
+        """The messages from the last answer on; loads no others."""
+        answers = [place for place, head in enumerate(heads) if head.type == AssistantMessage.TYPE]
+        tail = heads[answers[-1] :] if answers else []
+        self.load(tail)
+        return [self.of(head) for head in tail]
+
+    def load(self, heads: Iterable[Head]) -> None:
+        """Read what is missing from the log."""
+        missing = [place for place in map(_place, heads) if place not in self._held]
+        alone = [seq for seq, place in missing if place == ALONE]
+        if alone:
+            texts = [self.store.message(self.session, seq) or "null" for seq in alone]
+            loaded = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]")
+            self._held.update({(seq, ALONE): message for seq, message in zip(alone, loaded, strict=True)})
+        for rewrite in dict.fromkeys(seq for seq, place in missing if place != ALONE):
+            text = self.store.message(self.session, rewrite) or "[]"
+            self.put_forms(rewrite, ModelMessagesTypeAdapter.validate_json(text))
+
+
+def _place(head: Head) -> Place:
+    return head.form if head.form[0] else (head.seq, ALONE)
+
+
+# What is written to disk before a compaction changes the view: the history so far, and a checkpoint.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """What a compaction changes, in tokens."""
+
+    before: int
+    after: int
+    summary: Breakdown
+    """Tokens of the summary message, without any factor."""
+
+
+@dataclass(slots=True)
+class Archive:
+    """Writes the files of one session's compactions; their numbers come from the log."""
+
+    folder: SessionFolder
+    _numbers: list[int] = field(default_factory=list)
+    """Log numbers of the compactions, undone ones included: their own numbers are never used twice."""
+    _checkpoints: dict[int, Checkpoint] = field(default_factory=dict)
+
+    @property
+    def compactions(self) -> int:
+        """Compactions in the log, undone ones included."""
+        return len(self._numbers)
+
+    @property
+    def checkpoints(self) -> list[Checkpoint]:
+        """Every checkpoint that was written, those of undone compactions included, oldest first."""
+        return list(self._checkpoints.values())
+
+    def event_of(self, number: int) -> int:
+        """Log number of compaction ``number`` of the session, from 1; 0 where there was none."""
+        return self._numbers[number - 1] if 0 < number <= len(self._numbers) else 0
+
+    def note(self, head: Head) -> None:
+        """Follow the log."""
+        if head.type == CompactionComplete.TYPE and head.state == "success":
+            self._numbers.append(head.seq)
+        elif head.type == CheckpointCreated.TYPE and self._numbers:
+            title = head.title.partition("  ")[2]
+            self._checkpoints[self._numbers[-1]] = Checkpoint(
+                number=head.ref, title=title, file=head.model, time=head.time
+            )
+
+    def standing(self, compactions: Sequence[int]) -> list[Checkpoint]:
+        """Checkpoints of the given compactions (log numbers), oldest first."""
+        return [self._checkpoints[seq] for seq in compactions if seq in self._checkpoints]
+
+    def sync(self, compactions: Sequence[int]) -> None:
+        """Let the index list the compactions that stand: after an undo, a redo, or a crash.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        checkpoints = self.standing(compactions)
+        if self.folder.listed() not in (None, len(checkpoints)):
+            self.folder.write_index(checkpoints)
+
+    def write(
+        self, proposal: Proposal, items: Sequence[Item], sizes: Sizes, time: float, standing: Sequence[int]
+    ) -> tuple[CompactionComplete, CheckpointCreated]:
+        """Write history and checkpoint, and complete the event with paths and final numbers.
+
+        Args:
+            proposal: What is about to be applied.
+            items: The view before it.
+            sizes: What it changes.
+            time: Seconds since the epoch.
+            standing: Log numbers of the compactions that stand.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        number = self.compactions + 1
+        title = proposal.complete.title or "conversation"
+        history = self.write_history(number, items)
+        checkpoint = self.folder.write_checkpoint(
+            number, title, proposal.complete.summary, time=time, earlier=self.standing(standing)
+        )
+        path = str(self.folder.checkpoints / checkpoint.file)
+        left, new = len(proposal.left), len(proposal.messages)
+        complete = replace(
+            proposal.complete,
+            title=title,
+            tokens=sizes.summary.nonzero(),
+            tokens_before=sizes.before,
+            tokens_after=sizes.after,
+            tokens_removed=sizes.before - sizes.after,
+            messages_before=len(items),
+            messages_after=len(items) - left + new,
+            messages_removed=left - new,
+            checkpoint_path=path,
+            history_path=str(history),
+        )
+        return complete, CheckpointCreated(number=number, title=title, path=path)
+
+    def write_history(self, number: int, items: Sequence[Item]) -> Path:
+        """Write the history in front of a compaction as JSON and as Markdown; returns the latter's path.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        messages = ModelMessagesTypeAdapter.dump_python(to_messages(items), mode="json")
+        readable = "\n\n".join(transcript_lines(items, limit=None))
+        return self.folder.write_history(
+            number, json.dumps(messages, ensure_ascii=True, indent=1), f"{readable}\n"
+        )
+
+
+def acknowledged(
+    proposal: Proposal, counter: TokenCounter
+) -> list[tuple[CompactionAcknowledged, ModelResponse]]:
+    """The event of what the assistant says behind a summary, with its message; none where it says nothing."""
+    message = proposal.acknowledgement
+    if message is None:
+        return []
+    tokens = counter.message(message).nonzero()
+    job, text = proposal.complete.job, message.text or ""
+    return [(CompactionAcknowledged(job=job, text=text, tokens=tokens), message)]
+
 
 _log = logging.getLogger(__name__)
 
@@ -295,3 +508,79 @@ class SessionHistory:
     def _item(self, head: Head) -> Item:
         # A copy: a run writes its own ids into the messages it sends, and the log's must not change.
         return Item(head.seq, replace(self._messages.of(head)), head.reported, head.model)
+
+
+# Handing events to everyone who watches a conversation.
+
+
+@dataclass(slots=True)
+class EventBus:
+    """Delivers each record to every open subscription, in order. For one event loop."""
+
+    _queues: list["asyncio.Queue[Record | None]"] = field(default_factory=list)
+    _listeners: list[Callable[[Record], None]] = field(default_factory=list)
+    _closed: bool = False
+
+    def publish(self, record: Record) -> None:
+        """Give a record to all subscribers; never waits."""
+        for queue in self._queues:
+            queue.put_nowait(record)
+        for listener in self._listeners:
+            try:
+                listener(record)
+            except Exception:  # what happened has happened, whoever fails to take note of it
+                _log.exception("a listener failed on %s", record.data.TYPE)
+
+    def listen(self, listener: Callable[[Record], None]) -> None:
+        """Call somebody with every record at once, for as long as the bus lasts; it must not wait."""
+        self._listeners.append(listener)
+
+    def tell(self, session: str, payload: Payload) -> None:
+        """Publish something that no log keeps."""
+        self.publish(Record(seq=0, time=time.time(), session=session, data=payload))
+
+    def subscribe(self) -> "Subscription":
+        """Start listening; nothing published from now on is missed."""
+        queue: asyncio.Queue[Record | None] = asyncio.Queue()
+        self._queues.append(queue)
+        if self._closed:
+            queue.put_nowait(None)
+        return Subscription(self, queue)
+
+    def unsubscribe(self, queue: "asyncio.Queue[Record | None]") -> None:
+        """Stop delivering to a queue."""
+        if queue in self._queues:
+            self._queues.remove(queue)
+
+    def close(self) -> None:
+        """End all subscriptions behind what was published before."""
+        self._closed = True
+        for queue in self._queues:
+            queue.put_nowait(None)
+
+
+@dataclass(slots=True)
+class Subscription:
+    """An async iterator over records; ends when the conversation closes.
+
+    Whoever stops iterating may go on later: what is published meanwhile is kept until ``close``.
+    """
+
+    _bus: EventBus
+    _queue: "asyncio.Queue[Record | None]"
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Record:
+        record = await self._queue.get()
+        if record is None:
+            self.close()
+            # Whoever asks again hears the same.
+            self._queue.put_nowait(None)
+            raise StopAsyncIteration
+        return record
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._bus.unsubscribe(self._queue)

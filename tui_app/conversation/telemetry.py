@@ -8,11 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from pydantic_ai.capabilities import AbstractCapability
 
 from tui_app.context.history import ignore
 from tui_app.context.telemetry import SCOPE, Spans
-from tui_app.conversation.bus import Subscription
+from tui_app.conversation.session_history import Subscription
 from tui_app.conversation.threads import DaemonThreads
 from tui_app.events import Notice, Payload
 from tui_app.extras import install_command
@@ -148,8 +151,6 @@ def _provider(address: str, failed: Callable[[str], None]) -> "TracerProvider":
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    from tui_app.conversation.exporting_spans import ToldOnce
-
     # What goes wrong in there is said once by us; its own lines would be written over the screen.
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
     resource = Resource.create({"service.name": SCOPE, "service.version": __version__})
@@ -157,3 +158,30 @@ def _provider(address: str, failed: Callable[[str], None]) -> "TracerProvider":
     told = UNREACHABLE.format(address=address)
     provider.add_span_processor(BatchSpanProcessor(ToldOnce(address, lambda: failed(told))))
     return provider
+
+
+# OpenTelemetry's exporter, with a word to the person where it fails; needs the extra ``otel``.
+
+
+class ToldOnce(SpanExporter):
+    """Sends spans over OTLP/HTTP and says the first time that it could not.
+
+    Headers, certificates, timeout and compression come from OpenTelemetry's own variables.
+    """
+
+    def __init__(self, address: str, failed: Callable[[], None]) -> None:
+        self._exporter = OTLPSpanExporter(endpoint=address)
+        self._failed = failed
+        self._told = False
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Send a batch; called on the processor's thread."""
+        result = self._exporter.export(spans)
+        if result is not SpanExportResult.SUCCESS and not self._told:
+            self._told = True
+            self._failed()
+        return result
+
+    def shutdown(self) -> None:
+        """Send nothing more."""
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]

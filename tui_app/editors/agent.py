@@ -34,8 +34,8 @@ from acp.schema import (
 )
 
 from tui_app.agent.catalogue import ModelChoice
-from tui_app.conversation.opening import open_session
-from tui_app.conversation.request import Opening
+from tui_app.conversation.assembly import open_session
+from tui_app.conversation.open_request import Opening
 from tui_app.editors.choices import MODEL, POLICY, modes, options, usable_models
 from tui_app.editors.prompts import COMMANDS, asked
 from tui_app.editors.session import EditorSession

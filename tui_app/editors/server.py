@@ -5,7 +5,7 @@ from typing import cast
 from acp.agent.connection import AgentSideConnection
 from acp.interfaces import Agent
 
-from tui_app.conversation.request import Opening
+from tui_app.conversation.open_request import Opening
 from tui_app.editors.agent import EditorAgent
 from tui_app.editors.pipes import Pipes, own_pipes
 from tui_app.program_log import logging_to

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from acp.interfaces import Client
 from acp.schema import StopReason
 
-from tui_app.conversation.opening import OpenSession
-from tui_app.conversation.request import Opening
+from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import ChangePolicy, Prompt, Switch, Work
 from tui_app.editors.context_text import context_text
 from tui_app.editors.permissions import Permissions

@@ -9,7 +9,7 @@ from acp import RequestError
 from tui_app.agent.own_agent import UnusableAgent
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.storage_errors import StorageError
-from tui_app.conversation.way_back import BACK, KEPT
+from tui_app.conversation.retry_advice import BACK, KEPT
 from tui_app.events import Error
 from tui_app.session.lock import SessionLocked
 from tui_app.session.port import SessionNotFound

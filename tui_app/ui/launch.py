@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_app.api_keys import ApiKeys
-from tui_app.conversation.request import Opening
+from tui_app.conversation.open_request import Opening
 from tui_app.paths import Paths
 from tui_app.session.location import Database, database_of
 from tui_app.settings import OFFLINE_MODEL, Settings, resolve_model

@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from tui_app.conversation.engine import Engine, EngineStopped
-from tui_app.conversation.request import Opening
-from tui_app.conversation.work import Work
-from tui_app.conversation.work_queue import WorkQueue
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.work import Work, WorkQueue
 from tui_app.events import AssistantDelta, Record
 from tui_app.session.lock import SessionLocked
 from tui_app.settings import ReviewMode
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_app.conversation.approvals import Decision
-    from tui_app.conversation.opening import OpenSession
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.settings.approvals import ApprovalRule
 
 T = TypeVar("T")

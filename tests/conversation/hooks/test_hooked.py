@@ -16,7 +16,7 @@ from tests.process_ends import alive, gone
 from tests.servers.behaviours import HangBeforeHeaders, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.compactor import State
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Compact, Prompt
 from tui_app.events import CompactionComplete, HookRan, Notice, SessionEnd, ToolResult, TurnEnd
 from tui_app.settings.hooks import Hook

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_app.context.compaction.guards import Veto
-from tui_app.conversation.hooks.outcomes import (
+from tui_app.conversation.hooks import (
     INSTRUCTIONS_CHARS,
     OUTPUT_CHARS,
     Ended,

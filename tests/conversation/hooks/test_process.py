@@ -10,8 +10,7 @@ import pytest
 
 from tests.conversation.hooks.commands import ECHO, FAMILY, sh
 from tests.process_ends import LIMIT_S, alive, gone
-from tui_app.conversation.hooks.outcomes import Ended
-from tui_app.conversation.hooks.process import OUTPUT_BYTES, Runner
+from tui_app.conversation.hooks import OUTPUT_BYTES, Ended, Runner
 from tui_app.settings.hooks import Hook
 
 

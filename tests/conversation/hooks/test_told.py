@@ -10,9 +10,8 @@ from tests.context.schema_check import problems
 from tests.conversation.driving import Desk
 from tests.fake_keyring import FakeKeyring
 from tui_app.api_keys import ApiKeys
-from tui_app.conversation.hooks.envelope import RESULT_CHARS, stdin_of
-from tui_app.conversation.hooks.environment import keys_in, without_keys
-from tui_app.conversation.opening import open_session
+from tui_app.conversation.assembly import open_session
+from tui_app.conversation.hooks import RESULT_CHARS, keys_in, stdin_of, without_keys
 from tui_app.events import CompactionStart, Record, ToolCall, ToolResult
 from tui_app.events.schema import event_schema
 

@@ -12,7 +12,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, NOON, Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.context.message_marks import inbox_message, inbox_text
-from tui_app.conversation import agents
+from tui_app.conversation import agent_setup as agents
 from tui_app.conversation.boards import boards_in
 from tui_app.events import MemoryAdded, MemoryInbox, MemoryPruned
 from tui_app.memory.board import ContextBoard

@@ -12,7 +12,7 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.agent.mcp.status import McpStatus, McpTool
-from tui_app.conversation.shares import SkillRow
+from tui_app.conversation.message_actions import SkillRow
 from tui_app.settings.mcp import McpServer
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.help import HelpScreen

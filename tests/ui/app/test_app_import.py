@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from tests.session.importing import foreign
 from tests.ui.kit import LIMIT_S, USUAL, Deck, Desk, shown
-from tui_app.conversation import importing
+from tui_app.conversation import imports as importing
 from tui_app.events import SessionStart
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.import_list import ImportScreen

@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from tests.ui.kit import USUAL, WIDE, Deck, Desk
-from tui_app.conversation import agents
+from tui_app.conversation import agent_setup as agents
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.key_dialog import KeyDialog
 

@@ -2,7 +2,7 @@
 
 from tests.ui.app.story import WORDS, Story
 from tests.ui.kit import Desk, shown
-from tui_app.conversation.opening import OpenSession
+from tui_app.conversation.assembly import OpenSession
 from tui_app.ui.widgets.transcript import Transcript
 
 

@@ -4,7 +4,7 @@ from tests.servers.behaviours import HangMidStream, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.kit import Desk, shown
-from tui_app.conversation.going_back import NOTHING
+from tui_app.conversation.conversation import NOTHING
 from tui_app.ui.commands import CommandId
 
 

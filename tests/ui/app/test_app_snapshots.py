@@ -24,7 +24,7 @@ from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
 from tests.ui.plans import proposed
 from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
-from tui_app.conversation import agents
+from tui_app.conversation import agent_setup as agents
 from tui_app.events import (
     CompactionComplete,
     CompactionEdited,

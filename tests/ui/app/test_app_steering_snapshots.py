@@ -9,7 +9,7 @@ import pytest
 
 from tests.ui.app.test_app_snapshots import Compare, Scene, context_screen, look, looks, talk
 from tests.ui.kit import Deck
-from tui_app.conversation import agents
+from tui_app.conversation import agent_setup as agents
 from tui_app.events import ApprovalRequested
 from tui_app.ui.widgets.approval_box import ApprovalBox
 

@@ -13,8 +13,8 @@ from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import LIMIT_S, Deck, Desk, shown
+from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.engine import Engine
-from tui_app.conversation.opening import OpenSession
 from tui_app.conversation.work import Prompt
 from tui_app.events import PolicyChange, TurnEnd
 from tui_app.session.lock import SessionLocked, WriterLock

@@ -10,7 +10,7 @@ from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.conversation.switching import ModelSwitch
+from tui_app.conversation.model_switch import ModelSwitch
 from tui_app.session.drafts import lines_of, unsent
 from tui_app.ui import unsent as window
 from tui_app.ui.app import end_by_signal

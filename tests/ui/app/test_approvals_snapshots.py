@@ -12,7 +12,7 @@ from textual.widgets import Input, Static
 
 from tests.ui.kit import USUAL, WIDE
 from tests.ui.render import runs
-from tui_app.conversation.file_keeping import FileOutlook
+from tui_app.conversation.file_snapshots import FileOutlook
 from tui_app.events import ApprovalDecided, ApprovalRequested
 from tui_app.settings.approvals import parse_rule
 from tui_app.ui.contrast import MIN_CONTRAST, contrast

@@ -33,7 +33,7 @@ from tui_app.agent import catalogue
 from tui_app.agent.catalogue import ModelChoice
 from tui_app.context.compaction.review import DECLINED
 from tui_app.context.tool_results.results import SpillNames
-from tui_app.conversation import by_hand
+from tui_app.conversation import manual_edits as by_hand
 from tui_app.events import ModelChange, SessionRestored, SessionRewind, Truncation
 from tui_app.session.lock import WriterLock
 from tui_app.session.workspace import SessionFolder

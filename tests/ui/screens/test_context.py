@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
-from tui_app.conversation.outlook import Move, Outlook
+from tui_app.conversation.message_actions import Move, Outlook
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.session.event_heads import MessageKind
 from tui_app.session.request_ledger import ItemState, LedgerRow

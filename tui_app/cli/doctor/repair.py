@@ -11,9 +11,8 @@ from tui_app.cli.output import print_json, say
 from tui_app.cli.progress import ProgressLine
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.conversation.checkpointing import Archive
 from tui_app.conversation.session_files import SessionFiles
-from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.events import CompactionComplete, Record
 from tui_app.plurals import count
 from tui_app.session.agent_view import STAGES

@@ -12,7 +12,7 @@ from tui_app.ui.screens.key_dialog import KeyDialog
 
 if TYPE_CHECKING:
     from tui_app.agent.key_check import KeyCheck
-    from tui_app.conversation.opening import OpenSession
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.app import PlimsollApp
 
 FOR_NOW = "It is used until Plimsoll is closed."

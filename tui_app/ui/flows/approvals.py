@@ -16,7 +16,7 @@ from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.settings_desk import SettingsDesk
 
 if TYPE_CHECKING:
-    from tui_app.conversation.opening import OpenSession
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.app import PlimsollApp
 
 _HOW = (

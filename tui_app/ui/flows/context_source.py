@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_app.conversation.outlook import Outlook
-from tui_app.conversation.shares import on_scale
+from tui_app.conversation.message_actions import Outlook, on_scale
 from tui_app.conversation.work import Work
 from tui_app.events import ViewRewrite
 from tui_app.session.entries import Body, Entry
@@ -22,7 +21,7 @@ from tui_app.ui.gauge_marks import marks
 from tui_app.ui.screens.context_text import ContextView
 
 if TYPE_CHECKING:
-    from tui_app.conversation.opening import OpenSession
+    from tui_app.conversation.assembly import OpenSession
 
 
 MOST_READS = 200
@@ -138,7 +137,7 @@ def compacting_text(state: ChatState) -> str:
 def _stale(folder: Path, entries: Sequence[Entry], bodies: Sequence[Body]) -> Mapping[int, str]:
     # The tools belong to the agent side, which is there by now or is not waited for.
     from tui_app.agent.tools.workspace import Workspace
-    from tui_app.conversation.stale_reads import Read, stale_reads
+    from tui_app.conversation.file_snapshots import Read, stale_reads
 
     reads = [Read(each.result_seq, body.args, body.text) for each, body in zip(entries, bodies, strict=True)]
     return stale_reads(reads, Workspace(folder))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_app.agent.mcp.status import McpStatus
-from tui_app.conversation.shares import Overview
+from tui_app.conversation.message_actions import Overview
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.details import DetailsScreen
@@ -14,7 +14,7 @@ from tui_app.ui.screens.mcp import McpScreen
 from tui_app.ui.screens.skills import SkillsScreen
 
 if TYPE_CHECKING:
-    from tui_app.conversation.opening import OpenSession
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.app import PlimsollApp
 
 USAGE = "/mcp shows the servers; /mcp reload starts them again, /mcp reload NAME one of them."

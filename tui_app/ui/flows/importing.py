@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 
 from tui_app.context.storage_errors import storage_error
-from tui_app.conversation.import_watch import ImportProgress, ImportStopped, Stoppable
-from tui_app.conversation.imported import EarlierImport, earlier_imports, imported_as
+from tui_app.conversation.import_watch import (
+    EarlierImport,
+    ImportProgress,
+    ImportStopped,
+    Stoppable,
+    earlier_imports,
+    imported_as,
+)
 from tui_app.paths import from_home
 from tui_app.session.importers import ImportFormatError
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
@@ -26,7 +32,7 @@ from tui_app.ui.screens.import_list import BY_NAME, ImportScreen, TranscriptRow
 from tui_app.ui.screens.import_progress import ImportProgressDialog
 
 if TYPE_CHECKING:
-    from tui_app.conversation.importing import ImportReport
+    from tui_app.conversation.imports import ImportReport
 
 _LOG = logging.getLogger(__name__)
 
@@ -141,7 +147,7 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> str:
 
 def _write(launch: Launch, path: Path, job: Stoppable) -> "ImportReport":
     # Reading needs pydantic-ai, which the first frame does not wait for.
-    from tui_app.conversation.importing import import_session
+    from tui_app.conversation.imports import import_session
 
     launch.paths.ensure()
     with closing(open_store(launch.database)) as store:

@@ -11,7 +11,7 @@ from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.safe_text import one_line
 
 if TYPE_CHECKING:
-    from tui_app.conversation.opening import OpenSession
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.app import PlimsollApp
 
 T = TypeVar("T")

@@ -7,8 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_app.conversation.board_scopes import session_scope
-from tui_app.conversation.boards import boards_in
+from tui_app.conversation.boards import boards_in, session_scope
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Entry
 from tui_app.memory.guard import LONGEST, NotRemembered
@@ -24,7 +23,7 @@ from tui_app.ui.screens.edit import EditDialog
 from tui_app.ui.screens.memory import MemoryChoice, MemoryScreen
 
 if TYPE_CHECKING:
-    from tui_app.conversation.opening import OpenSession
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.app import PlimsollApp
 
 _ABOUT = f"One sentence, at most {LONGEST} characters. Later sessions on this branch are told."

@@ -15,8 +15,8 @@ from tui_app.ui.screens.switch_dialog import SwitchDialog, SwitchPlan
 
 if TYPE_CHECKING:
     from tui_app.agent.catalogue import ModelChoice
-    from tui_app.conversation.opening import OpenSession
-    from tui_app.conversation.switch_forecast import Fit, SwitchForecast
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.conversation.model_switch import Fit, SwitchForecast
     from tui_app.ui.app import PlimsollApp
 
     Listed = tuple[list[ModelChoice], dict[int, Fit]]

@@ -15,8 +15,8 @@ from tui_app.ui.screens.rewind import PromptPicker, leaving_words
 from tui_app.ui.screens.rewind_files import RewindFiles, Way
 
 if TYPE_CHECKING:
-    from tui_app.conversation.file_keeping import FileOutlook
-    from tui_app.conversation.opening import OpenSession
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.conversation.file_snapshots import FileOutlook
     from tui_app.ui.app import PlimsollApp
 
 NOTHING = "Nothing to rewind: the context holds no earlier prompt."

@@ -13,7 +13,7 @@ from tui_app.ui.widgets.gauge import ContextGauge
 from tui_app.ui.widgets.refusals import why_not_undone
 
 if TYPE_CHECKING:
-    from tui_app.conversation.opening import OpenSession
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.screens.chat import ChatScreen
 
 RESTS_S = 0.15

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
 
-from tui_app.conversation.outlook import Move, Outlook
+from tui_app.conversation.message_actions import Move, Outlook
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.session.request_ledger import LedgerRow, together
 from tui_app.ui.glyphs import UNICODE, Glyphs

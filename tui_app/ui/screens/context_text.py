@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from textual.content import Content
 
 from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, percent_text, percent_texts
-from tui_app.conversation.outlook import Move, Outlook
-from tui_app.conversation.shares import Share
+from tui_app.conversation.message_actions import Move, Outlook, Share
 from tui_app.session.request_ledger import LedgerRow
 from tui_app.session.stats import StageRow
 from tui_app.ui.format import count, tokens

@@ -17,7 +17,7 @@ from tui_app.ui.keys import Hint
 from tui_app.ui.screens.dialog import Dialog
 
 if TYPE_CHECKING:
-    from tui_app.conversation.file_keeping import FileFate, FileOutlook
+    from tui_app.conversation.file_snapshots import FileFate, FileOutlook
 
 Way = Literal["keep", "restore", "overwrite"]
 _FATES: "dict[FileFate, tuple[str, str]]" = {

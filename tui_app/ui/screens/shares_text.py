@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from tui_app.conversation.shares import Share
+from tui_app.conversation.message_actions import Share
 from tui_app.ui.format import tokens
 from tui_app.ui.safe_text import one_line
 

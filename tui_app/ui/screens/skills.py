@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
-from tui_app.conversation.shares import SkillRow
+from tui_app.conversation.message_actions import SkillRow
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.filter_dialog import FilterDialog

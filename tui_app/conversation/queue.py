@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.work import Work
-from tui_app.conversation.work_queue import WorkQueue
+from tui_app.conversation.work import Work, WorkQueue
 from tui_app.events import QueueChanged
 
 

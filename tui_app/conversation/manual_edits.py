@@ -13,7 +13,7 @@ from tui_app.context.tool_results.results import SpillNames
 from tui_app.context.tool_results.stages import NO_GAIN, HandStage, Refused, archive_by_hand, offload_by_hand
 from tui_app.context.view import Item, company_of, cost_of, is_summary, is_system
 from tui_app.conversation.compactions import Compactions
-from tui_app.conversation.outlook import Move, Outlook
+from tui_app.conversation.message_actions import Move, Outlook
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import MessagePinned, Notice, RewriteUndone
 from tui_app.session.event_heads import LATER, Head, head_of

@@ -1,24 +1,67 @@
-"""Every policy in every window over one conversation, and what is left of its facts in the end."""
+"""Replaying a conversation under a policy, without any model."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage
 
+from tui_app.context.compaction.retention import judge
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.prices import request_price
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.facts import extract_facts
 from tui_app.context.policy import Policy
+from tui_app.context.summaries.transcript import message_text
 from tui_app.context.view import Item
 from tui_app.context.window_limits import ContextTooLarge
-from tui_app.conversation.simulating.keeping import facts_kept
-from tui_app.conversation.simulating.outcome import FactsKept, Outcome
-from tui_app.conversation.simulating.replay import Replay
-from tui_app.conversation.simulating.source import Transcript
-from tui_app.events import Fact
+from tui_app.conversation.replay import FactsKept, Outcome, Replay, Transcript
+from tui_app.events import Fact, FactState
+
+# What is left of the facts of a conversation in what a model is given in the end.
+
+_STATES: tuple[FactState, ...] = ("kept", "recoverable", "lost")
+
+
+def facts_kept(
+    facts: Sequence[Fact], messages: Sequence[ModelMessage], given: Sequence[ModelMessage]
+) -> FactsKept:
+    """Look every fact up.
+
+    A fact is kept when the message it was found in is given as it was, or its words stand anywhere in what is
+    given; see ``retention.judge``.
+
+    Args:
+        facts: Of the whole conversation; their handles count its messages from 1.
+        messages: The whole conversation.
+        given: What the model is given.
+    """
+    text = "\n".join(map(message_text, given))
+    judged, _ = judge(facts, replacement_text=text)
+    whole = set(_still_whole(messages, given))
+    states = ["kept" if fact.source in whole else fact.state for fact in judged]
+    weights = {
+        state: sum(fact.weight for fact, its in zip(judged, states, strict=True) if its == state)
+        for state in _STATES
+    }
+    total = sum(weights.values())
+    return FactsKept(
+        retention=round(weights["kept"] / total, 4) if total > 0 else 1.0,
+        recoverable=round(weights["recoverable"] / total, 4) if total > 0 else 0.0,
+        counts={state: states.count(state) for state in _STATES},
+    )
+
+
+def _still_whole(messages: Sequence[ModelMessage], given: Sequence[ModelMessage]) -> Iterator[str]:
+    """Handles of the messages of which every part is given; they may have been joined to others."""
+    here = {id(part) for message in given for part in message.parts}
+    for key, message in enumerate(messages, 1):
+        if all(id(part) in here for part in message.parts):
+            yield f"#{key}"
+
+
+# Every policy in every window over one conversation, and what is left of its facts in the end.
 
 
 class CannotSimulate(Exception):

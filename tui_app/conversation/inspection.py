@@ -14,13 +14,10 @@ from tui_app.context.counting.usage import Breakdown, ContextUsage
 from tui_app.context.policy import Policy
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels, resolve_window
-from tui_app.conversation.agents import build_workplace
-from tui_app.conversation.checkpointing import Archive
-from tui_app.conversation.extras import Extras, extras_of
-from tui_app.conversation.request import Opening
-from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.shares import Share
-from tui_app.conversation.tooling import make_tooling
+from tui_app.conversation.agent_setup import Extras, build_workplace, extras_of, make_tooling
+from tui_app.conversation.message_actions import Share
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.events import Record
 from tui_app.session.port import SessionStore
 from tui_app.session.stores import open_store

@@ -4,17 +4,26 @@ Read when a session is opened, and again behind each compaction: in between ever
 bytes, so that what a provider has cached stays good.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.project_instructions import InstructionFile, instructions_text, read_instructions
 from tui_app.agent.skills import Skills, find_skills, skill_body, skills_text
 from tui_app.agent.tools.skill import USE_SKILL
 from tui_app.context.compaction.plan import Addition
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.counting.usage import Breakdown
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import CompactionComplete, Record, SessionRestored, SessionRewind, ToolCall, ToolResult
 from tui_app.project_files import Refused
+from tui_app.session.workspace import SessionFolder
 
 
 @dataclass(slots=True)
@@ -95,3 +104,60 @@ class SkillsInUse:
             elif head.type == SessionRewind.TYPE:
                 self._left[head.seq] = self._loaded
                 self._loaded = [each for each in self._loaded if each[0] < head.ref]
+
+
+# What a session keeps in files of its folder and every compaction carries along: plan and todo list.
+
+
+@dataclass(frozen=True, slots=True)
+class StandingFiles:
+    """Reads them as they are now."""
+
+    folder: SessionFolder
+
+    def __call__(self) -> tuple[Addition, ...]:
+        """The plan, then the todo list; what is not there is empty."""
+        return (
+            Addition("Current plan", self.folder.read_note(self.folder.plan_file)),
+            Addition("Todo list", self.folder.read_note(self.folder.todo_file)),
+        )
+
+
+# What every request of a conversation carries beside its messages: instructions and tool definitions.
+
+
+def _nothing() -> str:
+    return ""
+
+
+@dataclass(slots=True)
+class Carried:
+    """As far as it is known: what was put together at the start, then what the last request really held."""
+
+    instructions: str = ""
+    tools: Sequence[ToolDefinition] = field(default_factory=tuple)
+    standing: Callable[[], str] = _nothing
+    """What stands among the instructions and is counted as memory: those of the project, names of skills."""
+
+    def tokens(self, counter: TokenCounter) -> Breakdown:
+        """Its size, without any factor."""
+        memory = counter.unscaled(counter.instructions(self.standing()))
+        return counter.carried(self.instructions, self.tools) + Breakdown(memory=memory)
+
+
+class CarriedWatch(AbstractCapability[Any]):
+    """Keeps ``Carried`` true: tools may come and go, and another agent's are known only then."""
+
+    def __init__(self, carried: Carried) -> None:
+        self._carried = carried
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Note what goes out."""
+        parameters = request_context.model_request_parameters
+        parts = [part.content for part in parameters.instruction_parts or ()]
+        standing = self._carried.standing()
+        self._carried.instructions = "\n\n".join(part for part in parts if part != standing)
+        self._carried.tools = (*parameters.function_tools, *parameters.output_tools)
+        return request_context

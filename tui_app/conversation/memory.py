@@ -1,4 +1,4 @@
-"""What a conversation has to do with the context board: asks to be read, reads others, lets people edit."""
+"""The context board in a conversation: given to new sessions, kept up to date when one is over."""
 
 import asyncio
 import logging
@@ -8,22 +8,87 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tui_app.conversation.board_scopes import session_scope
-from tui_app.conversation.remembering.inbox import BoardInbox
-from tui_app.conversation.remembering.reader import SessionReader
-from tui_app.conversation.remembering.telling import Telling
-from tui_app.conversation.session_history import SessionHistory
-from tui_app.events import MemoryConsolidated, Notice, Payload, Record, TurnEnd, UserMessage
+from tui_app.context.message_marks import inbox_message
+from tui_app.conversation.boards import boards_in, lock_of, session_scope
+from tui_app.conversation.compactions import SummaryWriters
+from tui_app.conversation.memory_reader import LogOf, SessionReader, Telling
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.session_history import EventBus, SessionHistory
+from tui_app.events import MemoryConsolidated, MemoryInbox, Notice, Payload, Record, TurnEnd, UserMessage
 from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import PERSON, Draft, Due, Entry, EntryKind
+from tui_app.memory.reading_out import read_out
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
+from tui_app.session.event_heads import CARRYING
+from tui_app.session.location import Database
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.port import SessionDeleted, SessionNotFound
+from tui_app.session.port import SessionDeleted, SessionInfo, SessionNotFound
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings.memory import MemorySettings
+from tui_app.settings.memory import MemorySettings, memory_settings
+
+# Giving a new session the board of its repository: one message, in front of the first prompt, once.
 
 _log = logging.getLogger(__name__)
+_SHARE = 20
+"""One part in so many of the window is what the board takes at most."""
+
+
+@dataclass(slots=True)
+class BoardInbox:
+    """Delivers its board to one session."""
+
+    history: SessionHistory
+    boards: BoardStore
+    database: Database
+    cwd: Path
+    settings: MemorySettings
+
+    async def deliver(self) -> None:
+        """Put the board in front of the first prompt.
+
+        Nothing happens where the view holds anything already, or holds it in a summary: then it has the
+        board, or went on from a session that had it, or began before there was one.
+        """
+        budget = min(self.settings.budget_tokens, self.history.usage().window.effective // _SHARE)
+        if not self.settings.enabled or budget <= 0 or self._has_begun():
+            return
+        try:
+            info = self.history.store.info(self.history.session)
+            scope, entries = await asyncio.to_thread(self._entries, info)
+        except (OSError, sqlite3.Error) as error:
+            # A prompt is worth more than what is remembered.
+            _log.warning("the context board cannot be read: %s", error)
+            return
+        # Counted here: the counter of the conversation is for one thread.
+        told = read_out(entries, scope, budget, self._count)
+        if told is None:
+            return
+        message = inbox_message(told.text)
+        said = MemoryInbox(
+            text=told.text,
+            entries=len(told.entries),
+            left_out=told.left_out,
+            repository=scope.repository,
+            branch=scope.branch,
+            tokens=self.history.counter.message(message).nonzero(),
+        )
+        self.history.append(said, message)
+
+    def _has_begun(self) -> bool:
+        return any(head.type in CARRYING for head in self.history.view.held())
+
+    def _entries(self, info: SessionInfo) -> tuple[Scope, list[Entry]]:
+        scope = session_scope(self.boards, self.database, info, self.cwd)
+        return scope, ContextBoard(self.boards, scope, self.settings.max_entries).entries()
+
+    def _count(self, text: str) -> int:
+        """Tokens with what frames a message, in the model's own."""
+        return round(self.history.counter.message(inbox_message(text)).total * self.history.factor)
+
+
+# What a conversation has to do with the context board: asks to be read, reads others, lets people edit.
+
 MOMENT_S = 0.75
 """Seconds that leaving a session may take for reading it; what is not done then is done at the next start."""
 _SHORT = 1_000
@@ -273,3 +338,48 @@ def outcome_text(done: MemoryConsolidated) -> str:
         return f"Memory: nothing new worth remembering, {by}{why}."
     off = f", {done.pruned} taken off" if done.pruned else ""
     return f"Memory: {done.added} remembered{off}, {by}{why}. /memory shows the board."
+
+
+# Putting together what a conversation needs of the context board.
+
+
+def remembering_of(
+    opening: Opening,
+    history: SessionHistory,
+    writers: SummaryWriters,
+    bus: EventBus,
+) -> Remembering:
+    """Everything about memory of one conversation.
+
+    Args:
+        opening: Which session.
+        history: Its view.
+        writers: Know the models, and who watches requests.
+        bus: Where the end of each turn is heard.
+    """
+    settings, paths = memory_settings(opening.settings.memory), opening.paths
+    boards = boards_in(opening.database)
+    log = LogOf(history.store, time.time, history.session, history.append)
+    telling = Telling(boards, log, history.store)
+    remembering = Remembering(
+        history=history,
+        boards=boards,
+        inbox=BoardInbox(history, boards, opening.database, opening.cwd, settings),
+        reader=SessionReader(
+            boards,
+            opening.database,
+            writers.shelf,
+            writers.text,
+            settings,
+            opening.settings.summary_timeout_s,
+            writers.observers,
+            told=telling.tell,
+        ),
+        telling=telling,
+        lock=lock_of(paths),
+        folder=lambda session: SessionFolder(paths.sessions_dir / session),
+        cwd=opening.cwd,
+        settings=settings,
+    )
+    bus.listen(remembering.heard)
+    return remembering

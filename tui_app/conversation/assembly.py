@@ -21,30 +21,20 @@ from tui_app.context.policy import Policy
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
-from tui_app.conversation.agents import Governed, build_runner
-from tui_app.conversation.attempts import attempts
-from tui_app.conversation.budget import budget_of
-from tui_app.conversation.bus import EventBus
-from tui_app.conversation.checkpointing import Archive
-from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.agent_setup import Extras, Governed, build_runner, extras_of, make_tooling
+from tui_app.conversation.compactions import SUMMARY_RETRIES, Compactions, SummaryWriters
 from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.extras import Extras, extras_of
-from tui_app.conversation.hooks.environment import Secrets, keys_in, without_keys
-from tui_app.conversation.hooks.hooks import Hooks
-from tui_app.conversation.hooks.process import Runner
-from tui_app.conversation.hooks.tools import ToolHooks
+from tui_app.conversation.hooks import Hooks, Runner, Secrets, ToolHooks, keys_in, without_keys
+from tui_app.conversation.memory import Remembering, remembering_of
 from tui_app.conversation.memory_pressure import MemoryGuard
+from tui_app.conversation.model_switch import ModelSwitch
+from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.policy_change import PolicySwitch, policy_of
-from tui_app.conversation.remembering import Remembering, remembering_of
-from tui_app.conversation.request import Opening
 from tui_app.conversation.session_files import SessionFiles
-from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.switching import ModelSwitch
+from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
-from tui_app.conversation.tooling import make_tooling
-from tui_app.conversation.turns import Turns
-from tui_app.conversation.writers import SUMMARY_RETRIES, SummaryWriters
+from tui_app.conversation.turns import Turns, attempts, budget_of
 from tui_app.events import SessionStart
 from tui_app.session.lock import Overtaken
 from tui_app.session.port import SessionDeleted, SessionNotFound, SessionStore, WriteLock

@@ -1,0 +1,523 @@
+"""Hooks: commands of the person's own that run when something happens in a session."""
+
+import asyncio
+import json
+import logging
+import re
+import subprocess
+import time
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from time import monotonic
+from typing import Any, TypeVar
+
+from pydantic_ai import RunContext, ToolDenied, ToolReturn
+from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, SkipToolExecution
+from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_ai.tools import ToolDefinition
+
+from tui_app.agent.key_names import key_variables
+from tui_app.api_keys import ApiKeys
+from tui_app.context.compaction.guards import Veto
+from tui_app.context.secrets import MASK, mask_secrets
+from tui_app.context.summaries.transcript import clip
+from tui_app.events import (
+    CompactionComplete,
+    CompactionStart,
+    HookName,
+    HookOutcome,
+    HookRan,
+    Payload,
+    Record,
+    SessionEnd,
+    ToolCall,
+    ToolResult,
+)
+from tui_app.process_group import Listener, NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.session.exports.plain_text import plain_text
+from tui_app.settings.hooks import Hook
+from tui_app.settings.store import STORE_VARIABLE, store_secrets
+
+# What the end of a hook means: pure functions from how its process ended to the event and its effect.
+
+VETO = 2
+"""The exit code that says no."""
+INSTRUCTIONS_CHARS = 4_000
+"""Characters that all hooks together may add to what a summary is asked for."""
+OUTPUT_CHARS = 2_000
+"""Characters of output that the event keeps."""
+_REASON_CHARS = 300
+_NAME_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a hook's process ended."""
+
+    exit: int | None = None
+    """Its exit code; None when it never started or had to be ended."""
+    stdout: str = ""
+    stderr: str = ""
+    duration_s: float = 0.0
+    limit_s: float = 0.0
+    """Seconds after which it was to be ended."""
+    timed_out: bool = False
+    missing: str = ""
+    """Why it could not be started."""
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One hook that ran: what is told of it, and what it said."""
+
+    ran: HookRan
+    said: str = ""
+    """Its stdout when it ended well; the reason when it vetoed."""
+
+
+def judge(hook: HookName, trigger: str, settings: Hook, ended: Ended) -> Run:
+    """Say what the end of a hook means."""
+    out, err = plain_text(ended.stdout).strip(), plain_text(ended.stderr).strip()
+    why = _one_line(err) or "it gave no reason"
+    outcome = _outcome(hook, trigger, ended)
+    ran = HookRan(
+        hook=hook,
+        command=name_of(settings),
+        trigger=trigger,
+        outcome=outcome,
+        exit=ended.exit,
+        duration_s=round(ended.duration_s, 3),
+        reason=_reason(outcome, hook, trigger, ended, why),
+        output=_cut("\n".join(text for text in (out, err) if text), OUTPUT_CHARS),
+    )
+    return Run(ran, {"ok": out, "vetoed": why}.get(outcome, ""))
+
+
+def may_veto(hook: HookName, trigger: str) -> bool:
+    """Whether a hook can stop what it runs before: a tool, or a compaction nobody waits for."""
+    return hook == "preTool" or (hook == "preCompact" and trigger == "background")
+
+
+def before_compaction(runs: Sequence[Run]) -> str | Veto:
+    """What preCompact hooks have to say: instructions for the summary, or that there must be none."""
+    for run in runs:
+        if run.ran.outcome == "vetoed":
+            return Veto(f"{run.said.rstrip('.')} (preCompact hook {run.ran.command})")
+    return _cut("\n".join(run.said for run in runs if run.said), INSTRUCTIONS_CHARS)
+
+
+def before_tool(runs: Sequence[Run]) -> str:
+    """What the model is told instead of a result; empty when the tool may run."""
+    declined = next((run for run in runs if run.ran.outcome == "vetoed"), None)
+    if declined is None:
+        return ""
+    return f"Not run: the user's preTool hook {declined.ran.command} declined this call: {declined.said}"
+
+
+def name_of(hook: Hook) -> str:
+    """The program's name; arguments are left out, for they may hold anything."""
+    if isinstance(hook.command, str):
+        words = [word for word in hook.command.split() if "=" not in word]
+        program = words[0] if words else "sh"
+    else:
+        program = hook.command[0]
+    return _one_line(plain_text(PurePath(program).name))[:_NAME_CHARS] or "command"
+
+
+def _outcome(hook: HookName, trigger: str, ended: Ended) -> HookOutcome:
+    if ended.cancelled:
+        return "cancelled"
+    if ended.missing:
+        return "missing"
+    if ended.timed_out:
+        return "timeout"
+    if ended.exit == VETO and may_veto(hook, trigger):
+        return "vetoed"
+    if ended.exit == VETO and hook == "preCompact":
+        return "overruled"
+    return "failed" if ended.exit else "ok"
+
+
+def _reason(outcome: HookOutcome, hook: HookName, trigger: str, ended: Ended, why: str) -> str:
+    match outcome:
+        case "ok":
+            return ""
+        case "cancelled":
+            return "was stopped"
+        case "missing":
+            return f"could not be started: {ended.missing}"
+        case "timeout":
+            return f"took longer than {ended.limit_s:g} s and was ended"
+        case "vetoed" if hook == "preTool":
+            return f"declined {trigger}: {why}"
+        case "vetoed":
+            return f"vetoed the compaction: {why}"
+        case "overruled":
+            kind = trigger.replace("_", " ")
+            return f"vetoed the compaction ({why}), but one that is {kind} cannot be vetoed"
+        case _:
+            code = ended.exit or 0
+            end = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            return f"{end}: {why}" if ended.stderr.strip() else end
+
+
+def _one_line(text: str) -> str:
+    return _cut(" ".join(text.split()), _REASON_CHARS)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+# What a hook's process may see of ours: everything but keys.
+
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|_)(?:api_?key|key(?:_id)?|token|pat|secret|pass(?:word|wd|phrase)|credentials?)"
+    r"(?:_?\d+)?$"
+)
+_STORE_NAMES = frozenset({STORE_VARIABLE, "PGPASSWORD"})
+"""Variables that open the database of the sessions."""
+_SHORTEST = 8
+"""A shorter value is no key, and stands in too many texts by chance."""
+
+
+def without_keys(env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
+    """The environment without keys: known variables, telling names, texts that hold one of them or look so.
+
+    Args:
+        env: The environment.
+        named: Variables that hold keys because the settings say so.
+    """
+    secret = {*key_variables(), *_STORE_NAMES, *named}
+    secret |= {name for name in env if _SECRET_NAME.search(name)}
+    values = {env[name] for name in secret if len(env.get(name, "")) >= _SHORTEST}
+    kept = {name: value for name, value in env.items() if name not in secret}
+    return {
+        name: value
+        for name, value in kept.items()
+        if not any(key in value for key in values) and mask_secrets(value) == value
+    }
+
+
+def keys_in(env: Mapping[str, str], named: Iterable[str] = (), store: str = "") -> frozenset[str]:
+    """The keys themselves, so that no text carries them to where the variables do not go.
+
+    Args:
+        env: The environment.
+        named: Variables that hold keys because the settings say so.
+        store: Address of the database of the sessions, which may hold a password.
+    """
+    kept = without_keys(env, named)
+    found = [*(value for name, value in env.items() if name not in kept), store, *store_secrets(store)]
+    return frozenset(value for value in found if len(value) >= _SHORTEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets(Collection[str]):
+    """Every key that is known by now: a model may be given its key while the session runs."""
+
+    fixed: frozenset[str] = field(repr=False)
+    """Those in the environment."""
+    keys: ApiKeys = field(repr=False)
+    """Where the others are looked up."""
+
+    def _all(self) -> frozenset[str]:
+        return self.fixed | {key for key in self.keys.secrets if len(key) >= _SHORTEST}
+
+    def __contains__(self, text: object) -> bool:
+        """Whether a text is one of them."""
+        return text in self._all()
+
+    def __iter__(self) -> Iterator[str]:
+        """Each of them."""
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._all())
+
+
+def masked(text: str, keys: Iterable[str]) -> str:
+    """A text in which none of these keys stands."""
+    for key in sorted(keys, key=len, reverse=True):
+        text = text.replace(key, MASK)
+    return text
+
+
+# What a hook reads on stdin: the event as ``plimsoll schema`` has it, with which hook it is and why.
+
+RESULT_CHARS = 50_000
+"""Characters of a tool's result that a hook is given; of a longer one head and tail."""
+
+
+def stdin_of(hook: HookName, trigger: str, record: Record, keys: Iterable[str]) -> bytes:
+    """One line of JSON.
+
+    Args:
+        hook: Which hook runs.
+        trigger: What ``match`` is compared with.
+        record: The event.
+        keys: Secrets that must not be in it.
+    """
+    event = {"hook": hook, "trigger": trigger, **replace(record, data=_bounded(record.data)).to_json()}
+    # Escaped as ASCII: whatever the text holds, half surrogates too, is JSON that every program can read.
+    return masked(json.dumps(event), (json.dumps(key)[1:-1] for key in keys)).encode("ascii") + b"\n"
+
+
+def _bounded(payload: Payload) -> Payload:
+    if not isinstance(payload, ToolResult):
+        return payload
+    return replace(payload, text=clip(payload.text, RESULT_CHARS))
+
+
+# Running a hook's command: bounded in time and output, in a process group that leaves nobody behind.
+
+OUTPUT_BYTES = 64 * 1024
+"""Bytes kept of each of stdout and stderr; what comes after is read and dropped, so that nobody blocks."""
+
+
+class _Output(Listener):
+    """Collects what a process says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said = {1: bytearray(), 2: bytearray()}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Keep what there is room for."""
+        self.said[fd] += data[: OUTPUT_BYTES - len(self.said[fd])]
+
+    def text(self, fd: int) -> str:
+        """What was said, whatever the bytes are."""
+        return self.said[fd].decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Runs commands in one folder with one environment."""
+
+    cwd: Path
+    env: Mapping[str, str]
+
+    async def run(self, hook: Hook, stdin: bytes, timeout_s: float) -> Ended:
+        """Run a command to its end; when cancelled, end it with all its children and return at once.
+
+        Args:
+            hook: What to run.
+            stdin: What it is given to read.
+            timeout_s: Seconds after which it is ended.
+        """
+        started = monotonic()
+        timed_out = False
+        try:
+            group, cancelled = await self._started(hook)
+        except NotStarted as error:
+            return Ended(missing=error.why, cancelled=error.cancelled)
+        try:
+            _feed(group.transport, stdin)
+            async with asyncio.timeout(0 if cancelled else timeout_s):
+                await group.listener.exited.wait()
+        except TimeoutError:
+            timed_out = not cancelled
+        except asyncio.CancelledError:
+            # Whoever cancelled hears of it from the outcome: the event must still be written.
+            cancelled = True
+        finally:
+            cancelled = await group.end() or cancelled
+        return Ended(
+            exit=None if timed_out or cancelled else group.transport.get_returncode(),
+            stdout=group.listener.text(1),
+            stderr=group.listener.text(2),
+            duration_s=monotonic() - started,
+            limit_s=timeout_s,
+            timed_out=timed_out,
+            cancelled=cancelled,
+        )
+
+    async def _started(self, hook: Hook) -> tuple[ProcessGroup[_Output], bool]:
+        words = ("/bin/sh", "-c", hook.command) if isinstance(hook.command, str) else hook.command
+        pipes = Pipes(stdin=subprocess.PIPE)
+        return await start_group(_Output, words, cwd=self.cwd, env=self.env, pipes=pipes)
+
+
+def _feed(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
+    """Give a process its input as far as it reads it."""
+    pipe = transport.get_pipe_transport(0)
+    if isinstance(pipe, asyncio.WriteTransport):
+        pipe.write(stdin)
+        pipe.close()
+
+
+# The hooks of one conversation: which of them run when, and what they may change.
+
+END_S = 1.5
+"""Seconds that hooks have at the end of a session, all together: nobody who leaves waits any longer."""
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Hooks:
+    """Runs hooks on the conversation's loop; every one that ran is an event."""
+
+    defined: Mapping[str, Sequence[Hook]]
+    runner: Runner
+    keys: Collection[str]
+    """Secrets that no hook is told."""
+    session: str
+    resumed: bool
+    """Whether the session was there before it was opened."""
+    report: Callable[[Payload], object]
+    _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    _started: bool = False
+    _stopped: bool = False
+
+    async def run(self, hook: HookName, trigger: str, event: Payload | Record) -> list[Run]:
+        """Run the hooks that are meant for this, one after the other, up to the first veto.
+
+        Cancelling this ends the command that runs, with its children; ``settle`` waits for that.
+        """
+        runs: list[Run] = []
+        for settings in self._meant(hook, trigger):
+            run = await self._one(hook, trigger, event, settings, settings.timeout_s)
+            runs.append(run)
+            if run.ran.outcome == "vetoed":
+                break
+        return runs
+
+    async def before_compaction(self, start: CompactionStart) -> str | Veto:
+        """What the person's preCompact hooks have to say; see ``context.before.Before``."""
+        return before_compaction(await self.run("preCompact", start.trigger, start))
+
+    def heard(self, record: Record) -> None:
+        """Follow what is published: a compaction that has ended runs hooks, for which nobody waits."""
+        if isinstance(record.data, CompactionComplete):
+            self._begin("postCompact", record.data.trigger, record)
+
+    def started(self, start: Record) -> None:
+        """Run what the person wants when a session is opened; ``start`` is the first event of its log."""
+        if not self._started:
+            self._started = True
+            self._begin("sessionStart", "resume" if self.resumed else "new", start)
+
+    async def settle(self) -> None:
+        """Wait for the hooks that nobody waits for."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def stop(self) -> None:
+        """Begin no hook by itself any more."""
+        self._stopped = True
+
+    async def close(self) -> None:
+        """End what still runs, and give the hooks of the session's end their time, all of them at once."""
+        self._stopped = True
+        for task in self._tasks:
+            _cancel(task)
+        await self.settle()
+        ends = (
+            self._one("sessionEnd", "", SessionEnd(), hook, min(hook.timeout_s, END_S))
+            for hook in self._meant("sessionEnd", "")
+        )
+        await asyncio.gather(*ends)
+
+    def _meant(self, hook: HookName, trigger: str) -> list[Hook]:
+        return [settings for settings in self.defined.get(hook, ()) if settings.fits(trigger)]
+
+    def _begin(self, hook: HookName, trigger: str, event: Payload | Record) -> None:
+        if not self._stopped and self._meant(hook, trigger):
+            self._track(self.run(hook, trigger, event)).add_done_callback(_log_defect)
+
+    async def _one(
+        self, hook: HookName, trigger: str, event: Payload | Record, settings: Hook, timeout_s: float
+    ) -> Run:
+        """Run one command, in a task that is known here: whoever waits for it may be cancelled any time."""
+        task = self._track(self._reported(hook, trigger, event, settings, timeout_s))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            _cancel(task)
+            raise
+
+    async def _reported(
+        self, hook: HookName, trigger: str, event: Payload | Record, settings: Hook, timeout_s: float
+    ) -> Run:
+        if not isinstance(event, Record):
+            event = Record(seq=0, time=time.time(), session=self.session, data=event)
+        stdin = stdin_of(hook, trigger, event, self.keys)
+        run = judge(hook, trigger, settings, await self.runner.run(settings, stdin, timeout_s))
+        self.report(run.ran)
+        if run.ran.outcome == "cancelled":
+            raise asyncio.CancelledError
+        return run
+
+    def _track(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.create_task(work, name="hook")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _cancel(task: "asyncio.Task[Any]") -> None:
+    """Cancel a task once, however often whoever waits for it is: it must see its process end."""
+    if not task.cancelling():
+        task.cancel()
+
+
+def _log_defect(task: "asyncio.Task[Any]") -> None:
+    """Nobody waits for it: what went wrong in it is written to the program's log."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.error("running a hook failed", exc_info=error)
+
+
+# Hooks around tools, as a capability of the agent: they may decline a call, and hear of each result.
+
+_NO_RESULT = (ApprovalRequired, CallDeferred, SkipToolExecution)
+"""What others raise around a tool that did not run; there is nothing to tell hooks of."""
+
+
+class ToolHooks(AbstractCapability[Any]):
+    """Runs a conversation's preTool and postTool hooks around every tool."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """Ask before a tool runs, and tell what came of it; the model goes on when both are done."""
+        asked = ToolCall(tool_call_id=call.tool_call_id, name=call.tool_name, args=call.args_as_json_str())
+        if declined := before_tool(await self._hooks.run("preTool", call.tool_name, asked)):
+            return ToolDenied(declined)
+        started = monotonic()
+        try:
+            result = await handler(args)
+        except _NO_RESULT:
+            raise
+        except Exception as error:
+            # A tool's own error and its wish to be called again alike: the model sees this text.
+            await self._tell(call, ToolReturnPart(call.tool_name, str(error), outcome="failed"), started)
+            raise
+        if not isinstance(result, ToolDenied):
+            value = result.return_value if isinstance(result, ToolReturn) else result
+            await self._tell(call, ToolReturnPart(call.tool_name, value), started)
+        return result
+
+    async def _tell(self, call: ToolCallPart, part: ToolReturnPart, started: float) -> None:
+        told = ToolResult(
+            tool_call_id=call.tool_call_id,
+            name=call.tool_name,
+            text=part.model_response_str(wrap_if_error=False),
+            outcome="success" if part.outcome == "success" else "error",
+            duration_s=round(monotonic() - started, 3),
+        )
+        await self._hooks.run("postTool", call.tool_name, told)

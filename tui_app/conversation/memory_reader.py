@@ -1,0 +1,374 @@
+"""Reading one session for its board: who reads it, how far, and what its log says of it."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Any
+
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic_ai.models import Model
+
+from tui_app.agent.errors import describe_error
+from tui_app.agent.shelf import ModelShelf
+from tui_app.context.counting.encodings import TextCounter, encoding_name
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.governor import ContextGovernor
+from tui_app.context.history import ListHistory
+from tui_app.context.policy import OFF
+from tui_app.context.view import Item
+from tui_app.context.window_limits import Limits
+from tui_app.context.windows import LearntModels
+from tui_app.conversation.boards import boards_in, lock_of, own_scope
+from tui_app.conversation.open_request import Opening
+from tui_app.events import (
+    MemoryAdded,
+    MemoryConsolidated,
+    MemoryPruned,
+    Payload,
+    SessionRestored,
+    SessionRewind,
+)
+from tui_app.memory.board import ContextBoard
+from tui_app.memory.consolidate import Outcome, Task, ask, extract
+from tui_app.memory.consolidation_agent import ConsolidationAgent
+from tui_app.memory.entries import Change
+from tui_app.memory.scope import Scope
+from tui_app.memory.store import BoardStore
+from tui_app.session.event_heads import MESSAGES
+from tui_app.session.location import Database
+from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.port import SessionDeleted, SessionInfo, SessionStore
+from tui_app.session.stores import open_store
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings.memory import MemorySettings, memory_settings
+
+_log = logging.getLogger(__name__)
+_KEEP_DUE = -1.0
+"""No session was ever asked for at this time."""
+
+
+@dataclass(slots=True)
+class SessionReader:
+    """Reads sessions, each by its own model unless one is set for all of them.
+
+    What was said to one provider is never sent to another by itself.
+    """
+
+    boards: BoardStore
+    database: Database
+    shelf: ModelShelf
+    text: TextCounter
+    settings: MemorySettings
+    timeout_s: float
+    """Seconds a model may take for one session."""
+    observers: Sequence[AbstractCapability[Any]] = ()
+    told: Callable[[], object] = field(default=lambda: None)
+    """Called after changes, to have them told."""
+
+    async def read(self, session: SessionInfo, scope: Scope, model: str = "") -> MemoryConsolidated | None:
+        """Read what has been said in a session since it was read last.
+
+        Args:
+            session: Which one.
+            scope: Whose board is kept.
+            model: Name of the model that reads it; empty is its own, or the one that is set.
+
+        Returns:
+            What came of it; None where there is nothing new. Whatever a model fails at, rules do.
+
+        Raises:
+            sqlite3.Error: if the file cannot be used.
+        """
+        started = monotonic()
+        after = await asyncio.to_thread(self.boards.read_until, session.id)
+        items = await asyncio.to_thread(said_in, self.database, session.id)
+        folders = (session.cwd, scope.folder or scope.repository)
+        task = Task(items=items, session=session.id, after=after, folders=folders)
+        if task.until <= after:
+            return None
+        board = ContextBoard(self.boards, scope, self.settings.max_entries)
+        done = await self._read(task, model or self.settings.model or session.model, board)
+        await asyncio.to_thread(self.boards.done, session.id, task.until, asked=_KEEP_DUE)
+        self.told()
+        return replace(done, read_until=task.until, duration_s=round(monotonic() - started, 3))
+
+    async def _read(self, task: Task, name: str, board: ContextBoard) -> MemoryConsolidated:
+        agent, why = await self._agent(name)
+        if agent is not None:
+            try:
+                async with asyncio.timeout(self.timeout_s):
+                    outcome = await ask(task, board, agent, name, self.told, lambda to: self._note(task, to))
+                return _ended(outcome, agent, name)
+            except TimeoutError:
+                why = f"{name} took longer than {self.timeout_s:g} seconds"
+            except Exception as error:  # a provider may raise anything; rules need none
+                _log.info("%s could not read %s: %s", name, task.session, error)
+                why = describe_error(error, model=name).message.rstrip(".")
+        outcome = await extract(task, board, self.told)
+        return _ended(outcome, agent, "", why)
+
+    def _note(self, task: Task, until: int) -> None:
+        """Parts that have been read need not be paid for twice, should the rest be cut off."""
+        self.boards.done(task.session, until, asked=_KEEP_DUE)
+
+    async def _agent(self, name: str) -> tuple[ConsolidationAgent | None, str]:
+        """Who asks a model, or why there is none; for what was held without a model no reason."""
+        if not name:
+            return None, ""
+        try:
+            model = await self.shelf.get(name)
+        except Exception as error:  # an SDK may raise anything
+            return None, describe_error(error, model=name).message.rstrip(".")
+        if model.system == "offline":
+            return None, ""
+        return self._of(model), ""
+
+    def _of(self, model: Model) -> ConsolidationAgent:
+        limits, counter = self.shelf.limits, TokenCounter(self.text)
+        # A request like any other: it is repaired, measured and guarded, only never compacted.
+        guard = ContextGovernor(
+            OFF, history=ListHistory(counter), compactor=None, counter=counter, limits=limits
+        )
+        return ConsolidationAgent(
+            model=model,
+            count=lambda text: round(self.text.count(text) * limits.factor(model)),
+            budget=lambda: limits.window(model).effective,
+            capabilities=[guard, *self.observers],
+        )
+
+
+def _ended(
+    outcome: Outcome, agent: ConsolidationAgent | None, model: str, reason: str = ""
+) -> MemoryConsolidated:
+    spent = agent.spent if agent is not None else None
+    return MemoryConsolidated(
+        outcome="success",
+        performed_by="model" if model else "extraction",
+        model=model,
+        parts=outcome.parts,
+        added=outcome.added,
+        pruned=outcome.pruned,
+        refused=outcome.refused,
+        reason=reason,
+        input_tokens=spent.input_tokens if spent else 0,
+        output_tokens=spent.output_tokens if spent else 0,
+        cost_usd=spent.cost_usd if spent else None,
+    )
+
+
+def said_in(database: Database, session: str) -> list[Item]:
+    """Everything that was said in a session and not taken back, as it was said, oldest first.
+
+    Opens the file by itself: meant for a thread.
+
+    Raises:
+        sqlite3.Error: if the file cannot be used.
+    """
+    store = open_store(database, read_only=True)
+    texts: dict[int, str] = {}
+    models: dict[int, str] = {}
+    before: dict[int, dict[int, str]] = {}
+    try:
+        for record, message in store.records(session):
+            if isinstance(record.data, SessionRewind):
+                before[record.seq] = texts
+                texts = {seq: text for seq, text in texts.items() if seq < record.data.to}
+            elif isinstance(record.data, SessionRestored):
+                texts = before.get(record.data.cut, texts)
+            elif message is not None and record.data.TYPE in MESSAGES:
+                texts[record.seq] = message
+                models[record.seq] = str(getattr(record.data, "model", ""))
+    finally:
+        store.close()
+    messages = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts.values())}]")
+    return [Item(seq, message, 0, models[seq]) for seq, message in zip(texts, messages, strict=True)]
+
+
+# Writing what happens to boards into the logs of sessions: each change once, also after a killed process.
+
+_Told = set[tuple[str, int]]
+"""Types and entries of the changes that a log holds."""
+
+
+@dataclass(slots=True)
+class Telling:
+    """Tells the log of the session a change belongs to.
+
+    A board marks a change as told once a log holds it. Who finds one unmarked looks into the log first: a
+    process may have been killed in between. A log that somebody writes on another machine is told later.
+    """
+
+    boards: BoardStore
+    append: Callable[[str, Payload], object]
+    """Writes an event to a session's log.
+
+    Raises:
+        SessionDeleted: if it is no longer there.
+        SessionLocked: if only somebody else may write it now.
+    """
+    sessions: SessionStore
+
+    def tell(self, session: str = "", entries: Collection[int] | None = None) -> list[Payload]:
+        """Write what no log holds yet.
+
+        Args:
+            session: Whose log, for changes made there; empty is that of the session an entry comes from.
+            entries: Leave out changes of all others; None leaves none out.
+
+        Returns:
+            What was told, in order, also where there is no log for it.
+        """
+        known: dict[str, _Told] = {}
+        told: list[Payload] = []
+        for change in self.boards.untold():
+            if entries is None or change.entry.id in entries:
+                payload, log = payload_of(change), session or change.entry.session
+                if self._write(log, payload, change.entry.id, known):
+                    self.boards.told(change)
+                    told.append(payload)
+        return told
+
+    def _write(self, log: str, payload: Payload, entry: int, known: dict[str, _Told]) -> bool:
+        """Whether nothing is left to be told."""
+        if not log:
+            return True  # a person's own, made outside of any session
+        if log not in known:
+            known[log] = {(head.type, head.ref) for head in self.sessions.heads(log) if head.type in _TYPES}
+        if (payload.TYPE, entry) in known[log]:
+            return True
+        try:
+            self.append(log, payload)
+        except SessionDeleted:
+            return True  # its log is gone, and nobody looks for the event there
+        except SessionLocked:
+            return False
+        known[log].add((payload.TYPE, entry))
+        return True
+
+
+_TYPES = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE})
+
+
+def payload_of(change: Change) -> Payload:
+    """A change as an event."""
+    entry = change.entry
+    if change.kind == "pruned":
+        return MemoryPruned(
+            entry=entry.id,
+            text=entry.text,
+            by=entry.pruned_by,
+            reason=entry.reason,
+            replaced_by=entry.replaced_by,
+        )
+    return MemoryAdded(
+        entry=entry.id,
+        text=entry.text,
+        kind=entry.kind,
+        made_by=entry.made_by,
+        source=entry.seq,
+        source_session=entry.session,
+        repository=entry.repository,
+        branch=entry.branch,
+    )
+
+
+@dataclass(slots=True)
+class LogOf:
+    """Writes to the log of any session; what belongs to the open one is shown as well."""
+
+    sessions: SessionStore
+    now: Callable[[], float]
+    own: str = ""
+    """Id of the open session."""
+    here: Callable[[Payload], object] = field(default=lambda _: None)
+    """Writes to the open session's log and shows it."""
+
+    def __call__(self, session: str, payload: Payload) -> None:
+        """Write one event."""
+        if session == self.own:
+            self.here(payload)
+        else:
+            self.sessions.append(session, payload, None, time=self.now())
+
+
+# Reading sessions for their boards without a screen, and without opening any of them.
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What came of one session."""
+
+    session: str
+    done: MemoryConsolidated | None = None
+    """None where there was nothing new, or it could not be read now."""
+    held: str = ""
+    """Who has it open, so that it is read when it ends."""
+    elsewhere: str = ""
+    """Its folder, where that is on another machine and nobody here knows whose board it has."""
+
+
+def waiting(store: SessionStore, opening: Opening) -> list[SessionInfo]:
+    """Sessions that wait to be read, the one asked for first in front."""
+    known = {info.id: info for info in store.sessions()}
+    due = boards_in(opening.database).due()
+    return [known[each.session] for each in due if each.session in known]
+
+
+async def read_sessions(
+    opening: Opening, store: SessionStore, sessions: Sequence[SessionInfo]
+) -> AsyncIterator[Reading]:
+    """Read sessions one after the other, each for the board of the folder it was held in.
+
+    Args:
+        opening: Settings and folders; its model, where one is named, reads them all.
+        store: Where they are.
+        sessions: Which ones.
+
+    Raises:
+        SessionLocked: if another program is reading.
+        sqlite3.Error: if the file cannot be used.
+    """
+    boards = boards_in(opening.database)
+    telling = Telling(boards, LogOf(store, time.time), store)
+    due = {each.session: each for each in boards.due()}
+    with WriterLock(lock_of(opening.paths)):
+        telling.tell()
+        for info in sessions:
+            folder = SessionFolder(opening.paths.sessions_dir / info.id)
+            if who := store.holder(info.id, folder.lock_file):
+                yield Reading(info.id, held=who)
+                continue
+            asked = due.get(info.id)
+            scope = await asyncio.to_thread(own_scope, boards, opening.database, info, opening.cwd, asked)
+            if scope is None:
+                yield Reading(info.id, elsewhere=info.cwd)
+                continue
+            done = await _reader(opening, info, telling).read(info, scope, opening.model)
+            if done is not None:
+                _log_to(telling, info.id, done)
+            boards.done(info.id, 0, asked=None if asked is None else asked.asked)
+            yield Reading(info.id, done)
+
+
+def _log_to(telling: Telling, session: str, done: MemoryConsolidated) -> None:
+    try:
+        telling.append(session, done)
+    except SessionLocked as who:
+        _log.info("%s was opened in %s while it was read", session, who)
+
+
+def _reader(opening: Opening, info: SessionInfo, telling: Telling) -> SessionReader:
+    limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
+    return SessionReader(
+        telling.boards,
+        opening.database,
+        ModelShelf(opening.keys, opening.settings.endpoints, limits),
+        TextCounter(encoding_name(opening.model or info.model)),
+        memory_settings(opening.settings.memory),
+        opening.settings.summary_timeout_s,
+        told=telling.tell,
+    )

@@ -1,0 +1,506 @@
+"""Playing a conversation through the governor as if it were happening: request by request, no model asked."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.usage import RunUsage
+
+from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.counting.usage import ContextWindow
+from tui_app.context.history import EVENTS, ListHistory
+from tui_app.context.message_sizes import RunningCount
+from tui_app.context.policy import Policy
+from tui_app.context.requests.pipeline import Pipeline, compact_at_turn_end
+from tui_app.context.rewrite import Rewrite
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.tool_results.stages import Surroundings
+from tui_app.context.view import Item, is_prompt, sections, to_messages
+from tui_app.context.window_limits import ContextTooLarge, Limits
+from tui_app.context.windows import LearntModels
+from tui_app.conversation.imports import messages_of
+from tui_app.conversation.session_history import ViewMessages
+from tui_app.events import (
+    CompactionComplete,
+    Payload,
+    SessionClear,
+    SessionRestored,
+    SessionRewind,
+    Truncation,
+    UsageInfo,
+    ViewRewrite,
+)
+from tui_app.session.agent_view import AgentView
+from tui_app.session.event_heads import MESSAGES
+from tui_app.session.importers import SkippedLine, import_file
+from tui_app.session.port import SessionStore
+
+# A history that is played into memory: what a session's log would hold, and nothing on disk.
+
+
+@dataclass(slots=True)
+class ReplayHistory(ListHistory):
+    """The view of a conversation whose messages are handed to it one by one.
+
+    What was reported in its time is not believed: it was the size of other requests than those of a replay.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    """What the stages have moved out of the view, by name."""
+
+    def append(self, message: ModelMessage) -> None:
+        """Take in what was said next."""
+        parts = sections(message)
+        for part in parts:
+            item = Item(self._next, part, whole=message if len(parts) > 1 else None)
+            self._next += 1
+            self._items.append(item)
+            self._tally.add(self._weighed(item))
+
+    def sync(self, messages: Sequence[ModelMessage]) -> None:
+        """Nothing to do: everything is appended before the next request."""
+
+    def spilled(self) -> Collection[str]:
+        """Names of the files that hold tool results."""
+        return self.files.keys()
+
+    def rewrite(self, rewrite: Rewrite) -> None:
+        """Keep the files, then change the view."""
+        self.files.update((file.name, file.text) for file in rewrite.files)
+        ListHistory.rewrite(self, rewrite)
+
+
+# What came out of a replay: one row for each request, and what they add up to.
+
+STAGES = (*EVENTS, "compact", "truncate")
+"""Stages of the governor that change what is sent, in their order."""
+_BY_TYPE: dict[str, str] = {kind.TYPE: stage for stage, kind in EVENTS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one stage did."""
+
+    actions: int = 0
+    """Messages rewritten, compactions applied, or requests cut."""
+    tokens_removed: int = 0
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(self.actions + other.actions, self.tokens_removed + other.tokens_removed)
+
+    def to_json(self) -> dict[str, int]:
+        """The JSON names that scripts rely on."""
+        return {"actions": self.actions, "tokens_removed": self.tokens_removed}
+
+
+def work_of(events: Iterable[Payload]) -> dict[str, Work]:
+    """Add up what each stage did; stages that did nothing are left out."""
+    done: dict[str, Work] = {}
+    for event in events:
+        stage, work = _deed(event)
+        if work.actions:
+            done[stage] = done.get(stage, Work()) + work
+    return {stage: done[stage] for stage in STAGES if stage in done}
+
+
+def _deed(event: Payload) -> tuple[str, Work]:
+    match event:
+        case ViewRewrite(changes=changes, tokens_removed=removed):
+            return _BY_TYPE[event.TYPE], Work(len(changes), removed)
+        case CompactionComplete(outcome="success", tokens_removed=removed):
+            return "compact", Work(1, removed)
+        case Truncation(tokens_removed=removed):
+            return "truncate", Work(1, removed)
+        case _:
+            return "", Work()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request of a replay; all sizes in tokens."""
+
+    number: int
+    """From 1."""
+    tokens: int = 0
+    """Sent; 0 when nothing could be sent."""
+    messages: int = 0
+    prefix_tokens: int = 0
+    """At the beginning of it, byte for byte those of the request before: what a cache would hold."""
+    previous_tokens: int = 0
+    """Of the request before; 0 for the first."""
+    output_tokens: int = 0
+    """Of the answer; 0 when there was none."""
+    cost_usd: float | None = None
+    """None where no price is known."""
+    failed: bool
+    """Whether it would not have fitted: whatever is left out, or as it stood where nothing compacts."""
+    needed: int
+    """What it would have taken whole, or at the smallest where it failed in spite of everything."""
+    stages: dict[str, Work]
+    """What was done since the request before."""
+
+    @property
+    def prefix_kept(self) -> float | None:
+        """Share of the request before that this one begins with; None where there was none."""
+        return self.prefix_tokens / self.previous_tokens if self.previous_tokens else None
+
+    def to_json(self, window: ContextWindow) -> dict[str, Any]:
+        """The JSON names that scripts rely on."""
+        kept = self.prefix_kept
+        return {
+            "request": self.number,
+            "tokens": self.tokens,
+            "messages": self.messages,
+            "utilization": round(self.tokens / window.limit, 4),
+            "prefix_tokens": self.prefix_tokens,
+            "prefix_kept": None if kept is None else round(kept, 4),
+            "output_tokens": self.output_tokens,
+            "cost_usd": _dollars(self.cost_usd),
+            "failed": self.failed,
+            "needed": self.needed,
+            "stages": {stage: work.to_json() for stage, work in self.stages.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactsKept:
+    """What became of the facts of the whole history. Shares go by weight, from 0 to 1."""
+
+    retention: float
+    """Share that stands in what the model would be given next."""
+    recoverable: float
+    """Share that does not, but can be brought back by its handle."""
+    counts: dict[str, int]
+    """How many facts are ``kept``, ``recoverable`` and ``lost``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one policy made of one conversation in one window."""
+
+    policy: str
+    window: ContextWindow
+    background_mark: int
+    """Tokens at which the policy compacts in the background; 0 where it never does."""
+    blocking_mark: int
+    """Tokens at which a request waits for it; 0 where none does."""
+    requests: tuple[Request, ...]
+    work: dict[str, Work]
+    """What each stage did in all, what came after the last request included."""
+    view: tuple[ModelMessage, ...] = field(repr=False)
+    """The agent view at the end."""
+    view_tokens: int
+    facts: FactsKept
+
+    @property
+    def sent(self) -> list[Request]:
+        """The requests that went out."""
+        return [request for request in self.requests if request.tokens]
+
+    @property
+    def peak_tokens(self) -> int:
+        """Tokens of the largest request."""
+        return max((request.tokens for request in self.sent), default=0)
+
+    @property
+    def mean_tokens(self) -> int:
+        """Tokens of a request on the average."""
+        return round(self.input_tokens / len(self.sent)) if self.sent else 0
+
+    @property
+    def input_tokens(self) -> int:
+        """Tokens of all requests together."""
+        return sum(request.tokens for request in self.sent)
+
+    @property
+    def cached_tokens(self) -> int:
+        """Those of them that a provider's cache would have held."""
+        return sum(request.prefix_tokens for request in self.sent)
+
+    @property
+    def cached_share(self) -> float:
+        """Share of the input that a provider's cache would have held."""
+        return self.cached_tokens / self.input_tokens if self.input_tokens else 0.0
+
+    @property
+    def prefix_kept(self) -> float | None:
+        """Share of each request that the next one begins with, over all of them; None below two requests."""
+        previous = sum(request.previous_tokens for request in self.sent)
+        return self.cached_tokens / previous if previous else None
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Price of all requests and answers; None where one is not known."""
+        costs = [request.cost_usd for request in self.sent]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if known and len(known) == len(costs) else None
+
+    @property
+    def failed(self) -> int:
+        """Requests that would have failed."""
+        return sum(request.failed for request in self.requests)
+
+    @property
+    def compactions(self) -> int:
+        """Compactions applied."""
+        return self.work.get("compact", Work()).actions
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON names that scripts rely on."""
+        kept = self.prefix_kept
+        return {
+            "policy": self.policy,
+            "background_mark": self.background_mark,
+            "blocking_mark": self.blocking_mark,
+            "requests": len(self.requests),
+            "failed": self.failed,
+            "peak_tokens": self.peak_tokens,
+            "mean_tokens": self.mean_tokens,
+            "input_tokens": self.input_tokens,
+            "output_tokens": sum(request.output_tokens for request in self.sent),
+            "cached_tokens": self.cached_tokens,
+            "cached_share": round(self.cached_share, 4),
+            "prefix_kept": None if kept is None else round(kept, 4),
+            "cost_usd": _dollars(self.cost_usd),
+            "compactions": self.compactions,
+            "stages": {stage: self.work.get(stage, Work()).to_json() for stage in STAGES},
+            "total": self.view_tokens,
+            "messages": len(self.view),
+            "retention": self.facts.retention,
+            "recoverable": self.facts.recoverable,
+            "facts": self.facts.counts,
+            "details": [request.to_json(self.window) for request in self.requests],
+        }
+
+
+def _dollars(cost: float | None) -> float | None:
+    return None if cost is None else round(cost, 6)
+
+
+_THEN = datetime(2000, 1, 1, tzinfo=UTC)
+"""Time in the names of files: the same replay gives the same bytes."""
+Price = Callable[[int, int, int], float | None]
+"""Dollars for so many input tokens, those of them that are cached, and output tokens."""
+Watch = Callable[[int], None]
+"""Told of every request, with how many there were by now."""
+
+
+def unwatched(_requests: int) -> None:
+    """Nobody watches."""
+
+
+def _never_asked(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+    raise RuntimeError("a replay asks no model")
+
+
+@dataclass(slots=True)
+class Replay:
+    """One conversation under one policy in one window. Use it once."""
+
+    policy: Policy
+    window: int
+    text: TextCounter
+    counter: TokenCounter
+    price: Price
+    watch: Watch = unwatched
+    events: list[Payload] = field(default_factory=list, init=False)
+    requests: list[Request] = field(default_factory=list, init=False)
+    history: ReplayHistory = field(init=False)
+    pipeline: Pipeline = field(init=False)
+    _compactor: Compactor = field(init=False)
+    _request: ModelRequestContext = field(init=False)
+    seen: int = field(default=0, init=False)
+    """How many events belong to the requests so far; what comes later belongs to the next one."""
+    _count: RunningCount = field(init=False)
+    _sent: int = field(default=0, init=False)
+    """Tokens of the newest request that was sent."""
+
+    def __post_init__(self) -> None:
+        self._count = RunningCount(self.counter)
+        self.history = ReplayHistory(self.counter, self.events.append)
+        writer = ExtractiveSummariser(self.text.count)
+        self._compactor = Compactor(self.history, self.policy, lambda _trigger: (writer,), fallback=writer)
+        limits = Limits(LearntModels(None), setting=self.window)
+        around = Surroundings(now=lambda: _THEN)
+        self.pipeline = Pipeline(self.policy, self.history, self._compactor, self.counter, limits, around)
+        model = FunctionModel(_never_asked, model_name="replay", profile=ModelProfile())
+        self._request = ModelRequestContext(
+            model=model,
+            messages=[],
+            model_settings=None,
+            model_request_parameters=ModelRequestParameters(),
+        )
+
+    @property
+    def known_window(self) -> ContextWindow:
+        """The window with what is kept for the answer."""
+        return self.pipeline.limits.window(self._request.model)
+
+    @property
+    def work(self) -> dict[str, Work]:
+        """What each stage has done so far."""
+        return work_of(self.events)
+
+    async def run(self, messages: Sequence[ModelMessage]) -> None:
+        """Play the messages: a request in front of every answer, and what is due when a turn has ended."""
+        answered = False
+        try:
+            for message in messages:
+                if isinstance(message, ModelResponse):
+                    if not answered:
+                        await self.ask(message)
+                    answered = True
+                else:
+                    if answered and is_prompt(message):
+                        await self._turn_ends()
+                    answered = False
+                self.history.append(message)
+            if answered:
+                await self._turn_ends()
+        finally:
+            await self._compactor.aclose()
+
+    def outgoing(self) -> list[ModelMessage]:
+        """What the model would be given next.
+
+        Raises:
+            ContextTooLarge: if nothing can be given.
+        """
+        return self.pipeline.again(self._request).messages
+
+    def view(self) -> list[ModelMessage]:
+        """The agent view as it is now."""
+        return to_messages(self.history.items())
+
+    async def ask(self, answer: ModelResponse) -> None:
+        """Send the request that was answered so, as far as it can be sent."""
+        run = RunContext(deps=None, model=self._request.model, usage=RunUsage(), messages=[])
+        try:
+            request = await self.pipeline.first(run, self._request)
+        except ContextTooLarge as too_large:
+            self._add(Request(number=0, failed=True, needed=too_large.requested, stages={}))
+        else:
+            self._add(self._measured(request.messages, answer))
+        # What is written in the background is ready for the next request, which applies it.
+        await self._compactor.settled()
+        self.watch(len(self.requests))
+        # A signal is noticed between two requests.
+        await asyncio.sleep(0)
+
+    async def _turn_ends(self) -> None:
+        await self._compactor.finish()
+        await compact_at_turn_end(self._compactor)
+        self._compactor.breaker.turn_begins()
+
+    def _measured(self, messages: Sequence[ModelMessage], answer: ModelResponse) -> Request:
+        """The row of a request that was sent."""
+        previous, self._sent = self._sent, self._count.of(messages)
+        kept = next(each for each in reversed(self.events) if isinstance(each, UsageInfo)).prefix_kept or 0.0
+        tokens, prefix = self._sent, round(kept * previous)
+        written, whole = self._size(answer), self.history.usage().total
+        return Request(
+            number=0,
+            tokens=tokens,
+            messages=len(messages),
+            prefix_tokens=prefix,
+            previous_tokens=previous,
+            output_tokens=written,
+            cost_usd=self.price(tokens, prefix, written),
+            # Where nothing compacts by itself, cutting is all that stands between it and a refusal.
+            failed=whole > self.known_window.effective and not self.policy.automatic,
+            needed=whole,
+            stages={},
+        )
+
+    def _add(self, request: Request) -> None:
+        stages = work_of(self.events[self.seen :])
+        self.seen = len(self.events)
+        self.requests.append(replace(request, number=len(self.requests) + 1, stages=stages))
+
+    def _size(self, message: ModelMessage) -> int:
+        return self.counter.message(message).total
+
+
+# What is replayed: every message of a transcript or of a session, in order, whatever compactions hid.
+
+_TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRestored.TYPE, SessionRewind.TYPE}
+"""Events that say what was said; what a person took back or cleared is not replayed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """One conversation to replay."""
+
+    name: str
+    """The file, or the id of the session."""
+    format: str
+    """Format of the file; ``session`` for a session."""
+    title: str
+    model: str
+    """Name of the model that answered, as far as it is known; a file has it without its provider."""
+    messages: tuple[ModelMessage, ...]
+    """One prompt, one answer or one result each."""
+    skipped: tuple[SkippedLine, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> int:
+        """How many answers of a model it holds."""
+        return sum(isinstance(message, ModelResponse) for message in self.messages)
+
+
+def read_transcript(path: Path) -> Transcript:
+    """Read a file as an import does; compactions of the other program are left out.
+
+    Raises:
+        ImportFormatError: if the file holds no conversation that can be read.
+        OSError: if the file cannot be read.
+    """
+    imported = import_file(path)
+    messages = zip(imported.events, messages_of(imported.events), strict=True)
+    return Transcript(
+        name=str(path),
+        format=imported.format,
+        title=imported.title or path.stem,
+        model=imported.model,
+        messages=tuple(
+            message
+            for event, message in messages
+            if message is not None and not isinstance(event.data, CompactionComplete)
+        ),
+        skipped=imported.skipped,
+        notes=imported.notes,
+    )
+
+
+def read_session(store: SessionStore, session: str) -> Transcript:
+    """Read what was said in a session, in the form it was said in.
+
+    Raises:
+        SessionNotFound: if the id fits no session.
+    """
+    info = store.info(session)
+    view = AgentView()
+    for head in store.heads(info.id):
+        if head.type in _TAKEN_BACK:
+            view.apply(head)
+    heads = view.visible()
+    messages = ViewMessages(store, info.id)
+    messages.load(heads)
+    return Transcript(
+        name=info.id,
+        format="session",
+        title=info.title,
+        model=info.model,
+        messages=tuple(messages.of(head) for head in heads),
+    )

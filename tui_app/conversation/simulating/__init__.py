@@ -1,1 +1,0 @@
-"""Replaying a conversation under a policy, without any model."""
