@@ -35,8 +35,8 @@ from pydantic_ai.usage import RequestUsage  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
 from textual.widgets import Input  # noqa: E402
 
-from tui_app.agent.discovery import LocalModel, NoAnswer, local_base_url  # noqa: E402
-from tui_app.agent.recorder import Recorder  # noqa: E402
+from tui_app.agent.models import LocalModel, NoAnswer, local_base_url  # noqa: E402
+from tui_app.agent.turn import Recorder  # noqa: E402
 from tui_app.context.compaction.compactor import Compactor  # noqa: E402
 from tui_app.context.counting.encodings import TextCounter  # noqa: E402
 from tui_app.context.counting.prices import Ledger, Spent  # noqa: E402
@@ -248,7 +248,7 @@ PICTURES = (
 def no_servers() -> Iterator[None]:
     """Ask none of this machine's model servers."""
     with (
-        mock.patch("tui_app.agent.discovery.ask_listing", listing),
+        mock.patch("tui_app.agent.models.ask_listing", listing),
         mock.patch("tui_app.agent.models.ask_listing", listing),
     ):
         yield

@@ -6,7 +6,7 @@ from stat import S_ISDIR
 
 import pytest
 
-from tui_app.agent.tools.file_changes import put_bytes
+from tui_app.agent.tools.edits import put_bytes
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.atomic import write_atomic
 

@@ -9,9 +9,9 @@ import pytest
 from pydantic_ai.models import known_model_names
 
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.agent import catalogue
-from tui_app.agent.catalogue import SHORTLIST, ModelChoice, list_models
-from tui_app.agent.discovery import LocalModel
+from tui_app.agent import catalog as catalogue
+from tui_app.agent.catalog import SHORTLIST, ModelChoice, list_models
+from tui_app.agent.models import LocalModel
 from tui_app.settings import Endpoint
 
 

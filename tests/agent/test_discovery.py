@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tui_app.agent.discovery import (
+from tui_app.agent.models import (
     LocalModel,
     NoAnswer,
     ask_listing,

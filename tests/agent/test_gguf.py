@@ -11,7 +11,7 @@ from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel
 
 from tests.servers.scripted_gguf import cached_gguf
-from tui_app.agent import gguf
+from tui_app.agent import models as gguf
 from tui_app.agent.models import ModelNotReady, UnknownModel, ask_window, build_model
 from tui_app.extras import install_command
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.agent.key_check import KeyCheck, check_key, listing_of, missing_key
+from tui_app.agent.catalog import KeyCheck, check_key, listing_of, missing_key
 from tui_app.settings import Endpoint
 
 

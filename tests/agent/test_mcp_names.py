@@ -5,13 +5,10 @@ from typing import Any
 
 import pytest
 
-from tui_app.agent.mcp.offered import offer, without_clashes
+from tui_app.agent.mcp.server import offer, without_clashes
 from tui_app.agent.subagents import TOOL
-from tui_app.agent.tools.keeping_notes import NoteTools
-from tui_app.agent.tools.skill import USE_SKILL
-from tui_app.agent.tools.toolset import ReadTools
+from tui_app.agent.tools.toolset import USE_SKILL, CommandTool, FileTools, NoteTools, ReadTools
 from tui_app.agent.tools.web import WebTool
-from tui_app.agent.tools.working import CommandTool, FileTools
 from tui_app.settings.rule_names import OUR_TOOLS
 
 

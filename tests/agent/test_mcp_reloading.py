@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from tui_app.agent.mcp import servers as module
-from tui_app.agent.mcp.offered import Offer, Offered
-from tui_app.agent.mcp.seen import SeenTools
-from tui_app.agent.mcp.servers import McpServers
+from tui_app.agent.mcp.server import Offer, Offered
+from tui_app.agent.mcp.servers import McpServers, SeenTools
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.settings.mcp import McpServer
 

@@ -14,11 +14,9 @@ import pytest
 from tests.process_ends import alive, gone
 from tests.servers import mcp_stdio
 from tests.servers.mcp_http import mcp_http
-from tui_app.agent.mcp import connection
-from tui_app.agent.mcp.offered import Offered
-from tui_app.agent.mcp.seen import SeenTools
-from tui_app.agent.mcp.server import CallFailed
-from tui_app.agent.mcp.servers import McpServers
+from tui_app.agent.mcp import server as connection
+from tui_app.agent.mcp.server import CallFailed, Offered
+from tui_app.agent.mcp.servers import McpServers, SeenTools
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.extras import install_command
 from tui_app.settings.mcp import McpServer

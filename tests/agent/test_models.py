@@ -19,9 +19,9 @@ from tui_app.agent.models import (
     closest,
     known_window,
     server_window,
+    vendor_provider,
 )
 from tui_app.agent.offline.model import OfflineModel
-from tui_app.agent.providers import vendor_provider
 from tui_app.settings import Endpoint
 
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OLLAMA_BASE_URL")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.test_offline_agent import agent_over, assert_quotes_are_real, quotes
-from tui_app.agent.offline.question import understand
+from tui_app.agent.offline.turn import understand
 from tui_app.context.counting.attachments import file_content
 
 NOTES = "The tide turns at noon.\nBring a lamp.\n"

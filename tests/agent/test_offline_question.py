@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.agent.offline.passages import Passage, passages, ranked
-from tui_app.agent.offline.question import MAX_TERMS, term_pattern, understand
-from tui_app.agent.offline.turn import Found
+from tui_app.agent.offline.turn import MAX_TERMS, Found, Passage, passages, ranked, term_pattern, understand
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.agent.project_instructions import FILE_CHARS, instructions_text, read_instructions
-from tui_app.agent.skills import find_skills, use_skill
+from tui_app.agent.instructions import (
+    FILE_CHARS,
+    find_skills,
+    instructions_text,
+    read_instructions,
+    use_skill,
+)
 from tui_app.front_matter import read_document
 from tui_app.project_files import Refused
 

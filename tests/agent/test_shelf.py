@@ -3,10 +3,9 @@
 import pytest
 from pydantic_ai.models import Model
 
-from tui_app.agent import shelf as shelf_module
-from tui_app.agent.discovery import NoAnswer
-from tui_app.agent.models import ask_window, build_model
-from tui_app.agent.shelf import ModelShelf
+from tui_app.agent import catalog as shelf_module
+from tui_app.agent.catalog import ModelShelf
+from tui_app.agent.models import NoAnswer, ask_window, build_model
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.settings import Endpoint

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tui_app.agent.discovery import LocalServer
+from tui_app.agent.models import LocalServer
 from tui_app.cli.doctor import checks as doctor_checks
 from tui_app.cli.doctor import terminal as doctor_terminal
 from tui_app.cli.doctor.terminal import check_encoding, check_terminal, check_tmux

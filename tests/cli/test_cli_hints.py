@@ -7,10 +7,10 @@ import pytest
 
 from tests.agent.test_errors import CASES
 from tests.cli.conftest import Plimsoll
-from tui_app.agent.error_wording import disk_trouble
+from tui_app.agent.catalog import why_unavailable
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import ModelNotReady, UnknownModel
-from tui_app.agent.shelf import why_unavailable
+from tui_app.agent.tool_failures import disk_trouble
 from tui_app.cli.headless import AnswerView, JsonView
 from tui_app.cli.hints import for_shell
 from tui_app.context.counting.usage import ContextWindow

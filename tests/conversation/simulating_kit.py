@@ -25,7 +25,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
 from tests.context.governor_kit import Delta
-from tui_app.agent.recorder import Recorder
+from tui_app.agent.turn import Recorder
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter

@@ -12,7 +12,7 @@ import pytest
 from tests.conversation.driving import Desk, assert_valid, cancelled_within, of, turn, until
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.agent.approvals.action import Action
+from tui_app.agent.approvals.rules import Action
 from tui_app.conversation.approvals import Approvals, Decision
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Compact

@@ -9,8 +9,7 @@ from tests.conversation.test_rewrites import LINES, stored, view
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.agent.recorder import Recorder
-from tui_app.agent.turn import TurnRunner
+from tui_app.agent.turn import Recorder, TurnRunner
 from tui_app.context.compaction.compactor import Compactor, State
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.tool_results.stages import (

@@ -9,7 +9,7 @@ from tests.conversation.driving import Desk, cancelled_within, done, of, turn, u
 from tests.servers.behaviours import Behaviour, Empty, HangBeforeHeaders, HangMidStream, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.agent.retry import RetryRules
+from tui_app.agent.turn import RetryRules
 from tui_app.context.compaction.compactor import State
 from tui_app.context.view import is_summary
 from tui_app.conversation.assembly import OpenSession

@@ -205,7 +205,7 @@ def test_thread_never_keeps_the_process_alive(desk: Desk) -> None:
 
 LOADING = """
 import threading
-import tui_app.agent.shelf as shelf
+import tui_app.agent.catalog as shelf
 
 loading = threading.Event()
 

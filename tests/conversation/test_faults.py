@@ -21,7 +21,7 @@ from tests.servers.behaviours import (
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.faults import Calls, CutAtOnce, CutCall, Drip, EndsInCall, Garbage, call, counted, read
 from tests.servers.wire import problems
-from tui_app.agent.retry import RetryRules
+from tui_app.agent.turn import RetryRules
 from tui_app.conversation.assembly import OpenSession
 from tui_app.events import AssistantMessage, Error, Record, ToolResult, TurnEnd, TurnRetry
 

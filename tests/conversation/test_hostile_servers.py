@@ -18,7 +18,7 @@ from tests.servers.behaviours import (
     tool,
 )
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.agent.retry import RetryRules
+from tui_app.agent.turn import RetryRules
 from tui_app.context.facts.observations import UNCONFIRMED
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.compactions import SUMMARY_RETRIES

@@ -8,7 +8,7 @@ import pytest
 from tests.conversation.driving import Desk, assert_valid, of, turn, until
 from tests.servers.behaviours import CutStream, Damaged, Failure, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.agent.retry import RetryRules
+from tui_app.agent.turn import RetryRules
 from tui_app.conversation.assembly import OpenSession
 from tui_app.events import AssistantMessage, Error, ModelChange, Notice, ToolResult, TurnEnd, TurnRetry
 

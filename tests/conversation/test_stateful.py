@@ -18,8 +18,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCall
 
 from tests.context.validity import complaints
 from tests.conversation.logged import FIXED, WINDOW, opened, say
-from tui_app.agent.recorder import Recorder
-from tui_app.agent.turn import TurnRunner
+from tui_app.agent.turn import Recorder, TurnRunner
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
 from tui_app.context.compaction.review import parts_of
 from tui_app.context.compaction_range import Span

@@ -8,7 +8,7 @@ from tests.conversation.driving import Desk, assert_valid, of, turn, until
 from tests.servers.behaviours import Text, Tool, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.agent.retry import RetryRules
+from tui_app.agent.turn import RetryRules
 from tui_app.conversation.work import Prompt
 from tui_app.events import AssistantMessage, Error, ToolResult, TurnEnd, TurnRetry
 

@@ -19,7 +19,7 @@ from tests.servers.behaviours import (
 )
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools import files
-from tui_app.agent.tools.stop import Stop
+from tui_app.agent.tools.commands import Stop
 from tui_app.context.requests.repair import INTERRUPTED
 from tui_app.conversation.work import Prompt
 from tui_app.events import (
@@ -183,7 +183,7 @@ async def test_cancel_while_the_server_is_asked_for_its_window(
     async with desk.session() as opened:
         conversation = opened.conversation
         conversation.history.model = "local:other"
-        monkeypatch.setattr("tui_app.agent.shelf.build_model", slow)
+        monkeypatch.setattr("tui_app.agent.catalog.build_model", slow)
         watching = conversation.watch()
         conversation.submit(Prompt("Hello"))
         await until(watching, lambda data: isinstance(data, TurnStart))

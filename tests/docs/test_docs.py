@@ -27,7 +27,7 @@ from tests.docs.pages import (
     read,
     section,
 )
-from tui_app.agent.discovery import USUAL_PORTS
+from tui_app.agent.models import USUAL_PORTS
 from tui_app.cli.output import print_json
 from tui_app.cli.parser import screen_parser
 from tui_app.cli.table import COMMANDS

@@ -10,7 +10,7 @@ from acp import RequestError
 from acp.schema import DeniedOutcome, RequestPermissionResponse
 
 from tests.editors.kit import Editor
-from tui_app.agent.tools.diffs import diff_of
+from tui_app.agent.tools.edits import diff_of
 from tui_app.conversation.approvals import Decision
 from tui_app.editors.hunks import Hunk, hunks, remarks
 from tui_app.editors.permissions import ask

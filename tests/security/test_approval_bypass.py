@@ -16,7 +16,7 @@ from tests.conversation.driving import Desk, of, turn
 from tests.conversation.test_approving import NO, ONCE, command, played, results, together, working
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.agent.approvals.action import Action
+from tui_app.agent.approvals.rules import Action
 from tui_app.conversation.approvals import Approvals, Decision, ToolGate
 from tui_app.conversation.work import Prompt
 from tui_app.events import ApprovalDecided, ApprovalRequested, FileChanged, HookRan, ToolResult

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.agent.tools.file_changes import carry_out, plan_edit, plan_write
-from tui_app.agent.tools.files import glob, ls, read_file
-from tui_app.agent.tools.search import grep
+from tui_app.agent.tools.edits import carry_out, plan_edit, plan_write
+from tui_app.agent.tools.files import glob, grep, ls, read_file
 from tui_app.agent.tools.workspace import OutsideWorkspace, ToolProblem, Workspace
 
 

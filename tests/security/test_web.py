@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from pydantic_ai import ModelRetry
 
-from tui_app.agent.approvals.action import Action
+from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools import web
-from tui_app.agent.tools.addresses import is_public
-from tui_app.agent.tools.html_text import text_of_html
-from tui_app.agent.tools.web import WebTool
+from tui_app.agent.tools.web import WebTool, is_public, text_of_html
 
 
 class Call:

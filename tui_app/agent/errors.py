@@ -24,11 +24,9 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 
-from tui_app.agent import error_wording as say
-from tui_app.agent.damaged_answers import came_damaged
+from tui_app.agent import tool_failures as say
 from tui_app.agent.models import ModelNotReady, UnknownModel
-from tui_app.agent.steps import GoesInCircles
-from tui_app.agent.tool_failures import ToolBroke
+from tui_app.agent.tool_failures import GoesInCircles, ToolBroke, came_damaged
 from tui_app.context.overflow.detection import RATE_LIMIT, detect_overflow
 from tui_app.context.overflow.error_text import chain, full_text, status_of
 from tui_app.context.storage_errors import storage_error

@@ -1,31 +1,485 @@
 """From a model's name to a model, and from a model to the size of its window."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import ipaddress
+import json
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
+import httpx2
+import pydantic_ai
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model, known_model_names
 from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.profiles.anthropic import anthropic_model_profile
+from pydantic_ai.profiles.deepseek import deepseek_model_profile
+from pydantic_ai.profiles.google import google_model_profile
+from pydantic_ai.profiles.groq import groq_model_profile
+from pydantic_ai.profiles.mistral import mistral_model_profile
+from pydantic_ai.profiles.openai import openai_model_profile
+from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
-from tui_app.agent.discovery import USUAL_PORTS, NoAnswer, NoListing, ask_listing, local_base_url
-from tui_app.agent.gguf import NoLlama, UnusableFile, gguf_model
 from tui_app.agent.offline.model import OfflineModel
-from tui_app.agent.providers import (
-    KEYS,
-    anthropic_provider,
-    compatible_provider,
-    google_provider,
-    vendor_provider,
-    why_not,
-)
-from tui_app.agent.quiet import keep_library_quiet
 from tui_app.context.counting.prices import PricedProfile
+from tui_app.extras import install_command
 from tui_app.paths import from_home
 from tui_app.settings import Endpoint
+
+# From a provider's name to a ready pydantic-ai provider: keys, addresses, retries.
+#
+# Vendor SDKs cost one to three seconds to import, so each is imported where its model is made.
+#
+# SDK clients repeat a failed request twice on their own. That is switched off wherever the client allows it:
+# whoever runs the turn decides about retries and can show them, and the two would multiply.
+
+NO_KEY = "not-needed"
+"""Sent to a server of the user's own that asks for no key; the SDKs refuse to send none."""
+OPENAI_URL = "https://api.openai.com/v1"
+ANTHROPIC_URL = "https://api.anthropic.com"
+
+KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "openai": ("OPENAI_API_KEY",),
+        "openai-chat": ("OPENAI_API_KEY",),
+        "openai-responses": ("OPENAI_API_KEY",),
+        "openai-decisions": ("OPENAI_API_KEY",),
+        "anthropic": ("ANTHROPIC_API_KEY",),
+        "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        "openrouter": ("OPENROUTER_API_KEY",),
+        "groq": ("GROQ_API_KEY",),
+        "mistral": ("MISTRAL_API_KEY",),
+        "deepseek": ("DEEPSEEK_API_KEY",),
+        "xai": ("XAI_API_KEY",),
+        "cohere": ("CO_API_KEY",),
+        "cerebras": ("CEREBRAS_API_KEY",),
+        "crusoe": ("CRUSOE_API_KEY",),
+        "moonshotai": ("MOONSHOTAI_API_KEY",),
+        "zai": ("ZAI_API_KEY",),
+        "meta": ("META_API_KEY",),
+        "huggingface": ("HF_TOKEN",),
+        "heroku": ("HEROKU_INFERENCE_KEY",),
+        "together": ("TOGETHER_API_KEY",),
+        "fireworks": ("FIREWORKS_API_KEY",),
+        "alibaba": ("ALIBABA_API_KEY", "DASHSCOPE_API_KEY"),
+        "vercel": ("VERCEL_AI_GATEWAY_API_KEY",),
+        "sambanova": ("SAMBANOVA_API_KEY",),
+        "nebius": ("NEBIUS_API_KEY",),
+        "ovhcloud": ("OVHCLOUD_API_KEY",),
+        "gateway": ("PYDANTIC_AI_GATEWAY_API_KEY", "PAIG_API_KEY"),
+    }
+)
+"""Environment variables that hold a provider's key, by the prefix of its model names."""
+_BASE_URLS = MappingProxyType({"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"})
+_PACKAGES = MappingProxyType(
+    {
+        "anthropic": "anthropic", "groq": "groq", "mistral": "mistralai", "cohere": "cohere",
+        "xai": "xai_sdk", "bedrock": "boto3", "huggingface": "huggingface_hub",
+    }
+)  # fmt: skip
+"""What a provider needs beyond the OpenAI SDK, by the prefix of its model names."""
+
+
+def why_not(prefix: str, env: Mapping[str, str]) -> str:
+    """Say what keeps a provider from being used, such as ``needs OPENAI_API_KEY``; else empty."""
+    package = _PACKAGES.get(prefix.removeprefix("gateway/"), "openai")
+    if find_spec(package) is None:
+        return f"needs the Python package {package}"
+    family = "gateway" if prefix.startswith("gateway/") else prefix
+    keys = KEYS.get(family, ())
+    url = _BASE_URLS.get(family.partition("-")[0], "")
+    if not keys or any(env.get(key) for key in keys) or (url and env.get(url)):
+        return ""
+    return f"needs {' or '.join(keys)}"
+
+
+@runtime_checkable
+class _Repeating(Protocol):
+    """An SDK client that can be told how often to repeat a failed request."""
+
+    max_retries: int
+
+
+def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
+    """Make the provider of a pydantic-ai model name.
+
+    OpenAI and Anthropic take key and address from ``env``, the others their key; what else they need they
+    read from the process environment as pydantic-ai documents it.
+    """
+    if prefix in ("openai", "openai-chat", "openai-responses"):
+        return openai_provider(env.get("OPENAI_BASE_URL") or OPENAI_URL, env.get("OPENAI_API_KEY", ""))
+    if prefix == "anthropic":
+        address = env.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL
+        return anthropic_provider(address, env.get("ANTHROPIC_API_KEY", ""))
+    return without_retries(_keyed(prefix, env) or infer_provider(prefix))
+
+
+def _keyed(prefix: str, env: Mapping[str, str]) -> Provider[Any] | None:
+    """A provider whose key stands elsewhere than in the process environment, which has no say then."""
+    key = next((env[name] for name in KEYS.get(prefix, ()) if env.get(name)), "")
+    if not key or any(os.environ.get(name) == key for name in KEYS[prefix]):
+        return None
+    maker: Callable[..., Provider[Any]] = infer_provider_class(prefix)
+    return maker(api_key=key)
+
+
+def openai_provider(base_url: str, key: str) -> Provider[Any]:
+    """Make a provider for OpenAI or a proxy in front of it."""
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    return without_retries(OpenAIProvider(base_url=base_url, api_key=key or NO_KEY))
+
+
+def compatible_provider(name: str, base_url: str, key: str) -> Provider[Any]:
+    """Make a provider for a server of another maker that speaks OpenAI's protocols."""
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    return without_retries(OpenAICompatibleProvider(name, base_url=base_url, api_key=key or NO_KEY))
+
+
+def anthropic_provider(base_url: str, key: str) -> Provider[Any]:
+    """Make a provider for Anthropic or a server that speaks its protocol."""
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    return without_retries(AnthropicProvider(base_url=base_url, api_key=key or NO_KEY))
+
+
+def google_provider(base_url: str, key: str) -> Provider[Any]:
+    """Make a provider for a server that speaks the Gemini protocol; its SDK does not repeat by itself."""
+    from pydantic_ai.providers.google import GoogleProvider
+
+    return GoogleProvider(base_url=base_url, api_key=key or NO_KEY)
+
+
+def without_retries(provider: Provider[Any]) -> Provider[Any]:
+    """Switch off the SDK client's own repeating, where it has any."""
+    client = provider.client
+    if isinstance(client, _Repeating):
+        client.max_retries = 0
+    return provider
+
+
+# A model file of the person's own, run in this process by llama.cpp (the extra ``local``).
+
+_QUIET = -1
+"""llama.cpp would print to the terminal that the screen is drawn on."""
+_MAGIC = b"GGUF"
+
+
+class UnusableFile(ValueError):
+    """A path leads to no model file that can be run; the text is a sentence for a person."""
+
+
+class NoLlama(ValueError):
+    """llama.cpp is not installed."""
+
+
+def gguf_model(path: Path) -> Model[Any]:
+    """Load a model file and serve it on a loopback port that only this process has the key of.
+
+    The window is as large as the file allows and the memory takes. Blocks while the file is read.
+
+    Args:
+        path: The file.
+
+    Raises:
+        NoLlama: if the package for it is not installed.
+        UnusableFile: if there is no such file, or llama.cpp cannot run it.
+    """
+    if find_spec("xllamacpp") is None:
+        raise NoLlama(f"Model files need llama.cpp. To install it: {install_command('local')}")
+    _look_at(path)
+    key = secrets.token_urlsafe(24)
+    server = _start(path, key)
+    return _model(path.stem, server, key)
+
+
+def _look_at(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(_MAGIC))
+    except OSError as error:
+        raise UnusableFile(f"The model file {path} cannot be read ({error.strerror}).") from error
+    if magic != _MAGIC:
+        raise UnusableFile(f"{path} is no GGUF model file.")
+
+
+def _start(path: Path, key: str) -> Any:
+    import xllamacpp  # type: ignore[import-untyped]
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.model_alias = [path.stem]
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.api_keys = [key]
+    params.n_ctx = 0
+    params.n_parallel = 1
+    params.fit_params = True
+    params.use_jinja = True
+    params.warmup = False
+    params.verbosity = _QUIET
+    try:
+        return xllamacpp.Server(params)
+    except RuntimeError as error:
+        raise UnusableFile(f"llama.cpp cannot run {path}: it is damaged, or memory is short.") from error
+
+
+def _model(name: str, server: Any, key: str) -> Model[Any]:
+    from pydantic_ai.models.openai import OpenAIChatModel
+
+    provider: Provider[Any] = compatible_provider("gguf", f"{server.listening_address}/v1", key)
+
+    class LoadedFile(OpenAIChatModel):
+        """Keeps the server for as long as the model is used; it stops with it."""
+
+        loaded = server
+
+    return LoadedFile(name, provider=provider)
+
+
+# The terminal belongs to the program: what the library beneath it would say of itself is left out.
+
+
+def keep_library_quiet() -> None:
+    """Let no run of this process begin with pydantic-ai's banner, which goes to stderr.
+
+    A variable of the environment would do it too, but what tools and hooks run would inherit that.
+    """
+    pydantic_ai.BANNER_ENABLED = False
+
+
+# Asking model servers what they serve and how large its window is. No key leaves for a host it is not for.
+#
+# Servers name the window differently: vLLM ``max_model_len``, llama.cpp ``meta.n_ctx``, OpenRouter
+# ``context_length``, Groq ``context_window``. LM Studio and Ollama say it only in their own interfaces.
+
+USUAL_PORTS: Mapping[str, int] = MappingProxyType(
+    {"ollama": 11434, "lmstudio": 1234, "llamacpp": 8080, "vllm": 8000}
+)
+"""Where local servers listen unless told otherwise, by the name their models are given here."""
+
+_MAX_BYTES = 8 * 1024 * 1024
+_WINDOW_KEYS = ("max_model_len", "loaded_context_length", "context_length", "context_window")
+_CEILING_KEYS = ("max_context_length", "n_ctx_train")
+
+
+class NoAnswer(Exception):
+    """Nobody answers at an address now; later somebody may. The text is the address."""
+
+
+class NoListing(Exception):
+    """A server answers, but lists no models. The text says what it does instead, in words for a person."""
+
+
+class AccessRefused(NoListing):
+    """It wants a key, or another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A model that a server lists."""
+
+    id: str
+    window: int | None
+    """Tokens of one request as the server has it loaded, else at most as the model allows; None if unsaid."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A server that answered on this machine."""
+
+    name: str
+    """``ollama``, ``lmstudio``, ``llamacpp`` or ``vllm``, by its port; all speak OpenAI's chat protocol."""
+    base_url: str
+    models: tuple[LocalModel, ...]
+
+
+def local_base_url(port: int) -> str:
+    """The OpenAI-compatible address of a server on this machine."""
+    return f"http://127.0.0.1:{port}/v1"
+
+
+async def discover(timeout_s: float = 0.7, *, ports: Mapping[str, int] = USUAL_PORTS) -> list[LocalServer]:
+    """Ask the usual loopback ports for models, all at once. Never raises; a silent port is left out.
+
+    Args:
+        timeout_s: Seconds after which a port counts as silent.
+        ports: Port by server name.
+    """
+    urls = {name: local_base_url(port) for name, port in ports.items()}
+    found = await asyncio.gather(*(listing(url, timeout_s=timeout_s) for url in urls.values()))
+    return [
+        LocalServer(name, url, tuple(models))
+        for (name, url), models in zip(urls.items(), found, strict=True)
+        if models
+    ]
+
+
+async def listing(
+    base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 2.0
+) -> list[LocalModel] | None:
+    """Ask a server for its models and their windows.
+
+    Args:
+        base_url: Address with or without the protocol's ``/v1``.
+        headers: Sent with every question; carries the key if there is one.
+        timeout_s: Seconds for everything together.
+
+    Returns:
+        None when it did not answer, or not with a model listing.
+    """
+    try:
+        return await ask_listing(base_url, headers=headers, timeout_s=timeout_s)
+    except (NoAnswer, NoListing):
+        return None
+
+
+async def ask_listing(
+    base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 2.0
+) -> list[LocalModel]:
+    """As ``listing``, for who wants to know why there is none.
+
+    Raises:
+        NoAnswer: if nobody answered.
+        NoListing: if the answer is no listing of models.
+    """
+    base = base_url.rstrip("/")
+    try:
+        async with asyncio.timeout(timeout_s), _client(base, headers) as client:
+            items = _items(await _listed(client, f"{base}{'' if _versioned(base) else '/v1'}/models"))
+            if not items:
+                raise NoListing("lists no models")
+            real = {_id(item): _number(item, _WINDOW_KEYS) or _meta(item, "n_ctx") for item in items}
+            if None in real.values() and is_loopback(base):
+                real |= await _told_elsewhere(client, base.removesuffix("/v1"), real)
+    except (httpx2.TransportError, OSError, TimeoutError) as error:
+        raise NoAnswer(base) from error
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        raise NoListing("cannot be asked for its models") from error
+    return [LocalModel(_id(item), real[_id(item)] or _ceiling(item)) for item in items if _id(item)]
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address names this machine."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def same_server(one: str, other: str) -> bool:
+    """Whether two addresses lead to the same server, with or without the protocol's ``/v1``."""
+    return _place(one) == _place(other)
+
+
+def _place(url: str) -> tuple[str, int | None, str]:
+    """Host, port and path of an address; this machine has many names."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return url, None, ""
+    host = "localhost" if is_loopback(url) else parts.hostname or ""
+    return host, port, parts.path.rstrip("/").removesuffix("/v1")
+
+
+@asynccontextmanager
+async def _client(base: str, headers: Mapping[str, str] | None) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client that keeps clear of proxies for this machine's own servers."""
+    async with httpx2.AsyncClient(headers=dict(headers or {}), trust_env=not is_loopback(base)) as client:
+        yield client
+
+
+async def _listed(client: httpx2.AsyncClient, url: str) -> Any:
+    """Return what a server lists.
+
+    Raises:
+        NoAnswer: if it is still loading its model (503).
+        AccessRefused: if it wants a key, or another one.
+        NoListing: if it answers otherwise.
+    """
+    async with client.stream("GET", url) as response:
+        status = response.status_code
+        if status == httpx2.codes.SERVICE_UNAVAILABLE:
+            raise NoAnswer(url)
+        if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
+            raise AccessRefused(f"refuses access (HTTP {status})")
+        if status != httpx2.codes.OK:
+            raise NoListing(f"lists no models (HTTP {status})")
+        return await _body(response)
+
+
+async def _json(client: httpx2.AsyncClient, url: str) -> Any:
+    """Return the JSON behind an address, None unless it answers 200."""
+    async with client.stream("GET", url) as response:
+        return await _body(response) if response.status_code == httpx2.codes.OK else None
+
+
+async def _body(response: httpx2.Response) -> Any:
+    """Return the JSON of an answer; None where it is nested too deeply, or more than 8 MB."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > _MAX_BYTES:
+            return None
+    try:
+        return json.loads(body)
+    except RecursionError:
+        return None
+
+
+async def _told_elsewhere(
+    client: httpx2.AsyncClient, root: str, known: Mapping[str, int | None]
+) -> dict[str, int | None]:
+    """Windows from the interfaces of LM Studio, Ollama and llama.cpp, for the models not known yet."""
+    lmstudio, ollama, llamacpp = [
+        await _json(client, root + path) for path in ("/api/v0/models", "/api/ps", "/props")
+    ]
+    told = {_id(item): _number(item, _WINDOW_KEYS) for item in _items(lmstudio) or []}
+    told |= {_id(item): _number(item, _WINDOW_KEYS) for item in _items(ollama) or []}
+    settings = llamacpp.get("default_generation_settings") if isinstance(llamacpp, dict) else None
+    fallback = _number(settings, ("n_ctx",)) if isinstance(settings, dict) else None
+    return {name: window or told.get(name) or fallback for name, window in known.items()}
+
+
+def _items(answer: Any) -> list[dict[str, Any]] | None:
+    rows = (answer.get("data") or answer.get("models")) if isinstance(answer, dict) else answer
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else None
+
+
+def _id(item: Mapping[str, Any]) -> str:
+    name = item.get("id") or item.get("name") or item.get("model")
+    return name if isinstance(name, str) else ""
+
+
+def _number(item: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
+    values = (item.get(key) for key in keys)
+    return next((value for value in values if isinstance(value, int) and value > 1), None)
+
+
+def _meta(item: Mapping[str, Any], key: str) -> int | None:
+    meta = item.get("meta")
+    return _number(meta, (key,)) if isinstance(meta, dict) else None
+
+
+def _ceiling(item: Mapping[str, Any]) -> int | None:
+    return _number(item, _CEILING_KEYS) or _meta(item, "n_ctx_train")
+
+
+def _versioned(base: str) -> bool:
+    last = base.rsplit("/", 1)[-1]
+    return last[:1] == "v" and last[1:2].isdigit()
+
 
 OFFLINE = "offline:extractive"
 NO_ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType({})
@@ -231,3 +685,43 @@ def closest(name: str, endpoints: Mapping[str, Endpoint] = NO_ENDPOINTS) -> Sequ
     bare = {each.partition(":")[2]: each for each in reversed(names)}
     direct = get_close_matches(name, names, n=3, cutoff=0.7)
     return direct or [bare[each] for each in get_close_matches(name, list(bare), n=3, cutoff=0.7)]
+
+
+# What a model can do, as far as its family is known; no vendor's SDK is loaded for it.
+
+_FAMILIES: Mapping[str, Callable[[str], ModelProfile | None]] = MappingProxyType(
+    {
+        "anthropic": anthropic_model_profile,
+        "deepseek": deepseek_model_profile,
+        "google": google_model_profile,
+        "groq": groq_model_profile,
+        "mistral": mistral_model_profile,
+        "openai": openai_model_profile,
+    }
+)
+_SEEING = ("claude-", "gemini-", "gpt-4o", "gpt-4.1", "gpt-5", "gpt-6", "o3", "o4")
+"""Beginnings of the names of models whose makers say that they take pictures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What is known about a model; None where nothing is."""
+
+    tools: bool | None = None
+    thinking: bool | None = None
+    images: bool | None = None
+
+
+def capabilities(prefix: str, model: str) -> Capabilities:
+    """Look up what a vendor's model can do.
+
+    Args:
+        prefix: The vendor, as in front of the model's name.
+        model: The name behind it.
+    """
+    family = _FAMILIES.get(prefix.partition("-")[0])
+    profile = family(model) if family is not None else None
+    if profile is None:
+        return Capabilities()
+    images = True if model.startswith(_SEEING) else None
+    return Capabilities(profile.get("supports_tools", True), profile.get("supports_thinking", False), images)

@@ -2,31 +2,247 @@
 
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from time import monotonic
+from typing import Any, Literal, Protocol, cast
 
 from pydantic_ai import AgentRunResultEvent, CancellationToken, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import RunCancelled
+from pydantic_ai.exceptions import ModelAPIError, RunCancelled
 from pydantic_ai.messages import (
     AgentStreamEvent,
+    CompactionPart,
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    ModelResponsePart,
+    OutputToolCallEvent,
+    OutputToolResultEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    RetryPromptPart,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
     ToolCallPart,
     ToolReturnPart,
 )
-from pydantic_ai.models import Model
+from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings, ThinkingLevel
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
+from pydantic_core import to_json
 
-from tui_app.agent.recorder import Recorder
-from tui_app.agent.steps import Steered, StepWatch
-from tui_app.agent.tool_failures import ToolBroke
-from tui_app.context.overflow.error_text import chain
+from tui_app.agent.tool_failures import Steered, StepWatch, ToolBroke
+from tui_app.context.answer_end import CUT_OFF, why_not_whole
+from tui_app.context.counting.prices import answer_cost
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.overflow.error_text import chain, status_of
 from tui_app.context.requests.repair import INTERRUPTED
 from tui_app.context.view import answers_of
+from tui_app.events import (
+    AgentOutput,
+    AssistantDelta,
+    AssistantMessage,
+    Error,
+    Payload,
+    Record,
+    ToolCall,
+    ToolResult,
+)
+
+# Ids of tool calls: some servers give two calls of one answer the same, and then neither can be answered.
+
+
+def with_unique_calls(response: ModelResponse) -> ModelResponse:
+    """Give each call of an answer an id of its own; the first of several keeps the one it came with."""
+    ids = [part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)]
+    if len(set(ids)) == len(ids):
+        return response
+    taken, parts = set(ids), list[ModelResponsePart]()
+    seen = set[str]()
+    for part in response.parts:
+        own = part
+        if isinstance(own, ToolCallPart):
+            if own.tool_call_id in seen:
+                own = replace(own, tool_call_id=_free(own.tool_call_id, taken))
+            seen.add(own.tool_call_id)
+            taken.add(own.tool_call_id)
+        parts.append(own)
+    return replace(response, parts=parts)
+
+
+def _free(wanted: str, taken: set[str]) -> str:
+    """An id like the wanted one that no call has."""
+    number = 2
+    while f"{wanted}_{number}" in taken:
+        number += 1
+    return f"{wanted}_{number}"
+
+
+# Writes what happens during a turn into the session's log, before anyone is shown it.
+
+
+class Journal(Protocol):
+    """Where a turn is written down."""
+
+    @property
+    def counter(self) -> TokenCounter:
+        """Counts what is written, without any factor."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """Name of the model that answers."""
+        ...
+
+    def append(self, payload: Payload, message: ModelMessage | None = None) -> Record:
+        """Write an event to the log and show it."""
+        ...
+
+    def take_distrust(self) -> bool:
+        """Whether the answer that just came belongs to a request that was cut."""
+        ...
+
+
+class Recorder(AbstractCapability[Any]):
+    """Follows the events of a run. One per conversation; runs of it never overlap."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self._asked = 0.0
+        self._model: Model[Any] | None = None
+        self._called: dict[str, float] = {}
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Note when the request was sent."""
+        self._asked, self._model = monotonic(), request_context.model
+        self._forget_streamed()
+        return request_context
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Write the whole answer down, with an id of its own for each call."""
+        response = with_unique_calls(response)
+        self.answer(response)
+        return response
+
+    async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
+        """Show text as it streams; write tool calls and results down as they happen."""
+        match event:
+            case PartStartEvent(part=TextPart(content=text)) if text:
+                self._streamed(AssistantDelta(text=text))
+            case PartStartEvent(part=ThinkingPart(content=text)) if text:
+                self._streamed(AssistantDelta(thinking=text))
+            case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                self._streamed(AssistantDelta(text=text))
+            case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
+                self._streamed(AssistantDelta(thinking=text))
+            case FunctionToolCallEvent(part=call) | OutputToolCallEvent(part=call):
+                self._called[call.tool_call_id] = monotonic()
+                self.journal.append(
+                    ToolCall(
+                        tool_call_id=call.tool_call_id, name=call.tool_name, args=call.args_as_json_str()
+                    )
+                )
+            case FunctionToolResultEvent(part=part) | OutputToolResultEvent(part=part) if isinstance(
+                part, ToolReturnPart | RetryPromptPart
+            ):
+                self.result(part)
+
+    def answer(self, response: ModelResponse) -> None:
+        """Write an answer down, whole or as far as it got."""
+        self._forget_streamed()
+        usage = response.usage
+        cut = self.journal.take_distrust()
+        ended = why_not_whole(response)
+        # A copy: the run goes on writing into its own. What a provider has compacted is an event of its own.
+        own = replace(
+            response, parts=[part for part in response.parts if not isinstance(part, CompactionPart)]
+        )
+        message = AssistantMessage(
+            text="".join(part.content for part in response.parts if isinstance(part, TextPart)),
+            thinking="".join(part.content for part in response.parts if isinstance(part, ThinkingPart)),
+            call_ids=tuple(part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)),
+            tokens=self.journal.counter.message(own).nonzero(),
+            model=self.journal.model,
+            input_tokens=0 if cut or ended == CUT_OFF else usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=usage.cache_read_tokens,
+            finish_reason=response.finish_reason or "",
+            interrupted=bool(ended),
+            duration_s=round(monotonic() - self._asked, 3),
+            cost_usd=answer_cost(response, self._model),
+        )
+        self.journal.append(message, own)
+
+    def returned(self, output: Any) -> None:
+        """Write down what an agent returned that no text of its model says."""
+        if isinstance(output, str):
+            self.journal.append(AgentOutput(text=output, structured=False))
+        else:
+            self.journal.append(AgentOutput(text=_as_json(output)))
+
+    def broken_off(self) -> None:
+        """Write down what was streamed of an answer whose connection broke, if it had said anything."""
+        text, thinking = "".join(self._text), "".join(self._thinking)
+        if text.strip():
+            before = [ThinkingPart(thinking)] if thinking else []
+            self.answer(ModelResponse(parts=[*before, TextPart(text)], state="interrupted"))
+
+    def _streamed(self, delta: AssistantDelta) -> None:
+        self._text.append(delta.text)
+        self._thinking.append(delta.thinking)
+        self.journal.append(delta)
+
+    def _forget_streamed(self) -> None:
+        self._text.clear()
+        self._thinking.clear()
+
+    def result(self, part: ToolReturnPart | RetryPromptPart) -> None:
+        """Write a tool's answer down, success and failure alike."""
+        request = ModelRequest(parts=[part], timestamp=part.timestamp)
+        text, outcome = _outcome(part)
+        started = self._called.pop(part.tool_call_id, monotonic())
+        self.journal.append(
+            ToolResult(
+                tool_call_id=part.tool_call_id,
+                name=part.tool_name or "",
+                text=text,
+                outcome=outcome,
+                tokens=self.journal.counter.message(request).nonzero(),
+                duration_s=round(monotonic() - started, 3),
+            ),
+            request,
+        )
+
+
+def _as_json(output: Any) -> str:
+    """One line of JSON of whatever it is; what cannot be told as JSON is told in Python's own words."""
+    try:
+        return to_json(output, fallback=repr, bytes_mode="base64", inf_nan_mode="null").decode()
+    except Exception:  # a serialiser of the person's own code may raise anything
+        return to_json(repr(output)).decode()
+
+
+def _outcome(part: ToolReturnPart | RetryPromptPart) -> tuple[str, Any]:
+    if isinstance(part, RetryPromptPart):
+        return part.model_response(), "error"
+    # Without the wrapping in which some providers are sent an error.
+    text = part.model_response_str(wrap_if_error=False)
+    if part.outcome in ("denied", "interrupted"):
+        return text, part.outcome
+    failed = part.outcome != "success" or part.retry is not None
+    return text, "error" if failed else "success"
+
 
 NO_RESULT = "No result: an error stopped the turn before there was one."
 """What a call is answered with that was under way when something else ended the turn."""
@@ -212,3 +428,67 @@ def open_calls(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
         for call_id in answers_of(message):
             open_now.pop(call_id, None)
     return list(open_now.values())
+
+
+# Whether a failed turn is tried again by itself, and after how long.
+
+RETRIES = 4
+"""Tries after the first, where nothing is set."""
+FIRST_S = 1.0
+GROWTH = 2.0
+LONGEST_S = 30.0
+"""No pause of our own is longer."""
+PATIENCE_S = 120.0
+"""A provider that asks for a longer pause is not waited for: a person decides."""
+_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+"""HTTP statuses that may be gone at the next try. 501 and 505 say what will not change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryRules:
+    """How often and how soon."""
+
+    retries: int = RETRIES
+    """Tries after the first; 0 switches them off."""
+    first_s: float = FIRST_S
+    """Seconds before the second try; each further pause is twice as long."""
+
+
+def pause_before(
+    error: BaseException, told: Error, *, attempt: int, rules: RetryRules, jitter: float
+) -> float | None:
+    """Say how long to wait before a failed request is sent once more.
+
+    Args:
+        error: What the turn raised.
+        told: The same as a person is told it.
+        attempt: How many tries have failed in a row, from 1.
+        rules: How often and how soon.
+        jitter: 0 to 1; spreads the clients of one server by up to a quarter of the pause.
+
+    Returns:
+        Seconds, at least as long as the provider asks for; None where trying again is not worth it, or asks
+        for more patience than is had without a person.
+    """
+    if attempt > rules.retries or not passes(error, told):
+        return None
+    asked = asked_pause(error)
+    if asked > PATIENCE_S:
+        return None
+    own: float = min(LONGEST_S, rules.first_s * GROWTH ** (attempt - 1))
+    return float(max(asked, own) + own * jitter / 4)
+
+
+def passes(error: BaseException, told: Error) -> bool:
+    """Whether the same request may succeed a little later: rate limits, overload, a broken connection."""
+    if not told.retryable or told.kind not in ("rate_limit", "network", "provider"):
+        return False
+    status = status_of(error)
+    # A 400 may be a rate limit by its words. Without a status, only connections and limits pass.
+    return status in _PASSING or told.kind != "provider"
+
+
+def asked_pause(error: BaseException) -> float:
+    """Seconds the provider asks to wait; 0 where it asks for nothing."""
+    waits = (one.retry_after for one in chain(error) if isinstance(one, ModelAPIError))
+    return max(0.0, next((float(seconds) for seconds in waits if seconds), 0.0))

@@ -11,7 +11,7 @@ from tui_app.cli.progress import ProgressLine
 from tui_app.ui.widgets.gauge_text import window_text
 
 if TYPE_CHECKING:
-    from tui_app.agent.catalogue import ModelChoice
+    from tui_app.agent.catalog import ModelChoice
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     """Print the models, those that can be used first."""
     settings = program.settings()
     # The list of names comes with pydantic-ai, which takes a second to load.
-    from tui_app.agent.catalogue import list_models
+    from tui_app.agent.catalog import list_models
     from tui_app.cli.signals import run_until_signal
 
     keys = program.keys.readable()

@@ -13,29 +13,29 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.errors import describe_error
-from tui_app.agent.instructions import MEMORY, system_instructions
-from tui_app.agent.mcp.offered import Offered
-from tui_app.agent.mcp.seen import SeenTools
-from tui_app.agent.mcp.servers import McpServers
+from tui_app.agent.instructions import MEMORY, instructions_text, skills_text, system_instructions
+from tui_app.agent.mcp.server import Offered
+from tui_app.agent.mcp.servers import McpServers, McpTools, SeenTools
 from tui_app.agent.mcp.status import McpStatus
-from tui_app.agent.mcp.toolset import McpTools
 from tui_app.agent.own_agent import OwnAgent
-from tui_app.agent.project_instructions import instructions_text
-from tui_app.agent.recorder import Recorder
-from tui_app.agent.skills import skills_text
-from tui_app.agent.steps import StepWatch
 from tui_app.agent.subagents import Bounds, SubAgents, explore_toolset
-from tui_app.agent.tool_failures import ToolFailures
-from tui_app.agent.tools.keeping_notes import NoteTools
-from tui_app.agent.tools.looking import Looking
-from tui_app.agent.tools.notes import Notes
-from tui_app.agent.tools.process import ProcessRunner
-from tui_app.agent.tools.skill import skill_toolset
-from tui_app.agent.tools.toolset import LOOKING, build_toolset, looking_toolset, recall_toolset
+from tui_app.agent.tool_failures import StepWatch, ToolFailures
+from tui_app.agent.tools.commands import ProcessRunner
+from tui_app.agent.tools.toolset import (
+    LOOKING,
+    CommandTool,
+    FileTools,
+    Looking,
+    Notes,
+    NoteTools,
+    build_toolset,
+    looking_toolset,
+    recall_toolset,
+    skill_toolset,
+)
 from tui_app.agent.tools.web import WebTool
-from tui_app.agent.tools.working import CommandTool, FileTools
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.agent.turn import Additions, Manner, TurnRunner
+from tui_app.agent.turn import Additions, Manner, Recorder, TurnRunner
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.governor import ContextGovernor

@@ -22,8 +22,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.agent.approvals.action import Action, Gate
-from tui_app.agent.approvals.policy import PERHAPS, Verdict, fits, judge, proposed_pattern
+from tui_app.agent.approvals.rules import PERHAPS, Action, Gate, Verdict, fits, judge, proposed_pattern
 from tui_app.agent.tools.toolset import LOOKING
 from tui_app.events import (
     ApprovalDecided,

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from pydantic_ai.models import Model
 
+from tui_app.agent.catalog import ModelShelf
 from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
-from tui_app.agent.retry import RetryRules
-from tui_app.agent.shelf import ModelShelf
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.agent.turn import ProgramEnded
+from tui_app.agent.turn import ProgramEnded, RetryRules
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter

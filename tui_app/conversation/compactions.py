@@ -16,10 +16,9 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
+from tui_app.agent.catalog import ModelShelf, why_unavailable
 from tui_app.agent.errors import describe_error
-from tui_app.agent.retry import RetryRules, pause_before
-from tui_app.agent.shelf import ModelShelf, why_unavailable
-from tui_app.agent.turn import TurnRunner
+from tui_app.agent.turn import RetryRules, TurnRunner, pause_before
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
 from tui_app.context.compaction.plan import irreducible_floor
 from tui_app.context.compaction.replacement import Earlier, key_ranges

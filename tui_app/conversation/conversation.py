@@ -5,8 +5,8 @@ import logging
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 
+from tui_app.agent.catalog import why_unavailable
 from tui_app.agent.errors import describe_error
-from tui_app.agent.shelf import why_unavailable
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction_range import Span
 from tui_app.context.counting.usage import ContextUsage

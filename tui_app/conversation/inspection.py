@@ -3,9 +3,8 @@
 import asyncio
 from dataclasses import dataclass
 
-from tui_app.agent.catalogue import list_models
+from tui_app.agent.catalog import ModelShelf, list_models
 from tui_app.agent.models import ModelNotReady
-from tui_app.agent.shelf import ModelShelf
 from tui_app.context.compaction.plan import Plan, Refusal, plan_of
 from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.context.counting.encodings import TextCounter, encoding_name

@@ -12,8 +12,8 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.models import Model
 
+from tui_app.agent.catalog import ModelShelf
 from tui_app.agent.errors import describe_error
-from tui_app.agent.shelf import ModelShelf
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from tui_app.agent.instructions import InstructionFile
 from tui_app.agent.mcp.status import McpStatus
-from tui_app.agent.project_instructions import InstructionFile
 from tui_app.context.counting.usage import Breakdown
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import Model
 
-from tui_app.agent.shelf import ModelShelf, why_unavailable
+from tui_app.agent.catalog import ModelShelf, why_unavailable
 from tui_app.context.compaction.plan import Plan, irreducible_floor, plan_compaction
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.usage import ContextUsage, ContextWindow

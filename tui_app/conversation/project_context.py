@@ -14,9 +14,16 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.agent.project_instructions import InstructionFile, instructions_text, read_instructions
-from tui_app.agent.skills import Skills, find_skills, skill_body, skills_text
-from tui_app.agent.tools.skill import USE_SKILL
+from tui_app.agent.instructions import (
+    InstructionFile,
+    Skills,
+    find_skills,
+    instructions_text,
+    read_instructions,
+    skill_body,
+    skills_text,
+)
+from tui_app.agent.tools.toolset import USE_SKILL
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.counting.usage import Breakdown

@@ -21,11 +21,10 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model
 
+from tui_app.agent.catalog import why_unavailable
 from tui_app.agent.errors import describe_error
-from tui_app.agent.retry import RetryRules, pause_before
-from tui_app.agent.shelf import why_unavailable
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
-from tui_app.agent.turn import TurnResult, TurnRunner, open_calls
+from tui_app.agent.turn import RetryRules, TurnResult, TurnRunner, open_calls, pause_before
 from tui_app.context.answer_end import why_not_whole
 from tui_app.context.counting.attachments import IMAGE_TOKENS, file_content, image_type, picture_content
 from tui_app.context.counting.usage import ContextWindow

@@ -33,7 +33,7 @@ from acp.schema import (
     SetSessionModeResponse,
 )
 
-from tui_app.agent.catalogue import ModelChoice
+from tui_app.agent.catalog import ModelChoice
 from tui_app.conversation.assembly import open_session
 from tui_app.conversation.open_request import Opening
 from tui_app.editors.choices import MODEL, POLICY, modes, options, usable_models

@@ -10,7 +10,7 @@ from acp.schema import (
     SessionModeState,
 )
 
-from tui_app.agent.catalogue import ModelChoice, list_models
+from tui_app.agent.catalog import ModelChoice, list_models
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.policies import policy_names
 from tui_app.settings import Settings

@@ -59,8 +59,8 @@ def scan(root: Path, cancelled: threading.Event) -> tuple[str, ...]:
         Files and folders relative to it, folders ending in a slash.
     """
     # Not needed for the first frame.
-    from tui_app.agent.tools.stop import Cancelled, Stop
-    from tui_app.agent.tools.walk import Walk
+    from tui_app.agent.tools.commands import Cancelled, Stop
+    from tui_app.agent.tools.files import Walk
 
     files: list[str] = []
     try:

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.agent.approvals.action import Action
-from tui_app.agent.approvals.policy import judge
-from tui_app.agent.approvals.shell_parts import parts_of
+from tui_app.agent.approvals.rules import Action, judge
+from tui_app.agent.approvals.shell import parts_of
 from tui_app.settings.approvals import parse_rule
 
 ALL = parse_rule("allow", "run_command")

@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.agent.approvals.action import Action, ActionKind
-from tui_app.agent.approvals.commands import plain_words
-from tui_app.agent.approvals.hosts import plain_host
-from tui_app.agent.approvals.policy import judge, proposed_pattern
+from tui_app.agent.approvals.rules import Action, ActionKind, judge, plain_host, proposed_pattern
+from tui_app.agent.approvals.shell import plain_words
 from tui_app.settings.approvals import SHELL_SIGNS, ApprovalRule, parse_rule
 from tui_app.settings.rules import Refused
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.agent.tools import file_changes
-from tui_app.agent.tools.file_changes import carry_out, plan_edit, plan_write
+from tui_app.agent.tools import edits as file_changes
+from tui_app.agent.tools.edits import carry_out, plan_edit, plan_write
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tui_app.agent.tools import files
-from tui_app.agent.tools.stop import Cancelled, Stop
+from tui_app.agent.tools.commands import Cancelled, Stop
 from tui_app.agent.tools.workspace import OutsideWorkspace, ToolProblem, Workspace
 from tui_app.context.policy import NormaliseLimits
 from tui_app.context.tool_results.results import byte_count, count_lines

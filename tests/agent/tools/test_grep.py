@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.agent.tools import search
-from tui_app.agent.tools.search import grep
-from tui_app.agent.tools.stop import Cancelled, Stop
+from tui_app.agent.tools import files as search
+from tui_app.agent.tools.commands import Cancelled, Stop
+from tui_app.agent.tools.files import grep
 from tui_app.agent.tools.workspace import OutsideWorkspace, ToolProblem, Workspace
 
 

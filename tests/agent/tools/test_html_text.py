@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.agent.tools.html_text import text_of_html
+from tui_app.agent.tools.web import text_of_html
 
 
 def spent(page: str) -> float:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.process_ends import LIMIT_S, gone
-from tui_app.agent.tools.output import HEAD_CHARS, TAIL_CHARS, Output, readable
-from tui_app.agent.tools.process import ProcessRunner
+from tui_app.agent.tools.commands import HEAD_CHARS, TAIL_CHARS, Output, ProcessRunner, readable
 from tui_app.process_group import NotStarted
 
 GRANDCHILDREN = (
@@ -125,7 +124,7 @@ def test_colours_and_overwritten_lines_are_gone() -> None:
 def test_a_killed_program_leaves_no_command_running(tmp_path: Path) -> None:
     code = (
         "import asyncio, sys\nfrom pathlib import Path\n"
-        "from tui_app.agent.tools.process import ProcessRunner\n"
+        "from tui_app.agent.tools.commands import ProcessRunner\n"
         f"words = [sys.executable, '-c', {GRANDCHILDREN!r}]\n"
         f"runner = ProcessRunner(Path({str(tmp_path)!r}), {{}})\n"
         "asyncio.run(runner.run(words, 600, lambda text: print(text, flush=True, end='')))\n"

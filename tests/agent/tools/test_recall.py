@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.agent.tools.history import HistoryHit, read_message, search_history
-from tui_app.agent.tools.message_pages import page_of
+from tui_app.agent.tools.history import HistoryHit, page_of, read_message, search_history
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.context.policy import NormaliseLimits
 from tui_app.context.tool_results.results import byte_count, count_lines

@@ -20,7 +20,7 @@ from tests.ui.app.story import Story
 from tests.ui.app.test_app_snapshots import CHOICES, DONE, MODEL, talk
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tests.ui.render import Run, runs
-from tui_app.agent import catalogue
+from tui_app.agent import catalog as catalogue
 from tui_app.events import Error
 from tui_app.settings.names import ACTION_KEYS
 from tui_app.ui.commands import COMMANDS

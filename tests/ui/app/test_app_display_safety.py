@@ -10,8 +10,8 @@ from tests.ui.app.scenes import compared
 from tests.ui.app.story import MODEL, Story
 from tests.ui.app.test_app_snapshots import DONE
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.agent import catalogue
-from tui_app.agent.catalogue import ModelChoice
+from tui_app.agent import catalog as catalogue
+from tui_app.agent.catalog import ModelChoice
 from tui_app.events import Error, Fact, MessagePinned
 from tui_app.ui.outside import window_title
 from tui_app.ui.safe_text import clean, one_line

@@ -13,8 +13,9 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.agent import discovery, key_check
-from tui_app.agent.key_check import KeyCheck
+from tui_app.agent import catalog as key_check
+from tui_app.agent import models as discovery
+from tui_app.agent.catalog import KeyCheck
 from tui_app.api_keys import ApiKeys, held_names
 from tui_app.ui.screens.confirm import ConfirmDialog
 from tui_app.ui.screens.key_dialog import KeyDialog

@@ -12,7 +12,9 @@ from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, WORDS, Story
 from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown
-from tui_app.agent import catalogue, discovery, shelf
+from tui_app.agent import catalog as catalogue
+from tui_app.agent import catalog as shelf
+from tui_app.agent import models as discovery
 from tui_app.ui.flows import models
 from tui_app.ui.screens.model_picker import ModelPicker
 from tui_app.ui.screens.switch_dialog import SwitchDialog

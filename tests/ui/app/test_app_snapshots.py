@@ -22,8 +22,8 @@ from tests.ui.app.scenes import compaction, tab
 from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, write_files
 from tests.ui.plans import proposed
-from tui_app.agent import catalogue
-from tui_app.agent.catalogue import ModelChoice
+from tui_app.agent import catalog as catalogue
+from tui_app.agent.catalog import ModelChoice
 from tui_app.conversation import agent_setup as agents
 from tui_app.events import (
     CompactionComplete,

@@ -29,8 +29,8 @@ from tests.ui.app.test_app_snapshots import (
     talk,
 )
 from tests.ui.kit import Deck, Desk
-from tui_app.agent import catalogue
-from tui_app.agent.catalogue import ModelChoice
+from tui_app.agent import catalog as catalogue
+from tui_app.agent.catalog import ModelChoice
 from tui_app.context.compaction.review import DECLINED
 from tui_app.context.tool_results.results import SpillNames
 from tui_app.conversation import manual_edits as by_hand

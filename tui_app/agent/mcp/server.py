@@ -1,21 +1,293 @@
 """One MCP server through its life: started, listed, called, ended; whatever it does, only it fails."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import importlib
+import json
+import logging
+import os
+import re
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from tui_app.agent.mcp.connection import ClientMissing, Connection, load_client
-from tui_app.agent.mcp.environment import MissingVariable, secrets_of
-from tui_app.agent.mcp.offered import Offer, offer
+from pydantic_ai.tools import ToolDefinition
+
+from tui_app.agent.mcp import supervisor as warden
 from tui_app.agent.mcp.status import McpStatus
+from tui_app.extras import install_command
+from tui_app.paths import from_home
 from tui_app.settings.mcp import McpServer
+from tui_app.settings.rule_names import OUR_TOOLS
+
+if TYPE_CHECKING:
+    from fastmcp.client.transports import ClientTransport
+    from pydantic_ai.mcp import MCPToolset
+
+# What an MCP server's program may see of our environment: what it needs to run, and what is named.
+
+NEEDED = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
+)  # fmt: skip
+"""Variables without which hardly any program runs as it should; none of them holds a key."""
+
+
+class MissingVariable(Exception):
+    """The settings name a variable that is not set. The message is a sentence."""
+
+
+def program_environment(server: McpServer, env: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of a server's program.
+
+    Args:
+        server: Its settings.
+        env: Our own environment.
+
+    Raises:
+        MissingVariable: if one that is named is not set.
+    """
+    # An empty one also takes the place of what the client library would pass on by itself.
+    needed = {name: env.get(name, "") for name in NEEDED if name in env or name in ("SHELL", "TERM")}
+    return {**needed, **{name: _value(value, env, server) for name, value in server.env.items()}}
+
+
+def header_values(server: McpServer, env: Mapping[str, str]) -> dict[str, str]:
+    """The headers of a server's requests. Raises ``MissingVariable``."""
+    return {name: _value(f"${variable}", env, server) for name, variable in server.headers_env.items()}
+
+
+def secrets_of(server: McpServer, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Values that must not stand in anything that is shown."""
+    named = [value[1:] for value in server.env.values() if value.startswith("$")]
+    values = [env.get(name, "") for name in (*named, *server.headers_env.values())]
+    own = [value for value in server.env.values() if not value.startswith("$")]
+    return tuple(value for value in (*values, *own) if len(value) >= 8)
+
+
+def _value(text: str, env: Mapping[str, str], server: McpServer) -> str:
+    if not text.startswith("$"):
+        return text
+    name = text[1:]
+    if not env.get(name):
+        raise MissingVariable(f"The variable {name} is not set; the settings name it for mcp.{server.name}.")
+    return env[name]
+
+
+# One connection to an MCP server. The client library is loaded only here, when a server is first started.
+
+_SAID_CHARS = 2_000
+
+
+class ClientMissing(Exception):
+    """The optional client is not installed. The message says what to do."""
+
+
+def load_client() -> None:
+    """Import the client library; takes seconds, so call it in a thread.
+
+    Raises:
+        ClientMissing: if it is not installed.
+    """
+    # It would read settings for itself from a file of the folder, and write on our terminal.
+    os.environ.setdefault("FASTMCP_ENV_FILE", os.devnull)
+    os.environ.setdefault("FASTMCP_LOG_ENABLED", "false")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for module in ("pydantic_ai.mcp", "fastmcp.client.transports"):
+                importlib.import_module(module)
+    except ImportError as error:
+        told = f"The client for MCP servers is not installed. Install it: {install_command('mcp')}"
+        raise ClientMissing(told) from error
+    for name in ("mcp", "fastmcp", "client"):
+        # What a server sends that is no message would be written out as it is.
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+class Connection:
+    """A server while it is connected; made and used on one event loop.
+
+    Args:
+        server: Its settings.
+        env: Our own environment.
+        cwd: Folder of the session.
+    """
+
+    def __init__(self, server: McpServer, env: Mapping[str, str], cwd: Path) -> None:
+        self._server = server
+        self._said: TextIO | None = None
+        self.toolset = self._toolset(env, cwd)
+
+    def _toolset(self, env: Mapping[str, str], cwd: Path) -> "MCPToolset[Any]":
+        from pydantic_ai.mcp import MCPToolset
+
+        timeout = self._server.timeout
+        return MCPToolset(
+            self._transport(env, cwd),
+            id=self._server.name,
+            init_timeout=timeout,
+            read_timeout=timeout,
+            tool_error_behavior="failed",
+        )
+
+    def _transport(self, env: Mapping[str, str], cwd: Path) -> "ClientTransport":
+        from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+
+        server = self._server
+        if server.url:
+            return StreamableHttpTransport(server.url, headers=header_values(server, env))
+        inherited = program_environment(server, env)
+        self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see close
+        return StdioTransport(
+            command=sys.executable,
+            args=["-I", "-S", str(Path(warden.__file__)), server.command, *server.args],
+            env=inherited,
+            cwd=str(cwd / from_home(server.cwd)),
+            keep_alive=False,
+            log_file=self._said,
+        )
+
+    @property
+    def said(self) -> str:
+        """The end of what the server's program has said on standard error."""
+        return self._read().partition(warden.END_MARK)[0].strip()[-_SAID_CHARS:]
+
+    @property
+    def ended(self) -> str:
+        """Why the server's program is gone, as part of a sentence; empty while it runs."""
+        return self._read().partition(warden.END_MARK)[2].strip()
+
+    def _read(self) -> str:
+        if self._said is None or self._said.closed:
+            return ""
+        size = os.fstat(self._said.fileno()).st_size
+        start = max(0, size - 4 * _SAID_CHARS)
+        return os.pread(self._said.fileno(), size - start, start).decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Let go of what the program has said."""
+        if self._said is not None:
+            self._said.close()
+
+
+# Which tools of an MCP server the model is offered, and under which names. All a server says is foreign.
+
+NAME_CHARS = 64
+"""Characters of a tool's name that every provider takes."""
+DESCRIPTION_CHARS = 4_000
+SCHEMA_CHARS = 40_000
+MOST_TOOLS = 128
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """One tool: how the server calls it, and how the model does."""
+
+    server: str
+    own_name: str
+    definition: ToolDefinition
+
+    @property
+    def claims_read_only(self) -> bool:
+        """Whether the server says that it changes nothing; a hint, nothing to rely on."""
+        return bool((self.definition.metadata or {}).get("read_only_hint"))
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What comes of a server's list."""
+
+    tools: tuple[Offered, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Sentences: which tool cannot be used, and why."""
+
+
+def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -> Offer:
+    """Choose from what a server lists.
+
+    Args:
+        server: Its name.
+        listed: Its tools as the protocol has them: name, description, input_schema, annotations.
+        allowed: Names of those that may be used; None allows all.
+    """
+    tools: dict[str, Offered] = {}
+    left_out: list[str] = []
+    known = {str(each.name) for each in listed}
+    left_out += [f"{name} is allowed by the settings, but the server has no such tool."
+                 for name in allowed or () if name not in known]  # fmt: skip
+    for each in listed:
+        if allowed is not None and each.name not in allowed:
+            continue
+        tool = _offered(server, each)
+        if (why := _unusable(tool, tools)) or len(tools) >= MOST_TOOLS:
+            left_out.append(
+                f"{each.name:.80} is left out: {why or f'a server may bring {MOST_TOOLS} tools'}."
+            )
+        else:
+            tools[tool.definition.name] = tool
+    return Offer(tuple(tools.values()), tuple(left_out))
+
+
+def _offered(server: str, listed: Any) -> Offered:
+    hints = listed.annotations
+    definition = ToolDefinition(
+        name=prefixed(server, listed.name),
+        description=(listed.description or "")[:DESCRIPTION_CHARS],
+        parameters_json_schema=dict(listed.input_schema),
+        metadata={
+            "mcp_server": server,
+            "mcp_tool": listed.name,
+            "read_only_hint": bool(hints is not None and hints.read_only_hint),
+        },
+    )
+    return Offered(server, listed.name, definition)
+
+
+def prefixed(server: str, tool: str) -> str:
+    """The name the model calls a tool by."""
+    return _NOT_IN_NAMES.sub("_", f"{server}_{tool}")
+
+
+def _unusable(tool: Offered, others: Mapping[str, Offered]) -> str:
+    name = tool.definition.name
+    if len(name) > NAME_CHARS:
+        return f"its name is longer than {NAME_CHARS} characters"
+    if name in others:
+        return f"{others[name].own_name:.80} has the name {name} already"
+    if len(json.dumps(tool.definition.parameters_json_schema)) > SCHEMA_CHARS:
+        return f"its schema is longer than {SCHEMA_CHARS:,} characters"
+    return ""
+
+
+def without_clashes(offers: Mapping[str, Offer], taken: Callable[[], Collection[str]]) -> dict[str, Offer]:
+    """Leave out what has the name of a tool of ours, or of a server named before.
+
+    Args:
+        offers: By server, in the order of the settings.
+        taken: Names of all other tools; ours are known.
+    """
+    # Also of those that are switched off: a rule about one must not fit a server's.
+    owners = dict.fromkeys((*OUR_TOOLS, *taken()), "a tool of Plimsoll")
+    kept: dict[str, Offer] = {}
+    for server, each in offers.items():
+        clash = [tool for tool in each.tools if tool.definition.name in owners]
+        told = [f"{tool.own_name:.80} is left out: {owners[tool.definition.name]} is called "
+                f"{tool.definition.name} already." for tool in clash]  # fmt: skip
+        free = tuple(tool for tool in each.tools if tool not in clash)
+        owners.update((tool.definition.name, f"a tool of {server}") for tool in free)
+        kept[server] = replace(each, tools=free, left_out=(*each.left_out, *told))
+    return kept
+
 
 STOP_S = 2.5
 """Seconds a server has to end before it is let go of; its program is ended by then."""
-_SAID_CHARS = 300
+_SERVER_SAID_CHARS = 300
 
 
 class CallFailed(Exception):
@@ -176,7 +448,7 @@ class Server:
     def _not_started(self, error: Exception) -> str:
         connection = self._connection
         said = connection.said if connection is not None else ""
-        told = f" It said: {said[-_SAID_CHARS:]}" if said else ""
+        told = f" It said: {said[-_SERVER_SAID_CHARS:]}" if said else ""
         if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
             return f"It did not answer within {self.settings.timeout:g} seconds.{told}"
         if connection is not None and connection.ended:

@@ -1,16 +1,89 @@
 """All MCP servers of a session: started together, each failing for itself."""
 
 import asyncio
+import hashlib
+import json
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from tui_app.agent.mcp.offered import Offered, without_clashes
-from tui_app.agent.mcp.seen import SeenTools
-from tui_app.agent.mcp.server import Server
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_core import SchemaValidator, core_schema
+
+from tui_app.agent.mcp.server import CallFailed, Offered, Server, without_clashes
 from tui_app.agent.mcp.status import McpStatus, McpTool
+from tui_app.atomic import write_atomic
 from tui_app.settings.mcp import McpServer
+
+# Definitions of the tools that servers had when they last ran: what is counted where none is started.
+
+_log = logging.getLogger(__name__)
+_LONGEST = 8_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTools:
+    """Kept in one file; it can be learnt again, so whatever is wrong with it is as if it were not there."""
+
+    file: Path
+
+    def of(self, server: McpServer) -> list[ToolDefinition] | None:
+        """What the server had; None where that is not known, or it is set differently by now."""
+        entry = self._read().get(server.name)
+        if not isinstance(entry, dict) or entry.get("key") != _key(server):
+            return None
+        try:
+            return [
+                ToolDefinition(
+                    name=str(tool["name"]),
+                    description=str(tool["description"]),
+                    parameters_json_schema=dict(tool["schema"]),
+                )
+                for tool in entry["tools"]
+            ]
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def note(self, server: McpServer, tools: Sequence[ToolDefinition]) -> None:
+        """Remember what a server has now."""
+        entry = {
+            "key": _key(server),
+            "tools": [
+                {
+                    "name": tool.name,
+                    "description": tool.description or "",
+                    "schema": tool.parameters_json_schema,
+                }
+                for tool in tools
+            ],
+        }
+        known = self._read()
+        if known.get(server.name) == entry:
+            return
+        try:
+            write_atomic(self.file, json.dumps({**known, server.name: entry}))
+        except OSError as error:
+            _log.warning("tools of MCP servers cannot be remembered: %s", error)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            with self.file.open("rb") as stream:
+                known = json.loads(stream.read(_LONGEST))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+
+def _key(server: McpServer) -> str:
+    """Changes with what decides about the tools; no value of a variable can be read from it."""
+    said = json.dumps([server.command, server.args, server.url, server.cwd, server.tools])
+    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]
+
 
 WAIT_S = 5.0
 """Seconds for which a request waits for servers that have not started yet, at most."""
@@ -143,3 +216,58 @@ class McpServers:
 def _before(settings: McpServer) -> McpStatus:
     state = "starting" if settings.enabled else "off"
     return McpStatus(name=settings.name, where=settings.where, state=state)  # type: ignore[arg-type]
+
+
+# The tools of all MCP servers as the agent is given them.
+
+MAX_RETRIES = 8
+"""Times a model may get the arguments of one tool wrong in a row before the turn fails."""
+_ANY_ARGUMENTS = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
+"""The server checks arguments against its own schema."""
+
+
+class McpTools(AbstractToolset[Any]):
+    """Offers what the servers that are ready have. Every call of an MCP tool passes ``call_tool``.
+
+    Whoever lets a person approve calls finds server, tool and the server's own claim in the metadata of the
+    definition: ``mcp_server``, ``mcp_tool``, ``read_only_hint``. The claim is a hint: the server makes it.
+    """
+
+    def __init__(self, servers: McpServers) -> None:
+        self._servers = servers
+
+    @property
+    def id(self) -> str:
+        """See ``AbstractToolset``."""
+        return "mcp"
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """What can be called now; waits a while for servers that are starting, never for one that hangs."""
+        self._servers.start()
+        await self._servers.settle()
+        return {
+            tool.definition.name: ToolsetTool(
+                toolset=self,
+                tool_def=replace(tool.definition, sequential=False),
+                max_retries=MAX_RETRIES,
+                args_validator=_ANY_ARGUMENTS,
+            )
+            for _, tool in self._servers.offered()
+        }
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Call a server; whatever goes wrong is a result that the model reads, never the end of the turn.
+
+        Raises:
+            ToolFailed: if the call fails or its server does not run; the model reads why.
+        """
+        for server, offered in self._servers.offered():
+            if offered.definition.name == name:
+                try:
+                    return await server.call(offered.own_name, tool_args)
+                except CallFailed as error:
+                    raise ToolFailed(str(error)) from error
+        gone = (tool.tool_def.metadata or {}).get("mcp_server", "")
+        raise ToolFailed(f"The MCP server {gone} is not running, so {name} cannot be called.")

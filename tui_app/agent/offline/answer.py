@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tui_app.agent.offline.passages import Passage, passages, ranked
-from tui_app.agent.offline.question import Question
 from tui_app.agent.offline.steps import history_rows, named_files, tried
-from tui_app.agent.offline.turn import INTRODUCTION, Found, Turn
+from tui_app.agent.offline.turn import INTRODUCTION, Found, Passage, Question, Turn, passages, ranked
 
 MAX_BLOCKS = 6
 _PER_FILE = 3

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,12 +13,20 @@ from typing import Any
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
+    CompactionPart,
     ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
     ModelResponse,
     ModelResponsePart,
     ModelResponseStreamEvent,
+    SystemPromptPart,
+    TextContent,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
 )
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.profiles import ModelProfile
@@ -26,11 +34,53 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from tui_app.agent.offline.answer import answer
-from tui_app.agent.offline.question import understand
 from tui_app.agent.offline.steps import Step, next_steps
-from tui_app.agent.offline.turn import Turn, read_turn
-from tui_app.agent.offline.usage import input_tokens, text_tokens
+from tui_app.agent.offline.turn import Turn, read_turn, understand
 from tui_app.settings import OFFLINE_WINDOW
+
+# The offline model's own measure: one token for every four characters of everything it was sent.
+
+
+def text_tokens(text: str) -> int:
+    """Tokens of one piece of text: its characters by four, rounded up."""
+    return -(-len(text) // 4)
+
+
+def input_tokens(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> int:
+    """Tokens of a whole request: instructions, tool definitions, and every message part."""
+    texts = [text for message in messages for part in message.parts for text in _texts(part)]
+    texts += [part.content for part in parameters.instruction_parts or []]
+    if parameters.instruction_parts is None:
+        texts += _instructions(messages)
+    for tool in parameters.function_tools:
+        texts += [tool.name, tool.description or "", json.dumps(tool.parameters_json_schema)]
+    return sum(text_tokens(text) for text in texts)
+
+
+def _instructions(messages: Sequence[ModelMessage]) -> list[str]:
+    requests = [message for message in messages if isinstance(message, ModelRequest)]
+    return [requests[-1].instructions] if requests and requests[-1].instructions else []
+
+
+def _texts(part: ModelRequestPart | ModelResponsePart) -> Iterator[str]:
+    match part:
+        case UserPromptPart():
+            content = [part.content] if isinstance(part.content, str) else part.content
+            yield from (item for item in content if isinstance(item, str))
+            yield from (item.content for item in content if isinstance(item, TextContent))
+        case SystemPromptPart() | TextPart() | ThinkingPart():
+            yield part.content
+        case CompactionPart():
+            yield part.content or ""
+        case ToolCallPart():
+            yield part.tool_name
+            yield part.args_as_json_str()
+        case ToolReturnPart():
+            yield part.tool_name
+            yield part.model_response_str()
+        case _:
+            return  # other parts carry no text this model reads
+
 
 MODEL_NAME = "extractive"
 SYSTEM = "offline"

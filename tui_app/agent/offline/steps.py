@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from tui_app.agent.offline.passages import Passage, passages, ranked
-from tui_app.agent.offline.question import Question, term_pattern
-from tui_app.agent.offline.turn import Found, Turn
+from tui_app.agent.offline.turn import Found, Passage, Question, Turn, passages, ranked, term_pattern
 
 MAX_ROUNDS = 3
 _GREPS = 3

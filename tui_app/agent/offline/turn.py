@@ -1,8 +1,11 @@
 """What the offline assistant needs to know of a history: the question, and what its tools found for it."""
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, Literal
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -15,7 +18,9 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from tui_app.agent.tools.files import CUT_MARK
 from tui_app.context.counting.attachments import file_name
+from tui_app.mentioned import AFTER, MENTION, mentions
 
 INTRODUCTION = (
     "I am an offline retrieval assistant, not a language model: I look for passages and quote them,"
@@ -122,3 +127,333 @@ def _says(message: ModelMessage, sentence: str) -> bool:
     return isinstance(message, ModelResponse) and any(
         isinstance(part, TextPart) and sentence in part.content for part in message.parts
     )
+
+
+# Which files a prompt names, and which of its words only look as if they did.
+
+_MAX_BARE = 2
+"""Paths without an ``@`` that are looked at."""
+_FILE = re.compile(r"(?:[\w.-]+/)*[\w-][\w.-]*\.[A-Za-z]\w{0,7}")
+_LIKE_FILE = re.compile(r"[^\s()]*\.[A-Za-z]\w{0,4}")
+"""How a file that was not attached must look: ``@x.setter`` and ``@app.get(`` are code."""
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+\S*")
+
+
+def mentioned_files(text: str, attached: Collection[str] = ()) -> tuple[str, ...]:
+    """The files that a prompt mentions or brings along; a decorator such as ``@property`` is none."""
+    named = [
+        path
+        for quoted, bare in MENTION.findall(text)
+        if (path := quoted or bare.rstrip(AFTER)) in attached or quoted or _LIKE_FILE.fullmatch(path)
+    ]
+    return tuple(dict.fromkeys([*named, *attached]))
+
+
+def bare_files(text: str) -> tuple[str, ...]:
+    """The files that a prompt names without an ``@``."""
+    return tuple(dict.fromkeys(_FILE.findall(_ADDRESS.sub(" ", MENTION.sub(" ", text)))))[:_MAX_BARE]
+
+
+def without_mentions(text: str, paths: Collection[str]) -> str:
+    """The text without the mentions of these paths."""
+
+    def rest(found: re.Match[str]) -> str:
+        return " " if (found[1] or found[2].rstrip(AFTER)) in paths else found[0]
+
+    return MENTION.sub(rest, text)
+
+
+def plain_path(word: str) -> str:
+    """The path that one word of a command means, be it mentioned or quoted."""
+    return next(iter(mentions(word)), word.strip("`'\""))
+
+
+# English words that say nothing about what a prompt is looking for.
+
+STOP_WORDS = frozenset(
+    {
+        "a", "about", "above", "after", "again", "all", "also", "an", "and", "any", "anything",
+        "are", "as", "at", "be", "because", "been", "before", "being", "below", "between", "both",
+        "but", "by", "called", "can", "cannot", "code", "could", "define", "defined", "definition",
+        "describe", "did", "do", "does", "doing", "done", "down", "during", "each", "exactly",
+        "explain", "few", "file", "files", "find", "for", "from", "further", "get", "gets", "give",
+        "go", "goes", "had", "happen", "happens", "has", "have", "having", "he", "hello", "help",
+        "her", "here", "hers", "hey", "hi", "him", "his", "how", "i", "if", "implement",
+        "implementation", "implemented", "in", "into", "is", "it", "its", "just", "know", "let",
+        "like", "line", "lines", "look", "made", "make", "makes", "many", "me", "mean", "means",
+        "more", "most", "much", "my", "need", "no", "nor", "not", "now", "of", "off", "ok", "okay",
+        "on", "once", "only", "or", "other", "our", "out", "over", "own", "place", "please",
+        "project", "put", "really", "s", "same", "say", "says", "see", "she", "should", "show",
+        "so", "some", "something", "such", "take", "tell", "than", "thank", "thanks", "that", "the",
+        "their", "them", "then", "there", "these", "they", "thing", "things", "this", "those",
+        "through", "to", "too", "under", "until", "up", "use", "used", "uses", "using", "very",
+        "want", "was", "way", "we", "were", "what", "when", "where", "whether", "which", "while",
+        "who", "whom", "whose", "why", "will", "with", "work", "works", "would", "yes", "you",
+        "your",
+    }
+)  # fmt: skip
+
+
+# Understanding a prompt without a language model: a few plain commands, else words to look for.
+
+Kind = Literal["list", "read", "find", "grep", "overview", "conversation", "general", "run", "write"]
+
+MAX_TERMS = 5
+_READ_CHARS = 4_000
+"""Characters of a prompt that are looked at: half from its start, half from its end."""
+_COMMAND_CHARS = 300
+
+_QUOTED_PATH = r'@"[^"\n]+"'
+_LIST = re.compile(
+    r"(?:ls|dir|(?:list|show|which|what)(?: me)?(?: all| the| are the| project)*"
+    r" (?:files|folders?|directory))"
+    r"(?: are (?:here|there))?(?: (?:in|of|under|at)(?: the)?(?: folder)?)?"
+    rf"(?: (?P<path>{_QUOTED_PATH}|[^\s?]+))?",
+    re.IGNORECASE,
+)
+_LS_PATH = re.compile(rf"ls (?P<path>{_QUOTED_PATH}|\S+)", re.IGNORECASE)
+_SPAN = r"(?P<first>\d{1,9})(?:\s*(?:-|–|to|until|\.\.)\s*(?P<last>\d{1,9}))?"
+_READ = re.compile(
+    r"(?P<verb>read|open|cat|show|print|view|display)(?: me)?(?: the)?(?: file)?"
+    rf"\s+(?P<path>{_QUOTED_PATH}|\S+?)"
+    rf"(?:(?::|,?\s+(?:at |from )?lines?\s+){_SPAN})?",
+    re.IGNORECASE,
+)
+_READ_LINES = re.compile(
+    rf"(?:read|open|cat|show|print|view|display)(?: me)?(?: the)? lines? {_SPAN}"
+    rf" (?:of|in|from)(?: the)?(?: file)? (?P<path>{_QUOTED_PATH}|\S+)",
+    re.IGNORECASE,
+)
+_MENTIONED = rf"(?:{_QUOTED_PATH}|@[^\s\"]+)"
+_READ_SEVERAL = re.compile(
+    r"(?:read|open|cat|show|print|view|display)(?: me)?(?: the)?(?: files)?"
+    rf"\s+(?P<paths>{_MENTIONED}(?:,?\s+(?:(?:and|&)\s+)?{_MENTIONED})+)",
+    re.IGNORECASE,
+)
+_FIND = re.compile(
+    r"(?:find|glob|list)(?: all)?(?: the)?(?: files)? ?(?P<pattern>\S*[*?]\S*)(?: files)?", re.I
+)
+_GREP = re.compile(r"(?:grep|rg|search for|look for) (?P<pattern>.+)", re.IGNORECASE)
+_ORDER_CHARS = 8_000
+_RUN = re.compile(r"run:[ \t]*(?P<command>[^\n]+)", re.IGNORECASE)
+_WRITE = re.compile(
+    rf"write[ \t]+(?P<path>{_QUOTED_PATH}|[^\s:]+):\s*(?P<text>\S.*)", re.IGNORECASE | re.DOTALL
+)
+_OVERVIEW = re.compile(
+    r"\b(?:what (?:does|do|is|are)|describe|explain|summari[sz]e|overview of|about|purpose of)\b"
+    r"[^.?!\n]{0,40}\b(?:project|repo|repository|codebase|code base|folder|directory|workspace|program|app)\b"
+    r"|^(?:give (?:me )?an )?overview$|^what is (?:this|here)$",
+    re.IGNORECASE,
+)
+_CONVERSATION = re.compile(
+    r"#\d+\b|\b(?:earlier|previously|conversation|remember|recall|so far|this (?:chat|session)|"
+    r"(?:did|have|had) (?:i|we|you)|(?:i|we|you) (?:said|asked|told|decided|agreed|mentioned|answered|wrote)|"
+    r"(?:my|your|our) (?:first|last|previous|earlier) (?:question|message|prompt|answer|request))\b",
+    re.IGNORECASE,
+)
+_HANDLE = re.compile(r"#(\d{1,12})\b")
+_WORD = re.compile(r"[\w][\w./\\-]*[\w]|\w", re.UNICODE)
+_QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"")
+_SUFFIXES = ("ations", "ation", "ings", "ing", "ions", "ion", "ers", "ies", "er", "ed", "es", "s", "e", "y")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A prompt as far as it was understood."""
+
+    kind: Kind
+    terms: tuple[str, ...] = ()
+    """Words to look for, most telling first; lower case unless they name something in code."""
+    files: tuple[str, ...] = ()
+    """Paths the prompt names."""
+    mentioned: tuple[str, ...] = ()
+    """Those of them that it mentions with ``@`` or brings along."""
+    path: str = "."
+    pattern: str = ""
+    start: int = 1
+    lines: int = 0
+    """How many lines were asked for; 0 when the prompt does not say."""
+    handle: str = ""
+    """A message handle such as ``#142``."""
+
+
+def understand(prompt: str, attached: Collection[str] = ()) -> Question:
+    """Sort a prompt into a kind and take from it what its kind needs.
+
+    Args:
+        prompt: What the person wrote.
+        attached: Paths of the files that came with it.
+    """
+    order = _order(prompt)
+    if order is not None:
+        return order
+    command = _polite(prompt)
+    direct = _command(command, attached) if len(command) <= _COMMAND_CHARS and "\n" not in command else None
+    if direct is not None and not (direct.kind == "grep" and attached):
+        return direct
+    half = _READ_CHARS // 2
+    text = prompt if len(prompt) <= _READ_CHARS else f"{prompt[:half]}\n{prompt[-half:]}"
+    mentioned = mentioned_files(text, attached)
+    files = tuple(dict.fromkeys([*mentioned, *bare_files(text)]))
+    terms = _terms(without_mentions(text, attached)) or _terms(text)
+    if len(command) <= _COMMAND_CHARS and _OVERVIEW.search(command) and not files:
+        return Question("overview", terms)
+    if _CONVERSATION.search(text):
+        handle = _HANDLE.search(text)
+        return Question("conversation", terms, files, mentioned, handle=handle.group(0) if handle else "")
+    return Question("general", terms, files, mentioned)
+
+
+def term_pattern(term: str) -> str:
+    """A regular expression for a term that also meets its other word forms."""
+    escaped = re.escape(_stem(term)).replace(r"\-", "-").replace(r"\ ", " ")
+    return rf"\b{escaped}\b" if len(term) <= 3 else escaped
+
+
+def _order(prompt: str) -> Question | None:
+    """An order to run or write something, which must be put in just this form: nothing is read into prose."""
+    text = prompt.strip()
+    if len(text) <= _ORDER_CHARS and (run := _RUN.fullmatch(text)):
+        return Question("run", pattern=run["command"].strip())
+    if len(text) <= _ORDER_CHARS and (write := _WRITE.fullmatch(text)):
+        return Question("write", path=plain_path(write["path"]), pattern=f"{write['text'].strip()}\n")
+    return None
+
+
+def _command(text: str, attached: Collection[str]) -> Question | None:
+    listed = _LS_PATH.fullmatch(text) or _LIST.fullmatch(text)
+    if listed and "*" not in text:
+        return Question("list", path=plain_path(listed.group("path") or "."))
+    found = _FIND.fullmatch(text)
+    if found:
+        return Question("find", pattern=found.group("pattern"))
+    if several := _READ_SEVERAL.fullmatch(text):
+        paths = mentions(several.group("paths"))
+        return Question("read", files=paths, path=paths[0])
+    read = _READ_LINES.fullmatch(text) or _READ.fullmatch(text)
+    if read and _names_file(read, attached):
+        path = plain_path(read.group("path"))
+        first = int(read.group("first") or 1)
+        last = int(read.group("last") or first) if read.group("first") else 0
+        return Question(
+            "read", files=(path,), path=path, start=first, lines=max(0, last - first + 1) * bool(last)
+        )
+    searched = _GREP.fullmatch(text)
+    if searched:
+        pattern = searched.group("pattern").strip().strip("`'\"")
+        return Question("grep", terms=(pattern,), pattern=re.escape(pattern).replace(r"\ ", " "))
+    return None
+
+
+def _names_file(match: re.Match[str], attached: Collection[str]) -> bool:
+    """``read notes`` names a file; ``show errors`` does not, unless it looks like a path."""
+    verb = match.groupdict().get("verb")
+    return (
+        verb is None
+        or verb.lower() in ("read", "open", "cat")
+        or bool(re.search(r'[./]|^@"', match.group("path")))
+        or plain_path(match.group("path")) in attached
+    )
+
+
+def _polite(prompt: str) -> str:
+    text = prompt.strip().rstrip(".?! ")
+    return re.sub(r"^(?:please|can you|could you|now)[, ]+", "", text, flags=re.IGNORECASE)
+
+
+def _terms(text: str) -> tuple[str, ...]:
+    quoted = [one or two for one, two in _QUOTED.findall(text)]
+    words = [word.strip("./\\-") for word in _WORD.findall(_QUOTED.sub(" ", text))]
+    kept = [word if _names_code(word) else word.lower() for word in words]
+    useful = [
+        word for word in kept if len(word) > 1 and word.lower() not in STOP_WORDS and not word.isdigit()
+    ]
+    ordered = sorted(dict.fromkeys(useful), key=lambda word: (not _names_code(word), -len(word)))
+    telling = [word for word in ordered if len(word) > 3 or _names_code(word)]
+    return tuple(dict.fromkeys([*quoted, *(telling or ordered)]))[:MAX_TERMS]
+
+
+def _names_code(word: str) -> bool:
+    return bool(re.search(r"[_./\d]|[a-z][A-Z]", word))
+
+
+def _stem(term: str) -> str:
+    if _names_code(term) or " " in term:
+        return term
+    for suffix in _SUFFIXES:
+        if term.endswith(suffix) and len(term) - len(suffix) >= 4:
+            return term.removesuffix(suffix)
+    return term
+
+
+# Lines that the tools brought back, ranked by how well they fit the words of a question.
+
+_HIT = re.compile(r"^(?P<path>[^\n]+?):(?P<line>\d+): (?P<text>[^\n]*)$", re.MULTILINE)
+_NUMBERED = re.compile(r"^(?P<line>\d+)\t(?P<text>[^\n]*)$", re.MULTILINE)
+_DEFINES = re.compile(
+    r"\s*(?:(?:export|pub|async|public|static)\s+)*(?:def|class|func|function|fn|type|#+)\s"
+)
+_K1, _B = 1.2, 0.75
+"""The usual constants of Okapi BM25 (Robertson and Zaragoza, 2009)."""
+_DEFINITION_BONUS = 1.3
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Passage:
+    """One line of a file, as it stands there."""
+
+    path: str
+    line: int
+    text: str
+    whole: bool = True
+    """False when the tool showed only the start of the line."""
+
+
+def passages(found: Iterable[Found]) -> list[Passage]:
+    """Collect every line that ``grep`` and ``read_file`` showed, each once, in file order."""
+    known: dict[tuple[str, int], Passage] = {}
+    for passage in chain.from_iterable(map(_lines_of, found)):
+        place = (passage.path, passage.line)
+        if place not in known or passage.whole:
+            known[place] = passage
+    return [known[place] for place in sorted(known)]
+
+
+def ranked(candidates: Sequence[Passage], terms: Sequence[str]) -> list[Passage]:
+    """Order the lines that hold a term by BM25 over the candidates, best first; ties keep file order."""
+    patterns = [re.compile(term_pattern(term), re.IGNORECASE) for term in terms]
+    counts = [[len(pattern.findall(each.text)) for pattern in patterns] for each in candidates]
+    lengths = [max(1, len(each.text.split())) for each in candidates]
+    average = sum(lengths) / max(1, len(lengths))
+    rarity = [_rarity(len(candidates), sum(1 for row in counts if row[at])) for at in range(len(patterns))]
+    scores = [
+        sum(weight * _weight(count, length, average) for weight, count in zip(rarity, row, strict=True))
+        * (_DEFINITION_BONUS if _DEFINES.match(each.text) else 1.0)
+        for each, row, length in zip(candidates, counts, lengths, strict=True)
+    ]
+    order = sorted(range(len(candidates)), key=lambda at: (-scores[at], at))
+    return [candidates[at] for at in order if scores[at] > 0.0]
+
+
+def _rarity(lines: int, holding: int) -> float:
+    return math.log(1.0 + (lines - holding + 0.5) / (holding + 0.5))
+
+
+def _weight(count: int, length: int, average: float) -> float:
+    return count * (_K1 + 1.0) / (count + _K1 * (1.0 - _B + _B * length / average))
+
+
+def _lines_of(found: Found) -> list[Passage]:
+    if not found.ok:
+        return []
+    if found.tool == "read_file":
+        path = found.arg("path").removeprefix("./")
+        return [_passage(path, match) for match in _NUMBERED.finditer(found.text)]
+    if found.tool == "grep":
+        return [_passage(match["path"], match) for match in _HIT.finditer(found.text)]
+    return []
+
+
+def _passage(path: str, match: re.Match[str]) -> Passage:
+    text = match["text"]
+    return Passage(path, int(match["line"]), text.removesuffix(CUT_MARK), not text.endswith(CUT_MARK))

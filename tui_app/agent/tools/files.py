@@ -5,22 +5,312 @@ A line of a file is shown as ``NUMBER<tab>TEXT`` by :func:`read_file` and as ``P
 """
 
 import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tui_app.agent.tools.patterns import compile_path, expand_braces
-from tui_app.agent.tools.search import grep
-from tui_app.agent.tools.stop import Stop
-from tui_app.agent.tools.text import clip, is_binary, lines_of
-from tui_app.agent.tools.walk import WITHHELD, ShowsFile, Walk, shown, shows_all
-from tui_app.agent.tools.workspace import ToolProblem, Workspace
+import regex
+
+from tui_app.agent.path_patterns import IgnoreRule, compile_path, expand_braces, parse_ignore, verdict
+from tui_app.agent.tools.commands import Stop
+from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.context.tool_results.results import byte_count
 
-__all__ = ["glob", "grep", "ls", "read_file"]
+# Reading text files line by line in bounded memory, whatever the file holds.
+
+LINE_BYTES = 8192
+"""Bytes kept of one line; the rest of a longer line is read past."""
+CUT_MARK = " …[line cut]"
+"""Ends a line that a tool shows only in part."""
+_SNIFFED_BYTES = 8192
+_CHECK_EVERY = 1024
+
+
+def is_binary(path: Path) -> bool:
+    """Whether a file holds a zero byte near its start, which text does not.
+
+    Raises:
+        ToolProblem: if it cannot be read.
+    """
+    with open_regular(path) as file:
+        return b"\0" in file.read(_SNIFFED_BYTES)
+
+
+def lines_of(path: Path, stop: Stop) -> Iterator[str]:
+    r"""Yield the lines of a file without their line ends; only ``\n`` and ``\r\n`` end a line, as in editors.
+
+    Bytes that are not UTF-8 become replacement characters. Ends early once ``stop`` is late.
+
+    Raises:
+        ToolProblem: if the file cannot be read.
+        Cancelled: if the turn was cancelled meanwhile.
+    """
+    with open_regular(path) as file:
+        number = 0
+        while raw := file.readline(LINE_BYTES):
+            number += 1
+            tail = raw
+            while not tail.endswith(b"\n") and (tail := file.readline(1 << 20)):
+                if stop.late():
+                    return
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8", "replace")
+            yield text.rstrip("\n").removesuffix("\r")
+            if number % _CHECK_EVERY == 0 and stop.late():
+                return
+
+
+def clip(text: str, limit: int) -> str:
+    """Cut a line to ``limit`` characters, visibly."""
+    return text if len(text) <= limit else text[:limit] + CUT_MARK
+
+
+# Walking a workspace the way a person would: without what git ignores and what tools generate.
+
+MAX_FILES = 50_000
+"""Files one walk looks at; a larger tree is reported as cut."""
+WITHHELD = "files left out by rules of the user: {:,}; name one to ask for it"
+ShowsFile = Callable[[Path], bool]
+"""Whether a tool may show anything of a resolved path that it came across."""
+_IGNORE_FILE_BYTES = 256 * 1024
+
+_SKIPPED_NAMES = frozenset(
+    {
+        ".git", ".hg", ".svn", ".jj", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox",
+        ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".idea", ".gradle", ".terraform",
+        "site-packages", ".DS_Store",
+    }
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Walk:
+    """One pass over a folder; ``cut`` says why it ended early, empty when it saw everything."""
+
+    top: Path
+    stop: Stop
+    hidden: Collection[Path] = ()
+    """Folders that are passed over."""
+    cut: str = ""
+    seen: int = 0
+
+    def files(self) -> Iterator[Path]:
+        """Yield regular files in a stable order: those of a folder first, then its subfolders by name.
+
+        Links are not followed, so a walk can neither leave the workspace nor run in circles.
+
+        Raises:
+            Cancelled: if the turn was cancelled meanwhile.
+        """
+        waiting: list[tuple[Path, tuple[_Rules, ...]]] = [(self.top, ())]
+        while waiting:
+            folder, above = waiting.pop()
+            if self._ended():
+                return
+            rules = (*above, *_own_rules(folder))
+            files, folders = _listing(folder, rules)
+            for path in files:
+                self.seen += 1
+                if self._ended():
+                    return
+                yield path
+            waiting.extend((path, rules) for path in reversed(folders) if path not in self.hidden)
+
+    def _ended(self) -> bool:
+        if self.stop.late():
+            self.cut = "the search ran out of time"
+        elif self.seen > MAX_FILES:
+            self.cut = f"only the first {MAX_FILES:,} files were looked at"
+        return bool(self.cut)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    folder: Path
+    rules: tuple[IgnoreRule, ...]
+
+
+def shows_all(_path: Path) -> bool:
+    """Leave nothing out."""
+    return True
+
+
+def shown(entry: os.DirEntry[str]) -> bool:
+    """Whether a folder entry belongs to the project itself rather than to tools around it."""
+    if entry.name in _SKIPPED_NAMES:
+        return False
+    return not (entry.is_dir(follow_symlinks=False) and Path(entry.path, "pyvenv.cfg").is_file())
+
+
+def _listing(folder: Path, rules: tuple[_Rules, ...]) -> tuple[list[Path], list[Path]]:
+    files: list[Path] = []
+    folders: list[Path] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda each: each.name):
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if not shown(entry) or _ignored(Path(entry.path), is_folder, rules):
+                    continue
+                if is_folder:
+                    folders.append(Path(entry.path))
+                elif entry.is_file(follow_symlinks=False):
+                    files.append(Path(entry.path))
+    except OSError:
+        return files, folders  # unreadable or just deleted: the rest of the tree still counts
+    return files, folders
+
+
+def _ignored(path: Path, is_folder: bool, levels: tuple[_Rules, ...]) -> bool:
+    for level in reversed(levels):
+        found = verdict(level.rules, path.relative_to(level.folder).parts, is_folder)
+        if found is not None:
+            return found
+    return False
+
+
+def _own_rules(folder: Path) -> tuple[_Rules, ...]:
+    path = folder / ".gitignore"
+    if not path.is_file() or path.is_symlink():
+        return ()
+    try:
+        with path.open("rb") as file:
+            text = file.read(_IGNORE_FILE_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ()
+    rules = parse_ignore(text)
+    return (_Rules(folder, rules),) if rules else ()
+
+
+# ``grep``: a regular expression over the lines of a workspace, safe against hostile expressions.
+#
+# Python's own ``re`` cannot be interrupted and holds the interpreter lock while it backtracks, which would
+# freeze the screen as well. The ``regex`` package takes a timeout and gives the lock up, so it is used here.
+
+MAX_FILE_BYTES = 5 * 1024 * 1024
+"""Larger files are passed over unless they are named."""
+MAX_HITS = 1_000
+MAX_BYTES = 48_000
+"""Bytes of UTF-8 one result may hold, so that it stays whole on its way to the model."""
+MATCHED_CHARS = 2_000
+"""How much of a line the expression is tried on."""
+SHOWN_CHARS = 400
+_MATCH_S = 2.0
+"""Seconds one line may keep the expression busy."""
+_MAX_PATTERN = 1_000
+
+Matcher = Callable[[str], bool]
+
+
+def grep(
+    ws: Workspace,
+    pattern: str,
+    path: str = ".",
+    ignore_case: bool = False,
+    limit: int = 200,
+    *,
+    stop: Stop | None = None,
+    shows: ShowsFile = shows_all,
+) -> str:
+    """Return the lines that a regular expression matches, as ``PATH:NUMBER: TEXT``.
+
+    Files below a folder that must not be shown are passed over; a file that is named is not judged again.
+
+    Raises:
+        ToolProblem: if the expression is wrong or too slow, or the path is not in the workspace.
+        Cancelled: if the turn was cancelled meanwhile.
+    """
+    stop = stop or Stop()
+    matches = _matcher(pattern, ignore_case, stop)
+    real = ws.resolve(path)
+    walk = Walk(real, stop, ws.hidden)
+    found = _Hits(limit=min(max(1, limit), MAX_HITS))
+    files: Iterable[Path] = walk.files() if real.is_dir() else [ws.file(path)]
+    for file in files:
+        if file != real and not shows(file):
+            found.withheld += 1
+            continue
+        if not _searchable(file, named=file == real, found=found):
+            continue
+        found.files += 1
+        rows = _hits_in(file, ws.display(file), matches, stop)
+        if not all(found.add(row) for row in rows):
+            break
+    return found.render(pattern, walk.cut or ("the search ran out of time" if stop.late() else ""))
+
+
+@dataclass(slots=True)
+class _Hits:
+    limit: int
+    rows: list[str] = field(default_factory=list)
+    files: int = 0
+    large: int = 0
+    withheld: int = 0
+    bytes: int = 0
+    more: bool = False
+
+    def add(self, row: str) -> bool:
+        size = byte_count(row) + 1
+        if len(self.rows) >= self.limit or self.bytes + size > MAX_BYTES:
+            self.more = True
+            return False
+        self.rows.append(row)
+        self.bytes += size
+        return True
+
+    def render(self, pattern: str, cut: str) -> str:
+        rows = self.rows or [f"[no line matches {pattern!r:.200} in {self.files:,} files]"]
+        notes = [
+            "more hits exist: narrow the pattern or the path" if self.more else "",
+            f"{self.large:,} files over 5 MB were passed over" if self.large else "",
+            WITHHELD.format(self.withheld) if self.withheld else "",
+            cut,
+        ]
+        return "\n".join([*rows, *(f"[{note}]" for note in notes if note)])
+
+
+def _hits_in(file: Path, name: str, matches: Matcher, stop: Stop) -> Iterator[str]:
+    for number, text in enumerate(lines_of(file, stop), 1):
+        if matches(text[:MATCHED_CHARS]):
+            yield f"{name}:{number}: {clip(text, SHOWN_CHARS)}"
+
+
+def _searchable(file: Path, *, named: bool, found: _Hits) -> bool:
+    """Whether to look into a file; an unreadable one counts as absent unless it was asked for by name."""
+    try:
+        if not named and file.stat().st_size > MAX_FILE_BYTES:
+            found.large += 1
+            return False
+        return not is_binary(file)
+    except (OSError, ToolProblem):
+        if named:
+            raise
+        return False
+
+
+def _matcher(pattern: str, ignore_case: bool, stop: Stop) -> Matcher:
+    if not pattern or len(pattern) > _MAX_PATTERN:
+        raise ToolProblem(f"Give a pattern of 1 to {_MAX_PATTERN:,} characters.")
+    try:
+        compiled = regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
+    except regex.error as error:
+        raise ToolProblem(
+            f"{pattern!r:.200} is not a regular expression ({error}); put a backslash before"
+            " ( [ { . * + ? to search for the character itself."
+        ) from error
+
+    def matches(text: str) -> bool:
+        try:
+            return compiled.search(text, timeout=_MATCH_S, concurrent=True) is not None
+        except TimeoutError as error:
+            stop.late()
+            raise ToolProblem(
+                f"{pattern!r:.200} takes too long on a line; use a simpler expression."
+            ) from error
+
+    return matches
+
 
 MAX_LINES = 1_900
 """Lines one read may return, so that it stays whole on its way to the model."""
-MAX_BYTES = 48_000
-"""Bytes of UTF-8 one result may hold, for the same reason."""
 SHOWN_LINE_CHARS = 2_000
 MAX_ENTRIES = 500
 """Names one listing may hold."""

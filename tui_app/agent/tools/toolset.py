@@ -1,21 +1,118 @@
 """The tools as the model sees them: short descriptions, text results, errors it can act on."""
 
+import asyncio
+import functools
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, Protocol, TypeVar
 
 import anyio.to_thread
+from pydantic import BaseModel
 from pydantic_ai import ModelRetry, RunContext, Tool, ToolDenied
 from pydantic_ai.toolsets import FunctionToolset
 
-from tui_app.agent.approvals.policy import Judge
+from tui_app.agent.approvals.rules import Action, Gate, Judge
+from tui_app.agent.approvals.shell import plain_words
+from tui_app.agent.instructions import Skills, use_skill
 from tui_app.agent.tools import files
-from tui_app.agent.tools.history import HistoryHit, HistorySearch, names_message, read_message, search_history
-from tui_app.agent.tools.looking import MESSAGES, READ, Looking
-from tui_app.agent.tools.message_pages import PAGE_LINES
-from tui_app.agent.tools.stop import Stop
-from tui_app.agent.tools.workspace import ToolProblem, Workspace
+from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner, Stop
+from tui_app.agent.tools.edits import FileChange, carry_out, check_unchanged, plan_edit, plan_write
+from tui_app.agent.tools.files import ShowsFile
+from tui_app.agent.tools.history import (
+    PAGE_LINES,
+    HistoryHit,
+    HistorySearch,
+    names_message,
+    read_message,
+    search_history,
+)
+from tui_app.agent.tools.workspace import FileLocks, ToolProblem, Workspace
+from tui_app.atomic import write_atomic
+from tui_app.process_group import NotStarted
+from tui_app.project_files import Refused
+
+# Rules about tools that only look: asked before they do, and what they leave out of a folder.
+
+READ = "read_file"
+MESSAGES = "search_history"
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """What rules have to say before a tool looks at files, and while it does."""
+
+    workspace: Workspace
+    gate: Judge
+
+    async def declined(self, ctx: RunContext[Any], path: str, *like: str, tool: str = "") -> str:
+        """Ask whether a tool may look at a path.
+
+        Args:
+            ctx: The call.
+            path: As the model gave it.
+            like: Other tools that would show the same.
+            tool: What looks, where that is not the tool that was called.
+
+        Returns:
+            Why it must not, for the model to read; empty when it may.
+        """
+        return await self.gate(await asyncio.to_thread(self._action, tool or _name(ctx), ctx, path, like))
+
+    def shows(self, ctx: RunContext[Any], path: str, *like: str) -> ShowsFile:
+        """Which files a tool that was let into a folder may show.
+
+        What must be asked about was not asked about by opening a folder around it, unless by the same rule.
+        Blocking.
+        """
+        opened = self.gate.judged(self._action(_name(ctx), ctx, path, like))
+
+        def shown(file: Path) -> bool:
+            verdict = self.gate.judged(_action(_name(ctx), ctx, self.workspace.display(file), (), like))
+            return verdict.ruling == "allow" or (verdict.ruling, verdict.because) == (
+                opened.ruling,
+                opened.because,
+            )
+
+        return shown
+
+    def _action(self, tool: str, ctx: RunContext[Any], path: str, like: tuple[str, ...]) -> Action:
+        """What is asked about: where a path leads, by its own name and by the one that was given."""
+        try:
+            shown = self.workspace.display(self.workspace.resolve(path))
+        except ToolProblem:
+            # The tool says why; a rule about all of it, or about this very name, is heard before.
+            shown = path
+        return _action(tool, ctx, shown, self._spelled(path, shown), like)
+
+    def _spelled(self, path: str, shown: str) -> tuple[str, ...]:
+        """The name that was given, as seen from the workspace; rules say nothing of folders around that."""
+        given = PurePosixPath(path)
+        if given.is_relative_to(self.workspace.root):
+            given = given.relative_to(self.workspace.root)
+        return () if given.is_absolute() or str(given) == shown else (str(given),)
+
+
+def _name(ctx: RunContext[Any]) -> str:
+    return ctx.tool_name or READ
+
+
+def _action(
+    tool: str, ctx: RunContext[Any], shown: str, spelled: tuple[str, ...], like: tuple[str, ...]
+) -> Action:
+    return Action(
+        tool=tool,
+        kind="file",
+        subject=shown,
+        note="looks, changes nothing",
+        call=ctx.tool_call_id or "",
+        looks=True,
+        like=like,
+        spelled=spelled,
+    )
+
 
 MAX_RETRIES = 8
 """Times a model may get one tool wrong in a row before the turn fails; looking for a file can take some."""
@@ -193,3 +290,304 @@ async def _on_thread(work: Callable[[Stop], str]) -> str:
         raise ModelRetry(f"That could not be read: {error.strerror or error}.") from error
     finally:
         cancelled.set()
+
+
+# The tools that change something, as the model sees them. First each asks its gate with what it would do.
+
+T = TypeVar("T")
+SHELL = "/bin/sh"
+GUARDED_FOLDERS = frozenset({".git", ".hg", ".svn"})
+"""What stands in them may be run by the next harmless command: no pattern allows writing there."""
+LONGEST_COMMAND = 20_000
+"""Characters."""
+LONGEST_S = 3_600.0
+"""Seconds a model may ask for."""
+_RESULT_DIFF = 3_000
+"""Characters of the diff that the model is shown of an edit."""
+
+
+class Keeper(Protocol):
+    """Keeps what a file held, so that it can be brought back."""
+
+    async def keep(self, change: FileChange, call: str) -> None:
+        """Store it and write down what is about to happen.
+
+        Raises:
+            OSError: if the disk refuses; the file must not be changed then.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileTools:
+    """Writing and editing files; the docstrings of the tools are what the model reads."""
+
+    workspace: Workspace
+    gate: Judge
+    keeper: Keeper
+    locks: FileLocks = field(default_factory=FileLocks)
+    arriving: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def write_file(self, ctx: RunContext[Any], path: str, content: str) -> str | ToolDenied:
+        """Write a whole file.
+
+        Args:
+            ctx: The run.
+            path: Path relative to the workspace.
+            content: All that it is to hold.
+        """
+        return await self._change(ctx, path, functools.partial(plan_write, self.workspace, path, content))
+
+    async def edit_file(
+        self, ctx: RunContext[Any], path: str, old_text: str, new_text: str, every: bool = False
+    ) -> str | ToolDenied:
+        """Replace one piece of a file.
+
+        Args:
+            ctx: The run.
+            path: Path relative to the workspace.
+            old_text: The piece exactly as it stands there, and stands only once.
+            new_text: What takes its place.
+            every: Replace it wherever it stands.
+        """
+        plan = functools.partial(plan_edit, self.workspace, path, old_text, new_text, every=every)
+        return await self._change(ctx, path, plan)
+
+    async def _change(
+        self, ctx: RunContext[Any], path: str, plan: Callable[[], FileChange]
+    ) -> str | ToolDenied:
+        with told():
+            # In the order of the calls: whoever comes later is asked about later, and must not hold the file.
+            async with self.arriving:
+                real: Path = await on_thread(lambda: self.workspace.writable(path))
+            # Held while a person thinks: the next change of this file is planned on what comes of this one.
+            async with self.locks.hold(real):
+                # What the model is told of a change shows what the file held before.
+                looking = Looking(self.workspace, self.gate)
+                there = await on_thread(real.exists)
+                if there and (declined := await looking.declined(ctx, path, tool=READ)):
+                    return ToolDenied(declined)
+                change = await on_thread(plan)
+                action = file_action(change, ctx.tool_name or "", ctx.tool_call_id or "")
+                if declined := await self.gate(action):
+                    return ToolDenied(declined)
+                await on_thread(lambda: check_unchanged(self.workspace, change))
+                await self.keeper.keep(change, ctx.tool_call_id or "")
+                await on_thread(lambda: carry_out(self.workspace, change))
+        shown = _clipped(change.diff) if change.before is not None else ""
+        return f"{change.shown}: {change.note}\n{shown}".rstrip()
+
+
+def file_action(change: FileChange, tool: str, call: str) -> Action:
+    """What a change of a file is asked about as."""
+    parts = {part.casefold() for part in Path(change.shown).parts}
+    inner = next(iter(sorted(parts & GUARDED_FOLDERS)), "")
+    guarded = f"files in {inner} can make programs run" if inner else ""
+    return Action(
+        tool=tool,
+        kind="file",
+        subject=change.shown,
+        detail=change.diff,
+        note=change.note,
+        guarded=guarded,
+        call=call,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CommandTool:
+    """Running commands in the workspace."""
+
+    runner: ProcessRunner
+    gate: Gate
+    shown: Callable[[str, str], None]
+    """Is handed what a command prints, behind the id of its call."""
+    timeout_s: float = 120.0
+    """Seconds a command may take when the model names none."""
+    cut_short: MutableMapping[str, str] = field(default_factory=dict)
+    """Where is noted, by the id of its call, what a command had printed that was stopped."""
+
+    async def run_command(
+        self, ctx: RunContext[Any], command: str, timeout_s: float = 0.0
+    ) -> str | ToolDenied:
+        """Run a command line in the workspace. It has no input; what it leaves running is ended.
+
+        Args:
+            ctx: The run.
+            command: The command line.
+            timeout_s: Seconds it may take; 0 is the usual limit.
+        """
+        call = ctx.tool_call_id or ""
+        with told():
+            words, note = _program(command)
+            limit = min(max(1.0, timeout_s or self.timeout_s), LONGEST_S)
+            action = Action(
+                tool=ctx.tool_name or "run_command",
+                kind="command",
+                subject=command,
+                detail=f"in {self.runner.cwd}",
+                note=f"{note}, at most {limit:g} s",
+                call=call,
+            )
+            if declined := await self.gate(action):
+                return ToolDenied(declined)
+            try:
+                ended = await self.runner.run(words, limit, lambda text: self.shown(call, text))
+            except CommandStopped as stopped:
+                self.cut_short[call] = stopped.printed
+                raise
+            return command_result(ended, limit)
+
+
+def _program(command: str) -> tuple[tuple[str, ...], str]:
+    """The words to start, and in words how.
+
+    Raises:
+        ToolProblem: if it is no command line.
+    """
+    if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
+        raise ToolProblem(f"Give a command line of at most {LONGEST_COMMAND:,} characters.")
+    if (words := plain_words(command)) is not None:
+        return words, "without a shell"
+    return (SHELL, "-c", command), "through a shell"
+
+
+def command_result(ended: Ended, limit_s: float) -> str:
+    """How a command ended, and what it printed."""
+    if ended.timed_out:
+        how = f"Timed out after {limit_s:g} s and was ended with all it had started."
+    elif ended.code is not None and ended.code < 0:
+        how = f"Ended by signal {-ended.code} after {ended.duration_s:.1f} s."
+    else:
+        how = f"Exit code {ended.code} after {ended.duration_s:.1f} s."
+    return f"{how}\n{ended.text}".rstrip("\n")
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn what a tool cannot do into what the model reads about it.
+
+    Raises:
+        ModelRetry: for what was wrong with the call, and for what the disk or the system refuses.
+    """
+    try:
+        yield
+    except ToolProblem as problem:
+        raise ModelRetry(str(problem)) from problem
+    except NotStarted as problem:
+        raise ModelRetry(f"The command cannot be started: {problem}.") from problem
+    except OSError as error:
+        raise ModelRetry(f"That could not be done: {error.strerror or error}.") from error
+
+
+async def on_thread(work: Callable[[], T]) -> T:
+    """Run short blocking work off the loop; when cancelled it is waited for: a file is never half ours."""
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        raise
+
+
+def _clipped(diff: str) -> str:
+    if len(diff) <= _RESULT_DIFF:
+        return diff
+    return f"{diff[:_RESULT_DIFF]}\n[the rest of the diff is left out]"
+
+
+# The plan and the todo list of a session, which the model keeps for itself and every compaction carries.
+
+MAX_NOTE_CHARS = 20_000
+MAX_TODOS = 100
+_SIGNS = {"pending": " ", "doing": "~", "done": "x"}
+
+
+class Todo(BaseModel):
+    """One thing to do."""
+
+    text: str
+    state: Literal["pending", "doing", "done"] = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """The two files; nobody is asked before they change, because they are the session's own."""
+
+    plan_file: Path
+    todo_file: Path
+
+    def write_plan(self, text: str) -> str:
+        """Replace the plan.
+
+        Raises:
+            ToolProblem: if it is too long.
+            OSError: if the disk refuses.
+        """
+        if len(text) > MAX_NOTE_CHARS:
+            raise ToolProblem(f"A plan has at most {MAX_NOTE_CHARS:,} characters; shorten it.")
+        write_atomic(self.plan_file, f"{text.strip()}\n" if text.strip() else "")
+        return "The plan is kept." if text.strip() else "The plan is empty now."
+
+    def write_todos(self, items: list[Todo]) -> str:
+        """Replace the todo list.
+
+        Raises:
+            ToolProblem: if it is too long.
+            OSError: if the disk refuses.
+        """
+        if len(items) > MAX_TODOS:
+            raise ToolProblem(f"A todo list has at most {MAX_TODOS} items; put some together.")
+        rows = [f"- [{_SIGNS[item.state]}] {' '.join(item.text.split())}" for item in items]
+        text = "\n".join(rows)
+        if len(text) > MAX_NOTE_CHARS:
+            raise ToolProblem(f"A todo list has at most {MAX_NOTE_CHARS:,} characters; shorten it.")
+        write_atomic(self.todo_file, f"{text}\n" if rows else "")
+        return text or "The todo list is empty now."
+
+
+# The plan and the todo list as tools.
+
+
+@dataclass(frozen=True, slots=True)
+class NoteTools:
+    """Nobody is asked before they change: they are files of the session and say nothing to the outside."""
+
+    notes: Notes
+
+    async def todo(self, items: list[Todo]) -> str:
+        """Keep the todo list of this session, all of it each time.
+
+        Args:
+            items: In order.
+        """
+        with told():
+            return await on_thread(lambda: self.notes.write_todos(items))
+
+    async def plan(self, text: str) -> str:
+        """Keep the plan of this session, all of it each time.
+
+        Args:
+            text: Short Markdown.
+        """
+        with told():
+            return await on_thread(lambda: self.notes.write_plan(text))
+
+
+# The tool that loads a skill.
+
+USE_SKILL = "use_skill"
+_ABOUT = "Load the instructions of a skill by its name, as listed under skills, and follow them."
+
+
+def skill_toolset(skills: Callable[[], Skills]) -> FunctionToolset[Any]:
+    """Build the one tool; without skills there is none."""
+
+    async def use(name: str) -> str:
+        try:
+            return await asyncio.to_thread(use_skill, skills, name)
+        except Refused as refused:
+            raise ModelRetry(f"{refused}.") from refused
+
+    tools = [Tool(use, name=USE_SKILL, description=_ABOUT)] if skills().found else []
+    return FunctionToolset(tools, max_retries=4)

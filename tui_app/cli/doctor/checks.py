@@ -6,10 +6,8 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from tui_app.agent.discovery import LocalServer, discover
-from tui_app.agent.models import build_model
-from tui_app.agent.providers import KEYS
-from tui_app.agent.shelf import why_unavailable
+from tui_app.agent.catalog import why_unavailable
+from tui_app.agent.models import KEYS, LocalServer, build_model, discover
 from tui_app.cli.command import Program
 from tui_app.cli.doctor.data import check_database, check_folders, check_log, check_tokenizer
 from tui_app.cli.doctor.report import Check, fail, ok, warn

@@ -11,7 +11,7 @@ from tui_app.ui.safe_text import one_line
 from tui_app.ui.screens.key_dialog import KeyDialog
 
 if TYPE_CHECKING:
-    from tui_app.agent.key_check import KeyCheck
+    from tui_app.agent.catalog import KeyCheck
     from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.app import PlimsollApp
 
@@ -53,7 +53,7 @@ async def _tried(app: "PlimsollApp", session: ChatSession, model: str, name: str
     endpoints = session.launch.settings.endpoints
 
     async def look(_opened: "OpenSession") -> "KeyCheck":
-        from tui_app.agent.key_check import check_key, listing_of
+        from tui_app.agent.catalog import check_key, listing_of
 
         return await check_key(listing_of(name, model, endpoints), key)
 

@@ -14,7 +14,7 @@ from tui_app.ui.screens.model_picker import ModelPicker, ModelRow
 from tui_app.ui.screens.switch_dialog import SwitchDialog, SwitchPlan
 
 if TYPE_CHECKING:
-    from tui_app.agent.catalogue import ModelChoice
+    from tui_app.agent.catalog import ModelChoice
     from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.model_switch import Fit, SwitchForecast
     from tui_app.ui.app import PlimsollApp
@@ -52,7 +52,7 @@ def _lister(session: ChatSession, *, discover: bool = True) -> "Callable[[OpenSe
     settings, keys = session.launch.settings, session.launch.api_keys
 
     async def look(opened: "OpenSession") -> "Listed":
-        from tui_app.agent.catalogue import list_models
+        from tui_app.agent.catalog import list_models
 
         env = await asyncio.to_thread(keys.readable)
         listed = await list_models(env=env, endpoints=settings.endpoints, discover=discover)
@@ -87,7 +87,7 @@ async def switch_to(app: "PlimsollApp", session: ChatSession, name: str) -> None
     keys, endpoints = session.launch.api_keys, session.launch.settings.endpoints
 
     async def look(opened: "OpenSession") -> "SwitchForecast | str":
-        from tui_app.agent.key_check import missing_key
+        from tui_app.agent.catalog import missing_key
 
         missing = missing_key(name, await asyncio.to_thread(keys.readable), endpoints)
         return missing or await opened.conversation.models.forecast(name)

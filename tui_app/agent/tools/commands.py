@@ -1,14 +1,84 @@
 """Running a command: bounded in time and output, in a process group of which nobody stays behind."""
 
 import asyncio
+import codecs
+import re
 import subprocess
+import threading
+import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from tui_app.agent.tools.output import Output
 from tui_app.process_group import Listener, NotStarted, Pipes, ProcessGroup, start_group
+
+# What a command prints: kept in bounded memory, handed on while it comes, readable in the end.
+
+HEAD_CHARS = 400_000
+"""Characters kept of the beginning of an output."""
+TAIL_CHARS = 400_000
+"""Characters kept of its end."""
+_ESCAPES = re.compile(
+    r"\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]?|\x1b[PX^_][^\x1b]{0,4096}(?:\x1b\\)?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+
+
+@dataclass(slots=True)
+class Output:
+    """Collects bytes as text; of very much of it the middle is dropped and counted."""
+
+    chars: int = 0
+    """Characters that came so far."""
+    _decoder: codecs.IncrementalDecoder = field(
+        default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
+    )
+    _head: list[str] = field(default_factory=list)
+    _head_size: int = 0
+    _tail: deque[str] = field(default_factory=deque)
+    _tail_size: int = 0
+
+    def feed(self, data: bytes, *, last: bool = False) -> str:
+        """Take bytes; what they add as text."""
+        text = self._decoder.decode(data, last)
+        self.chars += len(text)
+        room = HEAD_CHARS - self._head_size
+        head, rest = text[:room], text[room:]
+        if head:
+            self._head.append(head)
+            self._head_size += len(head)
+        if rest:
+            self._keep_tail(rest[-TAIL_CHARS:])
+        return text
+
+    def _keep_tail(self, text: str) -> None:
+        self._tail.append(text)
+        self._tail_size += len(text)
+        while self._tail_size > TAIL_CHARS:
+            over = self._tail_size - TAIL_CHARS
+            first = self._tail.popleft()
+            kept = first[over:]
+            self._tail_size -= len(first) - len(kept)
+            if kept:
+                self._tail.appendleft(kept)
+
+    def text(self) -> str:
+        """All that is kept, as a person would have read it in a terminal that shows no colours."""
+        dropped = self.chars - self._head_size - self._tail_size
+        mark = f"\n[… {dropped:,} characters left out here …]\n" if dropped else ""
+        return readable("".join([*self._head, mark, *self._tail]))
+
+
+def readable(text: str) -> str:
+    """Text without escape sequences, and of lines that were written over only what stood there last."""
+    text = _ESCAPES.sub("", text) if "\x1b" in text else text
+    text = text.replace("\r\n", "\n")
+    if "\r" not in text:
+        return text
+    return "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
+
 
 _SHOW_S = 0.1
 """Seconds between two portions of output that are handed on."""
@@ -125,3 +195,37 @@ class ProcessRunner:
             if error.cancelled:
                 raise asyncio.CancelledError from error
             raise
+
+
+# When a blocking tool has to give up: the turn was cancelled, or it took too long.
+
+BUDGET_S = 10.0
+"""Seconds a search through the workspace may take before it returns what it has."""
+
+
+class Cancelled(Exception):
+    """The turn that wanted this work is over; nobody reads the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Asked often by long work on a worker thread, which Python cannot interrupt from outside."""
+
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    deadline: float = field(default_factory=lambda: time.monotonic() + BUDGET_S)
+    """On the clock of ``time.monotonic``, in seconds."""
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left before the deadline; never negative."""
+        return max(0.0, self.deadline - time.monotonic())
+
+    def late(self) -> bool:
+        """Whether the deadline has passed.
+
+        Raises:
+            Cancelled: if the turn was cancelled.
+        """
+        if self.cancelled.is_set():
+            raise Cancelled
+        return self.left_s <= 0.0

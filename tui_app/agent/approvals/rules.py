@@ -1,20 +1,100 @@
 """What the rules say of an action: allow, ask or deny, and because of what."""
 
+import ipaddress
+import re
+import socket
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from encodings import idna
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Protocol
+from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
-from tui_app.agent.approvals.action import Action, Gate
-from tui_app.agent.approvals.commands import begins_with, find_in
-from tui_app.agent.approvals.hosts import plain_host
-from tui_app.agent.approvals.rule_words import Found
-from tui_app.agent.tools.patterns import PathPattern, compile_path, expand_braces
+from tui_app.agent.approvals.shell import Found, begins_with, find_in
+from tui_app.agent.path_patterns import PathPattern, compile_path, expand_braces
 from tui_app.settings.approvals import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
+
+# What a call of a tool would do, as a person is asked about it.
+
+ActionKind = Literal["file", "command", "address", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One call that wants to go ahead, with all that it was given: another call is another action."""
+
+    tool: str
+    kind: ActionKind
+    subject: str
+    """Path relative to the workspace, command line, address, or arguments as JSON."""
+    detail: str = ""
+    """What would change, as a unified diff, or more about it; plain text."""
+    note: str = ""
+    """In a few words what kind of change or command it is."""
+    guarded: str = ""
+    """Why no pattern may allow it; empty where patterns count."""
+    call: str = ""
+    """Id of the tool call."""
+    looks: bool = False
+    """Whether nothing is changed by it: it goes ahead unless a rule asks or denies."""
+    like: tuple[str, ...] = ()
+    """Tools that would show the same: what is asked or denied of them is asked or denied of this call too."""
+    spelled: tuple[str, ...] = ()
+    """Other names of the subject, such as that of a link: what is asked or denied by them counts too."""
+
+
+class Gate(Protocol):
+    """Stands in front of everything a tool changes."""
+
+    async def __call__(self, action: Action) -> str:
+        """Wait for a decision.
+
+        Returns:
+            Why the action must not be done, for the model to read; empty when it may.
+        """
+        ...
+
+
+# One spelling for every name of a host: rules and requests are compared in it.
+
+_DOTS = re.compile("[.\u3002\uff0e\uff61]")
+_NUMBERS = re.compile(r"(?:0x[0-9a-f]*|\d+)(?:\.(?:0x[0-9a-f]*|\d+)){0,3}")
+
+
+def plain_host(host: str) -> str:
+    """A host, or a pattern of hosts, in lower case and in the letters that people read.
+
+    Full-width letters, signs that are not seen, the dot at the end, the ASCII form of other scripts and
+    unusual ways to write an address make no difference to where a name leads, so they make none here.
+    """
+    name = ".".join(_plain_label(label) for label in _DOTS.split(host.removesuffix("."))).removesuffix(".")
+    try:
+        if _NUMBERS.fullmatch(name):
+            return socket.inet_ntoa(socket.inet_aton(name))
+        return ipaddress.ip_address(name).compressed
+    except (OSError, ValueError):
+        return name
+
+
+def ascii_host(host: str) -> str:
+    """The same host as it is asked for in the network.
+
+    Raises:
+        UnicodeError: if no host can have such a name.
+    """
+    name = plain_host(host)
+    return name if name.isascii() else name.encode("idna").decode("ascii")
+
+
+def _plain_label(label: str) -> str:
+    try:
+        return idna.nameprep(idna.ToUnicode(label.lower())).casefold()
+    except UnicodeError:
+        return unicodedata.normalize("NFKC", label).casefold()
+
 
 LOOKS = "it only looks, and no rule is about it"
 READ_ONLY = "read-only mode: nothing is written, run or fetched"

@@ -2,21 +2,141 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Literal
 
 import genai_prices
-from pydantic_ai.models import known_model_names
+import httpx2
+from pydantic_ai.models import Model, known_model_names
 
-from tui_app.agent import discovery
-from tui_app.agent.capabilities import capabilities
-from tui_app.agent.discovery import LocalModel, LocalServer
-from tui_app.agent.key_check import missing_key
-from tui_app.agent.models import OFFLINE
+from tui_app.agent import models as discovery
+from tui_app.agent.errors import describe_error
+from tui_app.agent.models import (
+    ANTHROPIC_URL,
+    KEYS,
+    NO_KEY,
+    OFFLINE,
+    OPENAI_URL,
+    LocalModel,
+    LocalServer,
+    ModelNotReady,
+    NoAnswer,
+    UnknownModel,
+    ask_window,
+    build_model,
+    capabilities,
+    is_loopback,
+    why_not,
+)
 from tui_app.agent.offline.model import CONTEXT_WINDOW
-from tui_app.agent.providers import NO_KEY, OPENAI_URL, why_not
 from tui_app.context.counting.prices import priced_as
+from tui_app.context.window_limits import Limits
+from tui_app.events import Error, ErrorKind
 from tui_app.settings import Endpoint
+from tui_app.system_keyring import KeyringTrouble
+
+# Whether a key is missing, and whether one that was typed in is taken, by one request that costs nothing.
+
+Verdict = Literal["accepted", "refused", "unknown"]
+CHECK_S = 15.0
+"""Seconds for the whole question."""
+_LISTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "OPENAI_API_KEY": f"{OPENAI_URL}/models",
+        "ANTHROPIC_API_KEY": f"{ANTHROPIC_URL}/v1/models",
+        "GOOGLE_API_KEY": "https://generativelanguage.googleapis.com/v1beta/models",
+        "GEMINI_API_KEY": "https://generativelanguage.googleapis.com/v1beta/models",
+        # Its list of models is open to everybody; this says whose key it is.
+        "OPENROUTER_API_KEY": "https://openrouter.ai/api/v1/key",
+        "GROQ_API_KEY": "https://api.groq.com/openai/v1/models",
+        "MISTRAL_API_KEY": "https://api.mistral.ai/v1/models",
+        "DEEPSEEK_API_KEY": "https://api.deepseek.com/models",
+        "XAI_API_KEY": "https://api.x.ai/v1/models",
+        "CEREBRAS_API_KEY": "https://api.cerebras.ai/v1/models",
+        "CO_API_KEY": "https://api.cohere.com/v1/models",
+        "MOONSHOTAI_API_KEY": "https://api.moonshot.ai/v1/models",
+    }
+)
+"""What is asked for a key, by the key's variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCheck:
+    """What came of trying a key."""
+
+    verdict: Verdict
+    reason: str = ""
+    """Why nothing is known, or the number a refusal carried; never words of the provider's."""
+
+
+def missing_key(model: str, env: Mapping[str, str], endpoints: Mapping[str, Endpoint]) -> str:
+    """Name the variable whose key a model lacks; empty when it lacks none."""
+    prefix = model.partition(":")[0]
+    if prefix in endpoints:
+        name = endpoints[prefix].key_env
+        return name if name and not env.get(name) else ""
+    names = KEYS.get(prefix, ())
+    return names[0] if names and why_not(prefix, env).startswith(f"needs {names[0]}") else ""
+
+
+def listing_of(name: str, model: str, endpoints: Mapping[str, Endpoint]) -> str:
+    """Address that tells whether a key is taken; empty where nobody knows one.
+
+    Args:
+        name: The key's variable.
+        model: The model that it is for.
+        endpoints: The user's own servers.
+    """
+    endpoint = endpoints.get(model.partition(":")[0])
+    if endpoint is None:
+        return _LISTINGS.get(name, "")
+    base = endpoint.base_url.rstrip("/")
+    last = base.rsplit("/", 1)[-1]
+    version = "" if last[:1] == "v" and last[1:2].isdigit() else "/v1"
+    return f"{base}{version}/models"
+
+
+async def check_key(url: str, key: str, *, timeout_s: float = CHECK_S) -> KeyCheck:
+    """Ask an address with a key; whether it is taken is all that is looked at.
+
+    Args:
+        url: A listing; empty where there is none to ask.
+        key: The key.
+        timeout_s: Seconds for everything together.
+    """
+    if not url:
+        return KeyCheck("unknown", "this provider has nothing to ask that costs nothing")
+    headers = {
+        "Authorization": f"Bearer {key}",
+        "x-api-key": key,
+        "x-goog-api-key": key,
+        "anthropic-version": "2023-06-01",
+    }
+    if "googleapis" in url:
+        # A bearer there is taken for a token of another kind and refused.
+        del headers["Authorization"]
+    try:
+        async with (
+            asyncio.timeout(timeout_s),
+            httpx2.AsyncClient(trust_env=not is_loopback(url)) as client,
+            client.stream("GET", url, headers=headers) as response,
+        ):
+            return _judged(response.status_code, google="googleapis" in url)
+    except (UnicodeEncodeError, httpx2.InvalidURL):
+        return KeyCheck("refused", "it has characters that no key has")
+    except (httpx2.HTTPError, OSError, TimeoutError):
+        return KeyCheck("unknown", "the provider did not answer")
+
+
+def _judged(status: int, *, google: bool) -> KeyCheck:
+    if status in (401, 403) or (google and status == 400):
+        return KeyCheck("refused", f"HTTP {status}")
+    if status == 200:
+        return KeyCheck("accepted")
+    return KeyCheck("unknown", f"the provider answered HTTP {status}")
+
 
 SHORTLIST = (
     "anthropic:claude-opus-5-5", "anthropic:claude-sonnet-5-5", "anthropic:claude-haiku-5-5",
@@ -253,3 +373,94 @@ def _source(window: int | None, source: str) -> str:
 def _noon() -> datetime:
     """Some providers are cheaper at night (UTC): the list names the price of the day, whenever it is read."""
     return datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+
+
+# The models of a conversation: built when first used, with the window their server lists.
+
+
+@dataclass(slots=True)
+class ModelShelf:
+    """Builds models by name and keeps them; a vendor's SDK is loaded with its first model."""
+
+    env: Mapping[str, str]
+    endpoints: Mapping[str, Endpoint]
+    limits: Limits
+    ready: Mapping[str, Model] = field(default_factory=dict)
+    """Models that somebody else has made, by name."""
+    _unanswered: set[str] = field(default_factory=set)
+    """Names of models whose server did not answer when it was asked last."""
+    _models: dict[str, Model] = field(default_factory=dict)
+    _building: dict[str, "asyncio.Task[Model]"] = field(default_factory=dict)
+
+    async def get(self, name: str) -> Model:
+        """Return the model of that name, asking its server for the window the first time.
+
+        A server that did not answer is asked again each time; each turn gets its model once.
+        Who asks while it is being built waits for the same one; giving up waiting does not stop the others.
+
+        Raises:
+            UnknownModel: if there is no such model.
+            Exception: whatever the vendor's SDK raises for a missing key.
+        """
+        model = self._models.get(name)
+        if model is not None:
+            if name in self._unanswered:
+                await self._learn_window(name, model)
+            return model
+        building = self._building.get(name)
+        if building is None:
+            building = self._building[name] = asyncio.create_task(self._build(name), name=f"model {name}")
+            building.add_done_callback(_seen)
+        return await asyncio.shield(building)
+
+    def built(self, name: str) -> Model | None:
+        """The model of that name if it was built before."""
+        return self._models.get(name)
+
+    async def _build(self, name: str) -> Model:
+        try:
+            model: Model = (
+                self.ready[name]
+                if name in self.ready
+                else await asyncio.to_thread(build_model, name, endpoints=self.endpoints, env=self.env)
+            )
+            await self._learn_window(name, model)
+            self._models[name] = model
+            return model
+        finally:
+            del self._building[name]
+
+    async def _learn_window(self, name: str, model: Model) -> None:
+        try:
+            window = self._configured(name) or await ask_window(model)
+        except NoAnswer:
+            self._unanswered.add(name)
+            return
+        self._unanswered.discard(name)
+        if window:
+            self.limits.server[self.limits.model_key(model)] = window
+
+    def _configured(self, name: str) -> int | None:
+        endpoint = self.endpoints.get(name.partition(":")[0])
+        return endpoint.window if endpoint else None
+
+
+def why_unavailable(error: Exception, *, model: str) -> Error:
+    """Say for a person why a model could not be built.
+
+    Args:
+        error: What building it raised.
+        model: Its name.
+    """
+    if isinstance(error, KeyringTrouble):
+        return Error(kind="auth", message=str(error), hint="Choose another model with /model.")
+    if not isinstance(error, UnknownModel):
+        return describe_error(error, model=model)
+    kind: ErrorKind = "auth" if isinstance(error, ModelNotReady) else "input"
+    return Error(kind=kind, message=str(error), hint="Choose another model with /model.")
+
+
+def _seen(building: "asyncio.Task[Model]") -> None:
+    """Fetch the outcome also when nobody waits any more, so that asyncio does not complain about it."""
+    if not building.cancelled():
+        building.exception()
