@@ -9,7 +9,7 @@ from tui_app.agent.mcp.server import offer, without_clashes
 from tui_app.agent.subagents import TOOL
 from tui_app.agent.tools.toolset import USE_SKILL, CommandTool, FileTools, NoteTools, ReadTools
 from tui_app.agent.tools.web import WebTool
-from tui_app.settings.rule_names import OUR_TOOLS
+from tui_app.settings.spec import OUR_TOOLS
 
 
 def listed(name: str) -> Any:

@@ -12,7 +12,7 @@ from tui_app.paths import Paths
 from tui_app.settings.approvals import ApprovalTable
 from tui_app.settings.policies import OwnPolicy
 from tui_app.settings.rules import Choice, Flag, Group, Number, Rule, Table
-from tui_app.settings.schema import OLD_NAMES, RULES
+from tui_app.settings.spec import OLD_NAMES, RULES
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 FILE_ONLY = ("hooks", "mcp")

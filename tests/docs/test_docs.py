@@ -36,7 +36,7 @@ from tui_app.context.policy import PLIMSOLL
 from tui_app.context.windows import resolve_window
 from tui_app.events import PAYLOADS, Notice, Record, TurnEnd, TurnRetry
 from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
-from tui_app.settings.schema import PROTOCOLS, RULES
+from tui_app.settings.spec import PROTOCOLS, RULES
 from tui_app.ui.commands import COMMANDS as SLASH_COMMANDS
 from tui_app.ui.keys import KEYS
 from tui_app.version import __version__

@@ -3,7 +3,7 @@
 import pytest
 
 from tui_app.settings.approvals import ApprovalRule, Ruling, parse_rule
-from tui_app.settings.rule_names import OUR_TOOLS, misnamed
+from tui_app.settings.spec import OUR_TOOLS, misnamed
 
 
 @pytest.mark.parametrize(

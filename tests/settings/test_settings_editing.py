@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from tui_app.paths import Paths
 from tui_app.settings import SettingsError, load_settings
-from tui_app.settings.editing import RefusedChange, SettingsFile, StillWrong
+from tui_app.settings.edit import RefusedChange, SettingsFile, StillWrong, Unchangeable, edited
 from tui_app.settings.sources import Origin, WrongFile
-from tui_app.settings.toml import Unchangeable, edited
 
 FILE = """\
 # Ada's settings

@@ -27,11 +27,10 @@ from tui_app.settings import (
     load_settings,
     resolve_model,
 )
-from tui_app.settings.catalogue import ABOUT
-from tui_app.settings.names import ACTION_KEYS, THEMES
+from tui_app.settings.keys import ACTION_KEYS, THEMES
 from tui_app.settings.policies import POLICIES, POLICY_KEYS, POLICY_SHARES
-from tui_app.settings.schema import RULES
-from tui_app.settings.themes import COLOURS
+from tui_app.settings.spec import COLOURS, RULES
+from tui_app.settings.values import ABOUT
 from tui_app.ui import themes
 from tui_app.ui.keys import KEYS
 

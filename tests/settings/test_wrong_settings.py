@@ -6,8 +6,8 @@ import pytest
 
 from tui_app.paths import Paths
 from tui_app.settings import Settings, SettingsError, WrongFile, load_settings
-from tui_app.settings.editing import SettingsFile
-from tui_app.settings.schema import RULES
+from tui_app.settings.edit import SettingsFile
+from tui_app.settings.spec import RULES
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from tui_app.session.stores import has_begun, open_store
 from tui_app.settings import Settings, WrongFlag, load_settings
 from tui_app.settings.policies import POLICIES
 from tui_app.settings.rules import Refused
-from tui_app.settings.schema import RULES
 from tui_app.settings.sources import stored_at
+from tui_app.settings.spec import RULES
 
 if TYPE_CHECKING:
     from tui_app.session.port import SessionStore

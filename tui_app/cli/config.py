@@ -12,11 +12,9 @@ from tui_app.cli.exits import OK, WrongUsage
 from tui_app.cli.output import print_json, say, say_table, tell
 from tui_app.settings import Settings, resolve_model
 from tui_app.settings.approvals import rules_of
-from tui_app.settings.editing import RefusedChange, SettingsFile, StillWrong
-from tui_app.settings.rule_names import UNLESS_YOURS, misnamed
-from tui_app.settings.schema import RULES
+from tui_app.settings.edit import RefusedChange, SettingsFile, StillWrong
 from tui_app.settings.sources import Origin
-from tui_app.settings.store import shown_store
+from tui_app.settings.spec import RULES, UNLESS_YOURS, misnamed, shown_store
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

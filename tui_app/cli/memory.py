@@ -16,7 +16,7 @@ from tui_app.memory.entries import KINDS, PERSON, Draft, Entry
 from tui_app.memory.guard import NotRemembered
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
-from tui_app.settings.memory import memory_settings
+from tui_app.settings.spec import memory_settings
 from tui_app.ui.safe_text import one_line
 
 _TEXT_CELLS = 90

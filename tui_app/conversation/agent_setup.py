@@ -55,7 +55,7 @@ from tui_app.events import ApprovalDecided, Notice, Record, ToolOutput
 from tui_app.paths import Paths
 from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.settings.approvals import rules_of
-from tui_app.settings.explore import ExploreSettings, explore_settings
+from tui_app.settings.spec import ExploreSettings, explore_settings
 
 # The tools of a conversation that change something, put together from what the settings allow.
 

@@ -25,7 +25,7 @@ from tui_app.session.location import Database
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.port import SessionDeleted, SessionInfo, SessionNotFound
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings.memory import MemorySettings, memory_settings
+from tui_app.settings.spec import MemorySettings, memory_settings
 
 # Giving a new session the board of its repository: one message, in front of the first prompt, once.
 

@@ -44,7 +44,7 @@ from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.port import SessionDeleted, SessionInfo, SessionStore
 from tui_app.session.stores import open_store
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings.memory import MemorySettings, memory_settings
+from tui_app.settings.spec import MemorySettings, memory_settings
 
 _log = logging.getLogger(__name__)
 _KEEP_DUE = -1.0

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tui_app.settings.store import shown_store, store_secrets
+from tui_app.settings.spec import shown_store, store_secrets
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from typing import Any, Literal
 from tui_app.paths import Paths
 from tui_app.settings.hooks import FILE_ONLY
 from tui_app.settings.rules import Choice, Refused, Rule, parse_toml, show
-from tui_app.settings.schema import OLD_NAMES, RULES
-from tui_app.settings.store import STORE, STORE_VARIABLE
+from tui_app.settings.spec import OLD_NAMES, RULES, STORE, STORE_VARIABLE
 
 ENV_PREFIX = "PLIMSOLL_"
 NOT_SETTINGS = frozenset({"PLIMSOLL_HOME", "PLIMSOLL_COMMAND"})

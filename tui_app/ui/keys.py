@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tui_app.settings.names import own_keys
+from tui_app.settings.keys import own_keys
 
 Scope = Literal["chat", "pane", "prompt", "app"]
 """Who acts on a key: the chat screen, its body (scrolling), the prompt editor, or the application."""

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_app.settings import Settings, SettingsError
-from tui_app.settings.catalogue import Entry, entries, key_entries, table_lines
-from tui_app.settings.editing import SettingsFile
-from tui_app.settings.schema import RULES
+from tui_app.settings.edit import SettingsFile
+from tui_app.settings.spec import RULES
+from tui_app.settings.values import Entry, entries, key_entries, table_lines
 from tui_app.ui.keys import textual_keymap
 from tui_app.ui.themes import own_themes
 from tui_app.ui.widgets.chat_hints import ChatHints

@@ -22,7 +22,7 @@ from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tests.ui.render import Run, runs
 from tui_app.agent import catalog as catalogue
 from tui_app.events import Error
-from tui_app.settings.names import ACTION_KEYS
+from tui_app.settings.keys import ACTION_KEYS
 from tui_app.ui.commands import COMMANDS
 from tui_app.ui.contrast import MIN_CONTRAST, contrast
 from tui_app.ui.key_index import help_rows, own_bindings

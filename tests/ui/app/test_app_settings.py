@@ -257,7 +257,7 @@ async def test_a_file_that_cannot_be_written_is_told(
 
     async with shown(desk.app(), USUAL) as deck:
         await open_settings(deck, "timeline")
-        monkeypatch.setattr("tui_app.settings.editing.write_atomic", full)
+        monkeypatch.setattr("tui_app.settings.edit.write_atomic", full)
         await deck.press("enter")
         await deck.until(lambda: "cannot be written: No space left on device" in note(deck))
         assert rows(deck)[0].split()[1] == "true"

@@ -22,7 +22,7 @@ from tui_app.agent.mcp.status import McpStatus
 from tui_app.extras import install_command
 from tui_app.paths import from_home
 from tui_app.settings.mcp import McpServer
-from tui_app.settings.rule_names import OUR_TOOLS
+from tui_app.settings.spec import OUR_TOOLS
 
 if TYPE_CHECKING:
     from fastmcp.client.transports import ClientTransport

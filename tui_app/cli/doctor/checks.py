@@ -16,7 +16,7 @@ from tui_app.cli.doctor.terminal import check_encoding, check_terminal, check_tm
 from tui_app.session.location import Server
 from tui_app.settings import Endpoint, Settings, SettingsError, WrongFile, resolve_model
 from tui_app.settings.approvals import rules_of
-from tui_app.settings.rule_names import UNLESS_YOURS, misnamed
+from tui_app.settings.spec import UNLESS_YOURS, misnamed
 from tui_app.ui.format import count
 from tui_app.version import __version__
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from tui_app.events import ApprovalDecided
 from tui_app.settings import SettingsError
 from tui_app.settings.approvals import RULINGS, ApprovalRule, Ruling, parse_rule, rules_of
-from tui_app.settings.rule_names import misnamed
 from tui_app.settings.rules import Refused
+from tui_app.settings.spec import misnamed
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.screens.approvals import ApprovalsScreen, ApprovalsView, Decided, RuleWish
 from tui_app.ui.screens.details import DetailsScreen

@@ -14,7 +14,7 @@ from tui_app.memory.guard import LONGEST, NotRemembered
 from tui_app.session.errors import explained
 from tui_app.session.port import SessionNotFound
 from tui_app.session.stores import has_begun, open_store
-from tui_app.settings.memory import memory_settings
+from tui_app.settings.spec import memory_settings
 from tui_app.ui.chat_session import ChatSession
 from tui_app.ui.flows.asking import confirmed
 from tui_app.ui.flows.leaving import what_leaving_costs

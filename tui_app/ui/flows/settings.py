@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tui_app.settings import SettingsError
-from tui_app.settings.catalogue import Effect, Entry
 from tui_app.settings.rules import Table
-from tui_app.settings.schema import RULES
-from tui_app.settings.store import shown_store
+from tui_app.settings.spec import RULES, shown_store
+from tui_app.settings.values import Effect, Entry
 from tui_app.ui.screens.choice import ChoiceDialog, ThemePicker
 from tui_app.ui.screens.details import DetailsScreen
 from tui_app.ui.screens.edit import EditDialog

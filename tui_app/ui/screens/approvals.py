@@ -15,7 +15,7 @@ from tui_app.context.visible_text import visible
 from tui_app.events import ApprovalDecided
 from tui_app.session.event_heads import approval_title
 from tui_app.settings.approvals import ApprovalRule
-from tui_app.settings.rule_names import UNLESS_YOURS
+from tui_app.settings.spec import UNLESS_YOURS
 from tui_app.ui.format import clock, count
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line

@@ -10,7 +10,7 @@ from textual.types import CSSPathType
 from textual.widgets import Input
 from textual.widgets.option_list import Option
 
-from tui_app.settings.catalogue import Entry
+from tui_app.settings.values import Entry
 from tui_app.ui.keys import Hint
 from tui_app.ui.safe_text import one_line, padded
 from tui_app.ui.screens.filter_dialog import FilterDialog

@@ -1,0 +1,383 @@
+"""Changing the settings file: one value at a time, checked first, everything else left as it was written.
+
+Nothing is written that the program would refuse to start with.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tui_app.atomic import write_atomic
+from tui_app.paths import Paths
+from tui_app.settings.approvals import ApprovalTable
+from tui_app.settings.policies import OwnPolicy
+from tui_app.settings.rules import Group, Refused, Rule, Table
+from tui_app.settings.sources import (
+    Origin,
+    SettingsError,
+    Source,
+    WrongFile,
+    origin,
+    read_file,
+    read_sources,
+    refusal,
+)
+from tui_app.settings.sources import (
+    unknown as unknown_setting,
+)
+from tui_app.settings.spec import RULES
+from tui_app.settings.values import Settings, build_settings
+
+# Changing one value in the text of a TOML file; comments, order and spacing of all else stay.
+
+
+class Unchangeable(ValueError):
+    """The text cannot be changed without changing something else as well."""
+
+
+def edited(text: str, path: tuple[str, ...], value: object) -> str:
+    """The text with one value changed.
+
+    Args:
+        text: Valid TOML.
+        path: Where the value stands, table by table.
+        value: The new value; None takes it out.
+
+    Raises:
+        tomllib.TOMLDecodeError: if the text is not TOML.
+        Unchangeable: if the result would not hold what it should, and nothing else.
+    """
+    wanted = tomllib.loads(text)
+    value = _plain(value)
+    # A value on its own stands above all tables, and above the comments that introduce the first of them.
+    is_new_line = len(path) == 1 and path[0] not in wanted and not isinstance(value, Mapping)
+    head, rest = _split(text) if is_new_line else (text, "")
+    # Loaded by the first change only: reading settings must cost next to nothing.
+    from tomlkit import dumps, parse, table
+    from tomlkit.exceptions import TOMLKitError
+
+    _put(wanted, path, value, dict)
+    try:
+        document = parse(head)
+        _put(document, path, value, table)
+        between = "\n" if rest and not rest.startswith(("\n", "\r\n")) else ""
+        after = _same_line_ends(text, dumps(document) + between + rest)
+        if _filled(tomllib.loads(after)) == _filled(wanted):
+            return after
+    except (TOMLKitError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise Unchangeable(str(error)) from error
+    raise Unchangeable("something else would change")
+
+
+def _plain(value: object) -> object:
+    """What was checked may hold tuples, also in tables; TOML has lists."""
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _split(text: str) -> tuple[str, str]:
+    """What stands above the first table, and the rest from the blank line before its comments on."""
+    lines = text.splitlines(keepends=True)
+    above = next((at for at, line in enumerate(lines) if _is_table(lines, at, line)), len(lines))
+    last = above
+    while last and _is_blank(lines[last - 1]):
+        last -= 1
+    while last < above and lines[last].strip():
+        last += 1
+    return "".join(lines[:last]), "".join(lines[last:])
+
+
+def _is_table(lines: list[str], at: int, line: str) -> bool:
+    """Whether a line opens a table, and is not inside a longer value."""
+    if not line.lstrip().startswith("["):
+        return False
+    try:
+        tomllib.loads("".join(lines[:at]))
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip() or line.lstrip().startswith("#")
+
+
+def _filled(values: Any) -> Any:
+    """Values without empty tables, which say nothing."""
+    if not isinstance(values, dict):
+        return values
+    inside = {name: _filled(value) for name, value in values.items()}
+    return {name: value for name, value in inside.items() if value != {}}
+
+
+def _same_line_ends(before: str, after: str) -> str:
+    if "\r\n" in before and "\n" not in before.replace("\r\n", ""):
+        return after.replace("\r\n", "\n").replace("\n", "\r\n")
+    return after
+
+
+def _put(container: Any, path: tuple[str, ...], value: object, new_table: Any) -> None:
+    """Set or remove a value in nested tables, plain ones or ones with their layout."""
+    *parents, last = path
+    for name in parents:
+        if name not in container:
+            if value is None:
+                return
+            _add(container, name, new_table())
+        container = container[name]
+    if value is None:
+        _remove(container, last)
+    elif last not in container:
+        _add(container, last, deepcopy(value))
+    elif isinstance(value, Mapping) and isinstance(container[last], Mapping):
+        _replace(container[last], value, new_table)
+    elif isinstance(value, list | tuple) and isinstance(container[last], list):
+        _replace_items(container[last], value)
+    else:
+        container[last] = deepcopy(value)
+
+
+def _replace_items(items: list[Any], values: Sequence[object]) -> None:
+    """Change a list entry by entry, so that what is said about those that stay is kept."""
+    kept = [each for each in items if each in values]
+    if list(values[: len(kept)]) != kept:
+        # The order is another one, or something comes twice: nothing can be kept apart.
+        kept = []
+    for at in reversed(range(len(items))):
+        if items[at] not in kept:
+            del items[at]
+    for value in values[len(kept) :]:
+        items.append(deepcopy(value))
+
+
+def _replace(container: Any, values: Mapping[str, object], new_table: Any) -> None:
+    """Change a table entry by entry, so that what is said about those that stay is kept."""
+    for name in [name for name in container if name not in values]:
+        _remove(container, name)
+    for name, value in values.items():
+        if name not in container or container[name] != value:
+            _put(container, (name,), value, new_table)
+
+
+def _add(container: Any, name: str, value: object) -> None:
+    """Add an entry behind the last one, before comments that introduce the next table."""
+    tail = _cut_tail(_last_body(container))
+    container[name] = value
+    _last_body(container).extend((None, item) for item in tail)
+
+
+def _remove(container: Any, name: str) -> None:
+    if name not in container:
+        return
+    body = _body(container)
+    at = [number for number, (key, _) in enumerate(body) if key is not None and key.key == name]
+    tail = "".join(item.as_string() for item in _cut_tail(_last_body(container[name])))
+    container.pop(name)
+    if len(at) == 1 and tail:
+        from tomlkit import ws
+
+        body[at[0]] = (None, ws(tail))
+
+
+def _body(container: Any) -> list[tuple[Any, Any]]:
+    """The laid-out items of a document or a table with ``[…]`` above it; empty for plain and inline ones."""
+    from tomlkit.container import Container
+    from tomlkit.items import Table
+
+    inside = container.value if isinstance(container, Table) else container
+    body: list[tuple[Any, Any]] = inside.body if isinstance(inside, Container) else []
+    return body
+
+
+def _last_body(container: Any) -> list[tuple[Any, Any]]:
+    """The items of a table's last part, where the layout keeps what stands before the next table."""
+    from tomlkit.items import Table
+
+    if not isinstance(container, Table):
+        return []
+    body = _body(container)
+    keyed = [value for key, value in body if key is not None]
+    return (_last_body(keyed[-1]) if keyed else []) or body
+
+
+def _cut_tail(body: list[tuple[Any, Any]]) -> list[Any]:
+    """Take off the blank line behind the last entry, and the comments below it."""
+    start = len(body)
+    while start and body[start - 1][0] is None:
+        start -= 1
+    while start < len(body) and body[start][1].as_string().strip():
+        start += 1
+    tail = [item for _, item in body[start:]]
+    del body[start:]
+    return tail
+
+
+class RefusedChange(SettingsError):
+    """The key or the value of a change is what is wrong: without it the settings are in order."""
+
+
+class StillWrong(WrongFile):
+    """What was to be taken out is no longer in the file; something else there is wrong as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """The settings file with what ranks above it."""
+
+    paths: Paths
+    env: Mapping[str, str] = field(repr=False)
+    flags: Mapping[str, object] = field(default_factory=dict)
+    """Settings given on the command line; None stands for one that was not."""
+
+    def sources(self, text: str | None = None) -> tuple[Source, ...]:
+        """All places settings come from; ``text`` stands in for the file's content. See ``read_sources``."""
+        return read_sources(self.paths, self.env, self.flags, text)
+
+    def settings(self, text: str | None = None) -> Settings:
+        """What is in force. Raises ``SettingsError``."""
+        return build_settings(self.sources(text), self.paths.config_file)
+
+    def origin(self, key: str) -> Origin:
+        """Where the value in force of a dotted key comes from. Raises ``SettingsError``."""
+        setting, *inner = locate(self.paths.config_file, key).path
+        return origin(self.sources(), setting, inner[0] if inner else "")
+
+    def set(self, key: str, text: str) -> Settings:
+        """Write a value to the file.
+
+        Args:
+            key: A setting, or with dots one of its table: ``theme``, ``keymap.chat.compact``.
+            text: The value as an environment variable would say it; tables are inline tables of TOML.
+
+        Returns:
+            The settings then in force.
+
+        Raises:
+            SettingsError: if key, value or the settings as a whole would be wrong, or the file is not TOML.
+            OSError: if the file cannot be written.
+        """
+        spot = locate(self.paths.config_file, key)
+        try:
+            value = spot.rule.read(text)
+        except Refused as refused:
+            raise RefusedChange(str(refusal(str(self.paths.config_file), key, refused))) from None
+        return self._change(key, spot.path, value)
+
+    def unset(self, key: str) -> Settings:
+        """Take a value out of the file, so that the built-in one counts; see ``set``.
+
+        What the file should not hold at all can be taken out as well, and one wrong value beside another.
+
+        Raises:
+            StillWrong: if it is taken out, and the file is wrong without it too.
+        """
+        file = self.paths.config_file
+        return self._change(key, _standing(read_file(file), key) or locate(file, key).path, None)
+
+    def _change(self, key: str, path: tuple[str, ...], value: object) -> Settings:
+        file = self.paths.config_file
+        before = read_file(file)
+        after = _edited(file, before, key, path, value)
+        try:
+            settings = self.settings(after)
+        except SettingsError as error:
+            if self._is_in_order(before):
+                raise RefusedChange(str(error)) from None
+            if value is not None or after == before:
+                raise
+            write_atomic(file.resolve(), after)
+            raise StillWrong(str(error), error.key) from None
+        if after != before:
+            # A link is kept: some people hold their settings in a repository.
+            write_atomic(file.resolve(), after)
+        return settings
+
+    def _is_in_order(self, text: str) -> bool:
+        """Whether the program would start with this text in the file."""
+        try:
+            self.settings(text)
+        except SettingsError:
+            return False
+        return True
+
+
+def _standing(text: str, key: str) -> tuple[str, ...]:
+    """Where a dotted key stands in the file, whether it may or not; empty where it does not."""
+
+    def found(table: Mapping[str, object], rest: str) -> tuple[str, ...]:
+        if rest in table:
+            return (rest,)
+        for name, inner in table.items():
+            below = rest.removeprefix(f"{name}.")
+            if isinstance(inner, Mapping) and below != rest and (path := found(inner, below)):
+                return (name, *path)
+        return ()
+
+    try:
+        return found(tomllib.loads(text), key)
+    except tomllib.TOMLDecodeError:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a dotted key stands in the file, and what it may be."""
+
+    path: tuple[str, ...]
+    rule: Rule
+
+
+def locate(file: Path, key: str) -> Spot:
+    """Find the place of a dotted key; names of actions, servers and policies may hold dots themselves.
+
+    Raises:
+        RefusedChange: if there is no such setting, or its table has no such key.
+    """
+    setting, _, rest = key.partition(".")
+    if setting not in RULES:
+        raise RefusedChange(str(unknown_setting(str(file), key, list(RULES))))
+    rule, path = RULES[setting], tuple[str, ...]((rest,))
+    rule = rule.group if isinstance(rule, ApprovalTable) else rule
+    if not rest:
+        return Spot((setting,), rule)
+    match rule:
+        case Group():
+            inner = rule.keys.get(rest)
+            allowed = f"{rule.called}s {', '.join(rule.keys)}"
+        case Table():
+            path, inner, allowed = _in_table(rule, rest)
+        case _:
+            inner, allowed = None, "it has no keys of its own"
+    if inner is None:
+        raise RefusedChange(str(refusal(str(file), key, Refused("unknown", allowed))))
+    return Spot((setting, *path), inner)
+
+
+def _in_table(rule: Table, rest: str) -> tuple[tuple[str, ...], Rule | None, str]:
+    """An entry of a table, or one key of it."""
+    values = rule.values.keys if isinstance(rule.values, OwnPolicy) else rule.values
+    name, _, last = rest.rpartition(".")
+    path: tuple[str, ...] = (rest,)
+    inner: Rule | None = rule.values
+    if name and isinstance(values, Group) and last in values.keys:
+        path, inner = (name, last), values.keys[last]
+    try:
+        rule.names.check(path[0])
+    except Refused as refused:
+        return path, None, refused.allowed
+    return path, inner, ""
+
+
+def _edited(file: Path, text: str, key: str, path: tuple[str, ...], value: object) -> str:
+    """The file's text with one value changed. Raises ``SettingsError``."""
+    try:
+        return edited(text, path, value)
+    except tomllib.TOMLDecodeError as error:
+        raise WrongFile(f"{file}: not valid TOML: {error}.") from None
+    except Unchangeable:
+        why = "cannot be changed here without changing something else. Change it by hand."
+        raise SettingsError(f"{file}: {key} {why}") from None
