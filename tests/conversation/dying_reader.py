@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.conversation.driving import Desk
 from tui_app.memory.postgres_store import PostgresBoardStore
-from tui_app.memory.sqlite_store import SqliteBoardStore
+from tui_app.memory.store import SqliteBoardStore
 from tui_app.session.postgres import wire
 
 MACHINE = "desk"

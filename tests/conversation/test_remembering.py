@@ -30,8 +30,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.memory.board import ContextBoard
-from tui_app.memory.entries import Draft, Entry
-from tui_app.memory.guard import NotRemembered
+from tui_app.memory.entries import Draft, Entry, NotRemembered
 from tui_app.memory.scope import scope_of
 from tui_app.session.management import delete_session
 from tui_app.session.rewind_fork import fork_session

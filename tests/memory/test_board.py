@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.memory.boards import MAIN, board_in, found, store_in
 from tui_app.memory.board import ContextBoard
-from tui_app.memory.entries import PERSON, Draft, Entry, EntryKind
-from tui_app.memory.guard import LONGEST, NotRemembered
+from tui_app.memory.entries import LONGEST, PERSON, Draft, Entry, EntryKind, NotRemembered
 from tui_app.memory.scope import DETACHED, Scope
 
 

@@ -9,8 +9,7 @@ import pytest
 from tests.memory.boards import MAIN, found
 from tui_app.conversation.boards import boards_in
 from tui_app.memory.board import ContextBoard
-from tui_app.memory.entries import PERSON, Change, Draft, Due
-from tui_app.memory.guard import NotRemembered
+from tui_app.memory.entries import PERSON, Change, Draft, Due, NotRemembered
 from tui_app.memory.scope import DETACHED, Scope
 from tui_app.memory.store import BoardStore
 from tui_app.session.location import Server

@@ -13,10 +13,10 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from tests.memory.boards import board_in, edited, found, it, items_of, ran, you
 from tui_app.memory.board import ContextBoard
-from tui_app.memory.consolidate import Outcome, Task, ask, extract
+from tui_app.memory.consolidation import Outcome, Task, ask, extract
 from tui_app.memory.consolidation_agent import MOST_ADDED, MOST_PRUNED, ConsolidationAgent
 from tui_app.memory.entries import Draft
-from tui_app.memory.trajectory import MOST_PARTS, parts_of
+from tui_app.memory.evidence import MOST_PARTS, parts_of
 
 ITEMS = items_of(
     you("Never touch the legacy importer. Fix the parser."),  # 2

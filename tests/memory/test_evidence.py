@@ -3,9 +3,8 @@
 import pytest
 
 from tests.memory.boards import edited, it, items_of, ran, you
-from tui_app.memory.entries import EntryKind
+from tui_app.memory.entries import EntryKind, NotRemembered
 from tui_app.memory.evidence import evidence_of
-from tui_app.memory.guard import NotRemembered
 
 ITEMS = items_of(
     you("Never touch the legacy importer. Use 4 spaces in `parse.py`."),  # 2

@@ -3,7 +3,7 @@
 from tests.memory.boards import board_in, edited, found, it, items_of, ran, you
 from tui_app.context.message_marks import inbox_message, inbox_text
 from tui_app.memory.entries import Draft
-from tui_app.memory.extract import drafts_of
+from tui_app.memory.evidence import drafts_of
 
 
 def by_kind(drafts: list[Draft]) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from tui_app.context.message_marks import inbox_message, is_inbox
 from tui_app.context.summaries.transcript import prompts_of
 from tui_app.context.view import Item, is_prompt, is_request, is_system, sections
 from tui_app.memory.entries import KINDS, PERSON, Entry
-from tui_app.memory.reading_out import read_out
+from tui_app.memory.inbox import read_out
 
 ENTRY = Entry(
     id=1, repository=MAIN.repository, branch="main", text="The tests need Redis", kind="note",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_app.memory.remotes import remote_of, shared_name
+from tui_app.memory.scope import remote_of, shared_name
 
 
 @pytest.mark.parametrize(

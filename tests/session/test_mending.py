@@ -13,7 +13,7 @@ import pytest
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import AssistantMessage, SessionStart, UserMessage
 from tui_app.memory.entries import Draft, Due
-from tui_app.memory.sqlite_store import SqliteBoardStore
+from tui_app.memory.store import SqliteBoardStore
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.lock import WriterLock
 from tui_app.session.repair import Health, InUse, examine, mend

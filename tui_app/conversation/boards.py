@@ -5,8 +5,7 @@ from pathlib import Path
 
 from tui_app.memory.entries import Due
 from tui_app.memory.scope import Scope
-from tui_app.memory.sqlite_store import SqliteBoardStore
-from tui_app.memory.store import BoardStore
+from tui_app.memory.store import BoardStore, SqliteBoardStore
 from tui_app.paths import Paths
 from tui_app.session.location import Database, Server
 from tui_app.session.port import SessionInfo

@@ -17,7 +17,7 @@ from tui_app.conversation.session_history import EventBus, SessionHistory
 from tui_app.events import MemoryConsolidated, MemoryInbox, Notice, Payload, Record, TurnEnd, UserMessage
 from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import PERSON, Draft, Due, Entry, EntryKind
-from tui_app.memory.reading_out import read_out
+from tui_app.memory.inbox import read_out
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.session.event_heads import CARRYING

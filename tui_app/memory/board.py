@@ -5,8 +5,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tui_app.memory.entries import EXTRACTION, PERSON, Draft, Entry, EntryKind, Maker
-from tui_app.memory.guard import NotRemembered, checked, key_of
+from tui_app.memory.entries import (
+    EXTRACTION,
+    PERSON,
+    Draft,
+    Entry,
+    EntryKind,
+    Maker,
+    NotRemembered,
+    checked,
+    key_of,
+)
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 

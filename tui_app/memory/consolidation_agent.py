@@ -15,10 +15,8 @@ from pydantic_ai.usage import UsageLimits
 from tui_app.context.counting.prices import Spent, spent_on
 from tui_app.context.telemetry import INTERACTION_ATTRIBUTE
 from tui_app.memory.board import ContextBoard
-from tui_app.memory.entries import KINDS, Draft, EntryKind, Maker
-from tui_app.memory.evidence import Evidence
-from tui_app.memory.guard import NotRemembered
-from tui_app.memory.trajectory import Part, fitted_board, request_for
+from tui_app.memory.entries import KINDS, Draft, EntryKind, Maker, NotRemembered
+from tui_app.memory.evidence import Evidence, Part, fitted_board, request_for
 
 INTERACTION = "memory-consolidation"
 """Marks these requests in headers and spans, so that their usage can be told apart from turns."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from tui_app.conversation.boards import boards_in, session_scope
 from tui_app.memory.board import ContextBoard
-from tui_app.memory.entries import Entry
-from tui_app.memory.guard import LONGEST, NotRemembered
+from tui_app.memory.entries import LONGEST, Entry, NotRemembered
 from tui_app.session.errors import explained
 from tui_app.session.port import SessionNotFound
 from tui_app.session.stores import has_begun, open_store

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from tui_app.context.view import Item
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.consolidation_agent import BoardTool, ConsolidationAgent
-from tui_app.memory.entries import Draft
-from tui_app.memory.evidence import evidence_of
-from tui_app.memory.extract import drafts_of
-from tui_app.memory.guard import NotRemembered
-from tui_app.memory.trajectory import parts_of
+from tui_app.memory.entries import Draft, NotRemembered
+from tui_app.memory.evidence import drafts_of, evidence_of, parts_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
