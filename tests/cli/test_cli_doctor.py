@@ -10,9 +10,9 @@ import pytest
 
 from tests.cli.conftest import Plimsoll
 from tui_app.agent.models import LocalServer
-from tui_app.cli.doctor import checks as doctor_checks
-from tui_app.cli.doctor import terminal as doctor_terminal
-from tui_app.cli.doctor.terminal import check_encoding, check_terminal, check_tmux
+from tui_app.cli import doctor_checks
+from tui_app.cli import doctor_checks as doctor_terminal
+from tui_app.cli.doctor_checks import check_encoding, check_terminal, check_tmux
 from tui_app.events import CompactionComplete
 
 KEY = "sk-" + "b2" * 20

@@ -179,7 +179,7 @@ def test_ctrl_c_while_the_program_still_loads() -> None:
         "import sys\n"
         "class Interrupting:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'tui_app.cli.parser':\n"
+        "        if name == 'tui_app.cli.program':\n"
         "            raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Interrupting())\n"
         "from tui_app.__main__ import main\n"

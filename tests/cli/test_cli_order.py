@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tui_app.cli.parser import parse
-from tui_app.cli.table import COMMANDS
+from tui_app.cli.command_table import COMMANDS
+from tui_app.cli.program import parse
 
 Option = tuple[str, ...]
 

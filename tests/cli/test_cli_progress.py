@@ -12,8 +12,8 @@ import pytest
 
 from tests.cli.conftest import Plimsoll
 from tests.pty.conftest import Machine, machine
-from tui_app.cli import progress
-from tui_app.cli.progress import ProgressLine
+from tui_app.cli import output as progress
+from tui_app.cli.output import ProgressLine
 from tui_app.conversation import imports as importing
 
 __all__ = ["machine"]

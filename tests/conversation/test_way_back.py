@@ -7,7 +7,7 @@ from tests.conversation.driving import Desk, of, turn
 from tests.servers.behaviours import Behaviour, CutStream, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import TurnRunner
-from tui_app.cli.hints import for_shell
+from tui_app.cli.failures import for_shell
 from tui_app.conversation.retry_advice import BACK, KEPT
 from tui_app.editors.troubles import for_editor
 from tui_app.events import Error, TurnEnd

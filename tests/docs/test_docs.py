@@ -28,9 +28,9 @@ from tests.docs.pages import (
     section,
 )
 from tui_app.agent.models import USUAL_PORTS
+from tui_app.cli.command_table import COMMANDS
 from tui_app.cli.output import print_json
-from tui_app.cli.parser import screen_parser
-from tui_app.cli.table import COMMANDS
+from tui_app.cli.program import screen_parser
 from tui_app.context.counting.usage import CATEGORIES, ContextWindow
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.windows import resolve_window

@@ -2,8 +2,7 @@
 
 import argparse
 
-from tui_app.cli.command import Command, Program, add_agent, add_model, add_policy, add_window
-from tui_app.cli.exits import CommandFailed
+from tui_app.cli.command import Command, CommandFailed, Program, add_agent, add_model, add_policy, add_window
 from tui_app.extras import install_command
 
 MISSING = f"Support for editors is not installed. Install it with: {install_command('acp')}"
@@ -25,7 +24,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         import acp  # noqa: F401 -- is it there?
     except ImportError as error:
         raise CommandFailed(MISSING) from error
-    from tui_app.cli.signals import run_until_signal
+    from tui_app.cli.command import run_until_signal
     from tui_app.conversation.open_request import Opening
     from tui_app.editors.server import serve
 

@@ -1,14 +1,18 @@
 """What a command is made of, and the arguments several of them share."""
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tui_app.api_keys import ApiKeys
-from tui_app.cli.exits import USAGE, CommandFailed, WrongUsage
 from tui_app.cli.output import tell
 from tui_app.paths import Paths, from_home
 from tui_app.session.location import Database, database_of
@@ -21,6 +25,19 @@ from tui_app.settings.spec import RULES
 
 if TYPE_CHECKING:
     from tui_app.session.port import SessionStore
+
+# How a command ends: exit codes, and the two refusals it may raise. Imports nothing, for a quick start.
+
+OK, FAILED, USAGE = 0, 1, 2
+"""Exit codes that scripts rely on."""
+
+
+class CommandFailed(Exception):
+    """A command could not do what was asked; the text is a sentence for a person."""
+
+
+class WrongUsage(Exception):
+    """The arguments make no sense together; the text is a sentence for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,3 +228,91 @@ def add_read_only(parser: argparse.ArgumentParser) -> None:
 def add_session(parser: argparse.ArgumentParser) -> None:
     """Let a command take the id of a session."""
     parser.add_argument("id", metavar="ID", help="id of the session, or the beginning of it")
+
+
+# Asynchronous commands end cleanly on a signal: what is open is closed first.
+
+SIGNALS = tuple(
+    number
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if (number := signal.Signals.__members__.get(name)) is not None
+)
+
+
+def run_until_signal(work: Coroutine[Any, Any, int]) -> int:
+    """Run a coroutine to its end, or cancel it on the first signal.
+
+    Args:
+        work: Returns an exit code; closes what it opened when it is cancelled.
+
+    Returns:
+        Its exit code, or 128 plus the number of the signal.
+    """
+    return asyncio.run(_guarded(work))
+
+
+async def _guarded(work: Coroutine[Any, Any, int]) -> int:
+    task = asyncio.create_task(work)
+    received: list[int] = []
+
+    def stop(number: int) -> None:
+        received.append(number)
+        task.cancel()
+
+    with _handlers(stop):
+        try:
+            code = await task
+        except asyncio.CancelledError:
+            if not received:
+                raise
+            code = 0
+    return 128 + received[0] if received else code
+
+
+@contextlib.contextmanager
+def _handlers(stop: Callable[[int], None]) -> Iterator[None]:
+    """Call ``stop`` with the number of each signal; where a loop takes none, ctrl+c still raises."""
+    loop = asyncio.get_running_loop()
+    try:
+        for number in SIGNALS:
+            # Windows has no handlers on a loop, and only the main thread may have any.
+            with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
+                loop.add_signal_handler(number, stop, number)
+        yield
+    finally:
+        for number in SIGNALS:
+            with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
+                loop.remove_signal_handler(number)
+
+
+# ``ctrl+c`` while long work runs: heard also where a library has swallowed it.
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], None]]:
+    """Remember that somebody pressed ``ctrl+c``.
+
+    Python raises ``KeyboardInterrupt`` wherever it is just then. In a callback of a library that nobody may
+    raise from, it is written off, and the work would go on to its end.
+
+    Yields:
+        What raises ``KeyboardInterrupt`` once more; the work calls it between its steps.
+    """
+    pressed = threading.Event()
+
+    def hear(_number: int, _frame: FrameType | None) -> None:
+        pressed.set()
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if pressed.is_set():
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield check
+        return
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before or signal.default_int_handler)

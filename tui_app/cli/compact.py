@@ -5,14 +5,15 @@ import sys
 
 from tui_app.cli.command import (
     Command,
+    CommandFailed,
     Program,
+    WrongUsage,
     add_json,
     add_model,
     add_policy,
     add_session,
     add_window,
 )
-from tui_app.cli.exits import CommandFailed, WrongUsage
 from tui_app.context.compaction_range import Span
 from tui_app.log_numbers import log_number
 
@@ -61,9 +62,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     with program.sessions() as store:
         session = store.info(args.id).id
     # The agent side takes a second to load: only for those who need it.
-    from tui_app.cli.compacting import compact, dry_run, restate
-    from tui_app.cli.editing import edit_summary
-    from tui_app.cli.signals import run_until_signal
+    from tui_app.cli.command import run_until_signal
+    from tui_app.cli.compaction import compact, dry_run, edit_summary, restate
     from tui_app.conversation.open_request import Opening
 
     opening = Opening(

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tui_app.api_keys import held_names
-from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.exits import OK, WrongUsage
+from tui_app.cli.command import OK, Command, Program, WrongUsage, add_json
 from tui_app.cli.output import print_json, say, say_table, tell
 from tui_app.settings import Settings, resolve_model
 from tui_app.settings.approvals import rules_of

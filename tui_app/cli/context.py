@@ -5,8 +5,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_app.cli.command import Command, Program, add_json, add_model, add_session, add_window
-from tui_app.cli.exits import OK, CommandFailed
+from tui_app.cli.command import (
+    OK,
+    Command,
+    CommandFailed,
+    Program,
+    add_json,
+    add_model,
+    add_session,
+    add_window,
+)
 from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
 from tui_app.context.counting.usage import CATEGORIES, ContextUsage, percent_text
 from tui_app.log_numbers import log_number
@@ -53,7 +61,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     with program.sessions() as store:
         session = store.info(args.id).id
     # The agent side takes a second to load: only for those who need it.
-    from tui_app.cli.signals import run_until_signal
+    from tui_app.cli.command import run_until_signal
     from tui_app.conversation.open_request import Opening
 
     opening = Opening(
@@ -99,7 +107,7 @@ async def _steer(opening: "Opening", args: argparse.Namespace) -> None:
     """Do what is asked for with single messages, in the order of the table."""
     asked = vars(args)
     if steps := [(name, number) for name, _ in _STEPS for number in asked[name]]:
-        from tui_app.cli.steering import steer
+        from tui_app.cli.messages import steer
 
         await steer(replace(opening, passing=True), steps)
 

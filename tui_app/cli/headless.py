@@ -6,8 +6,8 @@ import sqlite3
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from tui_app.cli.exits import FAILED, OK
-from tui_app.cli.hints import spoken
+from tui_app.cli.command import FAILED, OK
+from tui_app.cli.failures import spoken
 from tui_app.cli.output import print_json, say, stream, tell
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.tool_titles import call_title, result_note

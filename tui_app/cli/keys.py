@@ -6,8 +6,7 @@ import sys
 
 from tui_app.agent.key_names import key_variables, providers_of
 from tui_app.api_keys import ApiKeys
-from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.exits import OK, CommandFailed, WrongUsage
+from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_json
 from tui_app.cli.output import print_json, say, say_table, tell
 from tui_app.system_keyring import KeyringTrouble
 

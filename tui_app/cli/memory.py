@@ -6,8 +6,7 @@ import sys
 import time
 from dataclasses import asdict
 
-from tui_app.cli.command import Command, Program, add_json, add_model
-from tui_app.cli.exits import OK, CommandFailed, WrongUsage
+from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_json, add_model
 from tui_app.cli.output import moment, print_json, say, say_table, tell
 from tui_app.conversation.boards import boards_in
 from tui_app.log_numbers import log_number
@@ -168,8 +167,8 @@ def _run(program: Program, args: argparse.Namespace) -> int:
             "Memory is switched off. To switch it on: plimsoll config set memory.enabled true"
         )
     # The agent side takes a second to load: only for those who need it.
-    from tui_app.cli.remembering import run
-    from tui_app.cli.signals import run_until_signal
+    from tui_app.cli.command import run_until_signal
+    from tui_app.cli.memory_run import run
     from tui_app.conversation.open_request import Opening
 
     opening = Opening(

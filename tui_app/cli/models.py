@@ -4,10 +4,8 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.exits import OK
-from tui_app.cli.output import print_json, say_table
-from tui_app.cli.progress import ProgressLine
+from tui_app.cli.command import OK, Command, Program, add_json
+from tui_app.cli.output import ProgressLine, print_json, say_table
 from tui_app.ui.widgets.gauge_text import window_text
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings()
     # The list of names comes with pydantic-ai, which takes a second to load.
     from tui_app.agent.catalog import list_models
-    from tui_app.cli.signals import run_until_signal
+    from tui_app.cli.command import run_until_signal
 
     keys = program.keys.readable()
 

@@ -4,13 +4,16 @@ import contextlib
 import io
 import os
 import sys
+import threading
 import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TextIO
+from time import monotonic
+from types import TracebackType
+from typing import Self, TextIO
 
-from tui_app.ui.safe_text import clean
+from tui_app.ui.safe_text import clean, one_line
 
 
 def prepare_streams() -> None:
@@ -124,3 +127,63 @@ def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
 def speaks_unicode() -> bool:
     """Whether stdout can show more than ASCII."""
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+
+
+# One line on stderr, where it is a terminal: what takes long, how far it is, and how to stop it.
+
+FIRST_S = 1.0
+"""Work that is done sooner says nothing."""
+_AGAIN_S = 0.5
+_WIDTH = 78
+"""Cells of the line: one that wraps could not be taken back."""
+_TAKE_BACK = "\r\x1b[K"
+
+
+class ProgressLine:
+    """Shown after a second of the block, painted by a thread of its own, gone when the block is left.
+
+    Args:
+        text: What is being done.
+        stream: Where it is shown, only if that is a terminal; None is stderr.
+    """
+
+    def __init__(self, text: str, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._text = text
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def update(self, text: str) -> None:
+        """Say something else from the next painting on; costs next to nothing."""
+        self._text = text
+
+    def __enter__(self) -> Self:
+        if self._stream.isatty():
+            self._thread = threading.Thread(target=self._paint, name="progress-line", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _paint(self) -> None:
+        started, wait = monotonic(), FIRST_S
+        painted = False
+        try:
+            while not self._ended.wait(wait):
+                tail = f" · {monotonic() - started:.0f} s · ctrl+c stops"
+                self._write(f"{_TAKE_BACK}{one_line(self._text, _WIDTH - len(tail))}{tail}")
+                painted, wait = True, _AGAIN_S
+            if painted:
+                self._write(_TAKE_BACK)
+        except (OSError, ValueError):
+            # The terminal has gone; the work goes on without being watched.
+            return
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()

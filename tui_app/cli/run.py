@@ -7,6 +7,7 @@ from pathlib import Path
 from tui_app.cli.command import (
     Command,
     Program,
+    WrongUsage,
     add_agent,
     add_json,
     add_model,
@@ -14,7 +15,6 @@ from tui_app.cli.command import (
     add_read_only,
     add_window,
 )
-from tui_app.cli.exits import WrongUsage
 from tui_app.cli.output import tell
 from tui_app.mentioned import mentions
 from tui_app.settings.approvals import parse_rule
@@ -51,8 +51,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     cwd = program.folder(args.cwd)
     session = _known(program, args.session, cwd, chosen=args.cwd is not None) if args.session else ""
     # The agent side takes a second to load: only for those who need it.
+    from tui_app.cli.command import run_until_signal
     from tui_app.cli.headless import AnswerView, JsonView, run_turn
-    from tui_app.cli.signals import run_until_signal
     from tui_app.conversation.open_request import Opening
 
     opening = Opening(

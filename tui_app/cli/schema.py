@@ -4,8 +4,7 @@ import argparse
 import json
 from difflib import get_close_matches
 
-from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.exits import OK, WrongUsage
+from tui_app.cli.command import OK, Command, Program, WrongUsage, add_json
 from tui_app.cli.output import print_json, say, say_table
 from tui_app.events import BY_TYPE, PAYLOADS
 from tui_app.events.schema import event_schema, events_schema, summary_of

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from tui_app.cli.command import Program, add_agent, add_model, add_policy, add_read_only
-from tui_app.cli.exits import CommandFailed
+from tui_app.cli.command import CommandFailed, Program, add_agent, add_model, add_policy, add_read_only
 
 if TYPE_CHECKING:
     from tui_app.session.port import SessionInfo

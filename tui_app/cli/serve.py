@@ -2,8 +2,7 @@
 
 import argparse
 
-from tui_app.cli.command import Command, Program, add_model, add_policy
-from tui_app.cli.exits import CommandFailed, WrongUsage
+from tui_app.cli.command import Command, CommandFailed, Program, WrongUsage, add_model, add_policy
 from tui_app.cli.output import flush, say, tell
 from tui_app.extras import install_command
 
@@ -60,7 +59,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
             ) from error
         return 0
 
-    from tui_app.cli.signals import run_until_signal
+    from tui_app.cli.command import run_until_signal
 
     return run_until_signal(work())
 

@@ -1,28 +1,246 @@
 """``plimsoll sessions``: list, show, fork and delete; the rest in files beside this one."""
 
 import argparse
+import shlex
+import sqlite3
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
-from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.exits import OK, CommandFailed, WrongUsage
-from tui_app.cli.hints import for_shell
-from tui_app.cli.output import moment, print_json, say, say_table, tell
-from tui_app.cli.sessions_keeping import backup, prune, rename
-from tui_app.cli.sessions_search import search
+from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program, WrongUsage, add_json
+from tui_app.cli.failures import for_shell
+from tui_app.cli.output import ProgressLine, moment, print_json, say, say_table, tell
+from tui_app.paths import from_home
 from tui_app.session import management as removal
+from tui_app.session.backup import Backup, BackupRefused, back_up
 from tui_app.session.entries import Entry
 from tui_app.session.event_heads import Head
-from tui_app.session.port import SessionInfo, SessionStore
+from tui_app.session.location import Server
+from tui_app.session.lock import SessionLocked
+from tui_app.session.management import Due, Limits, delete_session, due, rename_session, sizes_of
+from tui_app.session.port import SessionDeleted, SessionInfo, SessionNotFound, SessionStore
 from tui_app.session.rewind_fork import NotAPrompt, fork_session
+from tui_app.session.search import Found, as_json, search_sessions
+from tui_app.session.stores import has_begun
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui import format as numbers
 from tui_app.ui.safe_text import one_line
 
-_TITLE_CELLS = 60
+# ``plimsoll sessions rename``, ``backup`` and ``prune``.
+
+_TITLE_CELLS = 50
+_NO_LIMIT = "Everything is kept: no limit is set. For example: plimsoll config set retention.days 90"
+
+
+def rename(program: Program, wanted: str, title: str, *, json: bool) -> int:
+    """Give a session another title; an empty one lets it go by its first prompt again."""
+    with program.sessions(writing=program.has_sessions) as store:
+        info = store.info(wanted)
+        now = rename_session(store, info.id, title)
+    if json:
+        print_json({"session": info.id, "title": now})
+    else:
+        say(f"{info.id} is called: {one_line(now, _TITLE_CELLS)}" if now else f"{info.id} has no title now.")
+    return OK
+
+
+def backup(program: Program, target: str, *, json: bool) -> int:
+    """Copy this machine's sessions file while it is in use; a server's sessions are for its own tools.
+
+    Raises:
+        CommandFailed: if there is nothing to copy, or the copy cannot be made.
+    """
+    database, file = program.database, program.paths.database
+    server = database if isinstance(database, Server) else None
+    if not has_begun(file):
+        raise CommandFailed(_nothing_here(server, target))
+    made = _copied(file, program.cwd / from_home(target))
+    if json:
+        row = {"path": str(made.path), "sessions": made.sessions, "bytes": made.bytes}
+        more = {"server": server.shown, "server_backup": _dump(server, target)} if server else {}
+        print_json({**row, **more})
+        return OK
+    copied = f"{numbers.count(made.sessions, 'session')}, {made.bytes / 1_000_000:.1f} MB"
+    say(f"Copied {copied}, to {made.path}")
+    if server:
+        tell(
+            f"Those are what the sessions file of this machine holds. The sessions on {server.shown} are not"
+            f" in it; PostgreSQL's own tool copies them:\n  {_dump(server, target)}"
+        )
+    return OK
+
+
+def _nothing_here(server: Server | None, target: str) -> str:
+    if server is None:
+        return "There are no sessions yet: nothing to copy."
+    return (
+        f"The sessions are kept on {server.shown}, and there is nothing to copy on this machine."
+        f" PostgreSQL's own tool copies them:\n  {_dump(server, target)}"
+    )
+
+
+def _dump(server: Server, target: str) -> str:
+    """The line that copies what is ours on a server; it asks for the password, or finds it in ~/.pgpass."""
+    path = Path(target)
+    file = path.with_suffix(".dump") if path.name else path / "plimsoll.dump"
+    words = ("pg_dump", "--schema=plimsoll", "--format=custom", f"--file={file}", server.shown)
+    return shlex.join(words)
+
+
+def _copied(file: Path, path: Path) -> Backup:
+    try:
+        return back_up(file, path)
+    except BackupRefused as refused:
+        raise CommandFailed(str(refused)) from refused
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What became of the sessions over a limit."""
+
+    gone: tuple[Due, ...]
+    open: tuple[Due, ...]
+    """Written by somebody at the moment, or used since they were looked at: they are kept."""
+
+
+def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
+    """Delete the sessions over the limits of the settings, after saying which and asking.
+
+    Raises:
+        CommandFailed: if no limit is set, and more is wanted than to know what would go.
+        WrongUsage: if nobody can be asked.
+    """
+    limits = Limits.of(program.settings().retention)
+    if not limits.any and not dry_run:
+        raise CommandFailed(_NO_LIMIT)
+    if not limits.any and not json:
+        say(_NO_LIMIT)
+        return OK
+    found = over_limits(program, limits)
+    if dry_run or not found.gone:
+        _report(found, done=False, json=json)
+        return OK
+    if not sure:
+        _report(found, done=False, json=False)
+        if not _confirmed(program, len(found.gone)):
+            if json:
+                _report(Pruned((), found.open), done=True, json=True)
+            else:
+                tell("Kept.")
+            return OK
+    done = _delete(program, found)
+    _report(done, done=True, json=json)
+    return OK if len(done.gone) == len(found.gone) else FAILED
+
+
+def over_limits(program: Program, limits: Limits) -> Pruned:
+    """What would go, and what would if it were not open."""
+    if not program.has_sessions:
+        return Pruned((), ())
+    paths = program.paths
+    with program.sessions() as store:
+        sizes = sizes_of(store, paths.sessions_dir) if limits.max_bytes else {}
+        found = due(store.sessions(), limits, now=time.time(), sizes=sizes)
+        folders = [SessionFolder(paths.sessions_dir / each.info.id) for each in found]
+        held = [
+            bool(store.holder(each.info.id, folder.lock_file))
+            for each, folder in zip(found, folders, strict=True)
+        ]
+    return Pruned(
+        tuple(each for each, is_open in zip(found, held, strict=True) if not is_open),
+        tuple(each for each, is_open in zip(found, held, strict=True) if is_open),
+    )
+
+
+def _delete(program: Program, found: Pruned) -> Pruned:
+    paths, gone, kept = program.paths, list[Due](), list(found.open)
+    for each in found.gone:
+        info = each.info
+        try:
+            delete_session(program.database, paths.sessions_dir, info.id, last_used=info.updated)
+            gone.append(each)
+        except SessionLocked:
+            kept.append(each)
+        except (SessionDeleted, SessionNotFound):
+            gone.append(each)  # somebody else was faster
+        except (OSError, sqlite3.Error) as error:
+            tell(f"{info.id} could not be deleted: {error}")
+            if isinstance(program.database, Server):
+                break  # each of the others would wait for the same server
+    return Pruned(tuple(gone), tuple(kept))
+
+
+def _confirmed(program: Program, count: int) -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise WrongUsage("Deleting cannot be undone. Without a terminal to ask in, say --yes.")
+    database = program.database
+    whose = f" of everybody who uses {database.shown}" if isinstance(database, Server) else ""
+    tell(f"Delete {numbers.count(count, 'session')}{whose}? It cannot be undone. Type y to delete:")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _report(found: Pruned, *, done: bool, json: bool) -> None:
+    if json:
+        rows = [{"session": each.info.id, "reason": each.reason} for each in found.gone]
+        print_json({"deleted": done, "sessions": rows, "open": [each.info.id for each in found.open]})
+        return
+    if found.gone:
+        say_table([_row(each) for each in found.gone])
+    gone, still_open = len(found.gone), len(found.open)
+    over = "is over the limits" if gone == 1 else "are over the limits"
+    say(f"{numbers.count(gone, 'session')} {'deleted' if done else over}.")
+    if still_open:
+        these = "is" if still_open == 1 else "are"
+        say(f"{still_open:,} more {these} open or came into use just now, and kept.")
+
+
+def _row(each: Due) -> tuple[str, ...]:
+    title = one_line(each.info.title, _TITLE_CELLS) or "(untitled)"
+    return (each.info.id, moment(each.info.updated), title, each.reason)
+
+
+# ``plimsoll sessions search``: what was said in any session, and where.
+
+MOST = 50
+"""Hits that are printed."""
+_SESSIONS_SEARCH_TITLE_CELLS = 60
+_WHO = {
+    "user.message": "user",
+    "assistant.message": "assistant",
+    "tool.result": "tool",
+    "session.compaction_complete": "summary",
+}
+
+
+def search(program: Program, words: str, *, json: bool) -> int:
+    """Print the messages that hold everything wanted, the best fits first; finding none fails, as with grep.
+
+    Raises:
+        WrongUsage: if no word is given.
+    """
+    if not any(character.isalnum() for character in words):
+        raise WrongUsage('Search for what? plimsoll sessions search harbour, or "two words", or harb*')
+    with ProgressLine("Searching the sessions"):
+        found = search_sessions(program.database, words, limit=MOST) if program.has_sessions else []
+    if json:
+        print_json({"query": words, "results": [as_json(each) for each in found]})
+    elif found:
+        for each in found:
+            _print(each)
+    else:
+        tell("No session holds that.")
+    return OK if found else FAILED
+
+
+def _print(found: Found) -> None:
+    title = one_line(found.title, _SESSIONS_SEARCH_TITLE_CELLS) or "(untitled)"
+    say(f"{found.session} #{found.seq}  {moment(found.time)}  {_WHO.get(found.type, found.type)}  {title}")
+    say(f"    {one_line(found.snippet, 240)}")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +298,7 @@ def _with_one(program: Program, args: argparse.Namespace, words: list[str]) -> i
         return fork(program, words[0], at=args.at, as_json=args.json)
     if args.action == "show":
         return show_session(program, words[0], as_json=args.json)
-    return delete_session(program, words[0], sure=args.yes, as_json=args.json)
+    return sessions_delete_session(program, words[0], sure=args.yes, as_json=args.json)
 
 
 def list_sessions(program: Program, *, as_json: bool) -> int:
@@ -95,7 +313,7 @@ def list_sessions(program: Program, *, as_json: bool) -> int:
         tell("There are no sessions yet. Start one with: plimsoll")
     else:
         header = ("ID", "LAST USED", "MESSAGES", "TITLE", "FOLDER")
-        say_table([header, *(_row(info, title) for info, title in rows)], right=(2,))
+        say_table([header, *(_sessions_row(info, title) for info, title in rows)], right=(2,))
     return OK
 
 
@@ -108,8 +326,8 @@ def _first_prompt(heads: Iterable[Head]) -> str:
     return next((head.title for head in heads if head.type == "user.message"), "")
 
 
-def _row(info: SessionInfo, title: str) -> tuple[str, ...]:
-    name = one_line(title, _TITLE_CELLS) or "(nothing said)"
+def _sessions_row(info: SessionInfo, title: str) -> tuple[str, ...]:
+    name = one_line(title, _SESSIONS_SEARCH_TITLE_CELLS) or "(nothing said)"
     return (info.id, moment(info.updated), f"{info.messages:,}", name, info.cwd)
 
 
@@ -122,7 +340,7 @@ def show_session(program: Program, wanted: str, *, as_json: bool) -> int:
     if as_json:
         print_json({**asdict(info), "title": title, "entries": [asdict(entry) for entry in entries]})
         return OK
-    say(f"{info.id}  {one_line(title, _TITLE_CELLS)}")
+    say(f"{info.id}  {one_line(title, _SESSIONS_SEARCH_TITLE_CELLS)}")
     size = numbers.count(info.messages, "message")
     say(f"{moment(info.created)} to {moment(info.updated)}, {size}, in {info.cwd}")
     if entries:
@@ -162,7 +380,7 @@ def fork(program: Program, wanted: str, *, at: int | None, as_json: bool) -> int
     return OK
 
 
-def delete_session(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
+def sessions_delete_session(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
     """Delete a session and its folder for good.
 
     Raises:
@@ -173,7 +391,7 @@ def delete_session(program: Program, wanted: str, *, sure: bool, as_json: bool) 
     with program.sessions() as reading:
         info = reading.info(wanted)
         title = title_of(reading, info)
-    if not sure and not _confirmed(info, title):
+    if not sure and not _sessions_confirmed(info, title):
         if as_json:
             print_json({"session": info.id, "deleted": False})
         else:
@@ -190,10 +408,10 @@ def delete_session(program: Program, wanted: str, *, sure: bool, as_json: bool) 
     return OK
 
 
-def _confirmed(info: SessionInfo, title: str) -> bool:
+def _sessions_confirmed(info: SessionInfo, title: str) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise WrongUsage("Deleting cannot be undone. Without a terminal to ask in, say --yes.")
-    name = one_line(title, _TITLE_CELLS) or info.id
+    name = one_line(title, _SESSIONS_SEARCH_TITLE_CELLS) or info.id
     size = numbers.count(info.messages, "message")
     tell(f'Delete session "{name}"? {size}, cannot be undone. Type y to delete:')
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -4,8 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from tui_app.cli.command import Command, Program, add_json, add_model, setting
-from tui_app.cli.exits import CommandFailed, WrongUsage
+from tui_app.cli.command import Command, CommandFailed, Program, WrongUsage, add_json, add_model, setting
 from tui_app.paths import from_home
 from tui_app.settings.policies import POLICIES
 
@@ -43,7 +42,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings()
     plot = _drawable(Path(args.plot)) if args.plot else None
     # The agent side takes a second to load: only for those who need it.
-    from tui_app.cli.simulating import Asked, replay_all
+    from tui_app.cli.simulation import Asked, replay_all
     from tui_app.conversation.policies import choose_policy, policy_names
 
     known = policy_names(settings)

@@ -2,8 +2,7 @@
 
 import argparse
 
-from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.exits import OK, CommandFailed
+from tui_app.cli.command import OK, Command, CommandFailed, Program, add_json
 from tui_app.cli.output import print_json, say
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui.stats_text import sections

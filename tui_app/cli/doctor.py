@@ -3,8 +3,7 @@
 import argparse
 from dataclasses import asdict
 
-from tui_app.cli.command import Command, Program, add_json
-from tui_app.cli.exits import FAILED, OK
+from tui_app.cli.command import FAILED, OK, Command, Program, add_json
 from tui_app.cli.output import print_json, say
 
 
@@ -19,10 +18,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Run every check; one that fails makes the command fail."""
     # What is looked at includes packages that take long to load.
-    from tui_app.cli.doctor.checks import run_checks
+    from tui_app.cli.doctor_checks import run_checks
 
     if args.repair:
-        from tui_app.cli.doctor.repair import repair
+        from tui_app.cli.repair import repair
 
         return repair(program, as_json=args.json)
     checks = run_checks(program)

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from tui_app.cli.exits import FAILED, OK, CommandFailed
+from tui_app.cli.command import FAILED, OK, CommandFailed
 from tui_app.cli.output import print_json, say, tell
 from tui_app.conversation.memory import RUNNING, outcome_text
 from tui_app.conversation.memory_reader import Reading, read_sessions, waiting

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from tui_app.cli.exits import CommandFailed
-from tui_app.cli.hints import for_shell
+from tui_app.cli.command import CommandFailed
+from tui_app.cli.failures import for_shell
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Pin, Relieve, Restore, Work

@@ -4,14 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_app.atomic import write_atomic
-from tui_app.cli.command import Program
-from tui_app.cli.exits import FAILED, OK
-from tui_app.cli.importing import complaint
-from tui_app.cli.output import print_json, say, tell
-from tui_app.cli.progress import ProgressLine
-from tui_app.cli.signals import run_until_signal
-from tui_app.cli.simulation_plot import plot
-from tui_app.cli.simulation_table import show
+from tui_app.cli.command import FAILED, OK, Program, run_until_signal
+from tui_app.cli.imports import complaint
+from tui_app.cli.output import ProgressLine, print_json, say, tell
+from tui_app.cli.simulation_output import plot, show
 from tui_app.context.policy import Policy
 from tui_app.conversation.replay import Transcript, read_session, read_transcript
 from tui_app.conversation.simulate import CannotSimulate, Simulation, SimulationProgress, simulate

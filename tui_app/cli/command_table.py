@@ -8,8 +8,7 @@ from tui_app.cli import (
     compact,
     config,
     context,
-    exporting,
-    importing,
+    doctor,
     keys,
     memory,
     models,
@@ -20,8 +19,13 @@ from tui_app.cli import (
     simulate,
     stats,
 )
+from tui_app.cli import (
+    export as exporting,
+)
+from tui_app.cli import (
+    imports as importing,
+)
 from tui_app.cli.command import Command
-from tui_app.cli.doctor import command as doctor
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(
     {

@@ -4,11 +4,9 @@ import sqlite3
 import time
 from contextlib import closing, suppress
 
-from tui_app.cli.command import Program
-from tui_app.cli.doctor.data import sessions_folder_trouble
-from tui_app.cli.exits import OK, CommandFailed
-from tui_app.cli.output import print_json, say
-from tui_app.cli.progress import ProgressLine
+from tui_app.cli.command import OK, CommandFailed, Program
+from tui_app.cli.doctor_checks import sessions_folder_trouble
+from tui_app.cli.output import ProgressLine, print_json, say
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.conversation.session_files import SessionFiles

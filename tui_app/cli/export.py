@@ -5,10 +5,8 @@ import os
 import sys
 from pathlib import Path
 
-from tui_app.cli.command import Command, Program, add_session
-from tui_app.cli.exits import OK, CommandFailed, WrongUsage
-from tui_app.cli.output import print_document, tell
-from tui_app.cli.progress import ProgressLine
+from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_session
+from tui_app.cli.output import ProgressLine, print_document, tell
 from tui_app.conversation.exports import FORMATS, VIEWS, NoSuchView, export_session
 
 

@@ -5,10 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tui_app.agent.models import UnknownModel
-from tui_app.cli.exits import FAILED, OK, CommandFailed
-from tui_app.cli.hints import for_shell
-from tui_app.cli.output import print_json, say, tell
-from tui_app.cli.progress import ProgressLine
+from tui_app.cli.command import FAILED, OK, CommandFailed
+from tui_app.cli.failures import for_shell
+from tui_app.cli.output import ProgressLine, print_json, say, tell
 from tui_app.context.compaction.compactor import CompactionRefused
 from tui_app.context.compaction.plan import Plan, Refusal, tokens_of
 from tui_app.context.compaction_range import WHOLE, Span
@@ -17,8 +16,16 @@ from tui_app.conversation.compactions import NO_COMPACTION
 from tui_app.conversation.inspection import inspect_session
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policy_change import policy_of
-from tui_app.conversation.work import Restate
-from tui_app.events import CompactionComplete, CompactionProgress, Error, HookRan, Record
+from tui_app.conversation.work import EditSummary, Restate
+from tui_app.events import (
+    CompactionComplete,
+    CompactionEdited,
+    CompactionProgress,
+    Error,
+    HookRan,
+    Notice,
+    Record,
+)
 from tui_app.session.event_heads import hook_title
 from tui_app.ui import format as numbers
 
@@ -234,3 +241,54 @@ async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
         done = "Undone" if undo else "Redone"
         say(f"{done}: {numbers.tokens(before.total)} to {numbers.tokens(after.total)} tokens")
     return OK
+
+
+# The work of ``plimsoll compact --edit-summary``: other words for the newest summary, as one event.
+
+
+async def edit_summary(opening: Opening, text: str, *, as_json: bool) -> int:
+    """Give the newest summary that stands other words.
+
+    Args:
+        opening: Which session, with which model and window.
+        text: The notes as they are to be.
+        as_json: Print JSON.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        CommandFailed: if there is no such summary, or the words cannot stand there.
+    """
+    heard: list[Record] = []
+    async with opened_session(opening) as opened:
+        conversation = opened.conversation
+        if not conversation.history.view.compactions:
+            raise CommandFailed("Nothing to edit: no compaction stands.")
+        await opened.prepare()
+        opened.bus.listen(heard.append)
+        conversation.submit(EditSummary(0, text))
+        await conversation.settle()
+    edits = [record.data for record in heard if isinstance(record.data, CompactionEdited)]
+    if not edits:
+        reasons = [record.data.text for record in heard if isinstance(record.data, Notice)]
+        raise CommandFailed(for_shell(" ".join(reasons)) or "The summary was not edited.")
+    _editing_show(conversation.session, edits[-1], as_json=as_json)
+    return OK
+
+
+def _editing_show(session: str, edit: CompactionEdited, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "session": session,
+                "edited": edit.compaction,
+                "tokens_before": edit.tokens_before,
+                "tokens_after": edit.tokens_after,
+                "retention": edit.retention,
+                "summary": edit.summary,
+            }
+        )
+    else:
+        sizes = f"{numbers.tokens(edit.tokens_before)} to {numbers.tokens(edit.tokens_after)} tokens"
+        say(f"Edited the summary #{edit.compaction}: {sizes}")

@@ -1,1 +1,0 @@
-"""`plimsoll doctor`: what is wrong, and mending it."""
