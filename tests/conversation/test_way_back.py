@@ -9,7 +9,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import TurnRunner
 from tui_app.cli.failures import for_shell
 from tui_app.conversation.retry_advice import BACK, KEPT
-from tui_app.editors.troubles import for_editor
+from tui_app.editors.updates import for_editor
 from tui_app.events import Error, TurnEnd
 
 SERVED = {

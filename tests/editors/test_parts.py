@@ -18,9 +18,8 @@ from acp.schema import (
 from tests.cli.conftest import Plimsoll, plimsoll, project
 from tui_app.cli.acp import MISSING
 from tui_app.conversation.work import Compact, Prompt, Restate
-from tui_app.editors.prompts import ShowContext, asked
-from tui_app.editors.troubles import told
-from tui_app.editors.updates import Updates
+from tui_app.editors.session import ShowContext, asked
+from tui_app.editors.updates import Updates, told
 from tui_app.events import (
     AssistantDelta,
     AssistantMessage,

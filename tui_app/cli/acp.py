@@ -26,7 +26,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         raise CommandFailed(MISSING) from error
     from tui_app.cli.command import run_until_signal
     from tui_app.conversation.open_request import Opening
-    from tui_app.editors.server import serve
+    from tui_app.editors.agent import serve
 
     opening = Opening(
         settings=settings,

@@ -7,11 +7,12 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from acp import PROTOCOL_VERSION, RequestError
+from acp.agent.connection import AgentSideConnection
 from acp.helpers import update_available_commands
-from acp.interfaces import Client
+from acp.interfaces import Agent, Client
 from acp.schema import (
     AgentCapabilities,
     CloseSessionResponse,
@@ -36,11 +37,19 @@ from acp.schema import (
 from tui_app.agent.catalog import ModelChoice
 from tui_app.conversation.assembly import open_session
 from tui_app.conversation.open_request import Opening
-from tui_app.editors.choices import MODEL, POLICY, modes, options, usable_models
-from tui_app.editors.prompts import COMMANDS, asked
-from tui_app.editors.session import EditorSession
-from tui_app.editors.troubles import NOT_FOUND, refused, trouble
-from tui_app.editors.updates import Updates
+from tui_app.editors.pipes import Pipes, own_pipes
+from tui_app.editors.session import (
+    COMMANDS,
+    MODEL,
+    POLICY,
+    EditorSession,
+    asked,
+    modes,
+    options,
+    usable_models,
+)
+from tui_app.editors.updates import NOT_FOUND, Updates, refused, trouble
+from tui_app.program_log import logging_to
 from tui_app.session.port import SessionNotFound
 from tui_app.session.stores import has_begun, open_store
 from tui_app.version import __version__
@@ -249,3 +258,30 @@ def _folder(cwd: str) -> Path:
     if folder.is_absolute() and folder.is_dir():
         return folder
     raise refused(f"There is no folder {cwd}; the editor names it by its whole path.")
+
+
+# Serving one editor until it closes stdin: sessions are ended, and nothing is left running.
+
+
+async def serve(opening: Opening) -> int:
+    """Serve the editor at the other end of stdin and stdout.
+
+    Args:
+        opening: What sessions begin with; folder and id are the editor's to say.
+
+    Returns:
+        The exit code, 0 once the editor has closed its end.
+    """
+    with logging_to(opening.paths.log_file, "acp"), own_pipes() as (reading, writing):
+        pipes, agent = Pipes(reading, writing), EditorAgent(opening)
+        pipes.open()
+        connection = AgentSideConnection(
+            cast("Agent", agent), pipes, listening=False, use_unstable_protocol=True
+        )
+        try:
+            await connection.listen()
+        finally:
+            # Prompts under way first, or they would answer into sessions that have ended.
+            await connection.close()
+            await agent.close()
+    return 0

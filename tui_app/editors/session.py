@@ -2,22 +2,234 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
+from acp import RequestError
 from acp.interfaces import Client
-from acp.schema import StopReason
+from acp.schema import (
+    AllowedOutcome,
+    AvailableCommand,
+    AvailableCommandInput,
+    EmbeddedResourceContentBlock,
+    RequestPermissionResponse,
+    ResourceContentBlock,
+    SessionConfigOptionBoolean,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SessionMode,
+    SessionModeState,
+    StopReason,
+    TextContentBlock,
+    TextResourceContents,
+    UnstructuredCommandInput,
+)
 
+from tui_app.agent.catalog import ModelChoice, list_models
+from tui_app.context.counting.usage import percent_text
+from tui_app.context.visible_text import visible
+from tui_app.conversation.approvals import Approvals, Decision
 from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.open_request import Opening
-from tui_app.conversation.work import ChangePolicy, Prompt, Switch, Work
-from tui_app.editors.context_text import context_text
-from tui_app.editors.permissions import Permissions
-from tui_app.editors.prompts import Asked, ShowContext
-from tui_app.editors.questions import Question
-from tui_app.editors.troubles import failed, refused, told
-from tui_app.editors.updates import Update, Updates
+from tui_app.conversation.policies import policy_names
+from tui_app.conversation.work import ChangePolicy, Compact, Prompt, Restate, Switch, Work, asked_compaction
+from tui_app.editors.updates import Question, Update, Updates, failed, refused, told
 from tui_app.events import ApprovalDecided, ApprovalRequested, Error, Notice, Record, TurnEnd
+from tui_app.plurals import count
+from tui_app.settings import Settings
+
+# Asking a person, through the editor, whether a tool may act.
+#
+# Only a chosen option allows anything. An editor that answers with an error, with nothing that was offered,
+# or not at all because it has gone, leaves the tool refused, and the events say that nobody could be asked.
+
+_SAID_CHARS = 200
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Permissions:
+    """The questions of one session that wait for the editor. Belongs to one event loop."""
+
+    client: Client
+    session: str
+    approvals: Approvals
+    _open: set[str] = field(default_factory=set)
+    _asking: "dict[str, asyncio.Task[None]]" = field(default_factory=dict)
+
+    def opens(self, id: str) -> bool:
+        """Note that something is asked; False when it is known: it is said again when more calls wait."""
+        if id in self._open:
+            return False
+        self._open.add(id)
+        return True
+
+    def show(self, question: Question) -> None:
+        """Have the editor ask, unless the question is over."""
+        if question.id in self._open and question.id not in self._asking:
+            task = asyncio.create_task(self._answer(question), name="acp permission")
+            self._asking[question.id] = task
+            task.add_done_callback(lambda _: self._asking.pop(question.id, None))
+
+    def withdraw(self, id: str) -> None:
+        """Wait no longer for an answer: it was decided, or the turn is over."""
+        self._open.discard(id)
+        if (task := self._asking.get(id)) is not None:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Wait for no answer any more."""
+        tasks = list(self._asking.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _answer(self, question: Question) -> None:
+        decision = await ask(self.client, self.session, question)
+        self.approvals.decide(question.id, decision)
+
+
+async def ask(client: Client, session: str, question: Question) -> Decision:
+    """Show a question and wait for what comes of it."""
+    try:
+        response = await client.request_permission(
+            session_id=session, tool_call=question.call, options=list(question.options)
+        )
+    except ConnectionError:
+        return Decision("nobody", reason="the editor has gone")
+    except RequestError as error:
+        _log.warning("the editor did not ask for permission: %s", error)
+        said = visible(str(error).strip())[:_SAID_CHARS].rstrip(".")
+        return Decision("nobody", reason=f"the editor answered with an error: {said}")
+    except Exception as error:  # whatever a client makes of it, the call must not wait for ever
+        _log.warning("the editor's answer about a permission cannot be read", exc_info=error)
+        return Decision("nobody", reason="the editor's answer cannot be read")
+    return decision_of(response, question)
+
+
+def decision_of(response: RequestPermissionResponse, question: Question) -> Decision:
+    """Read an answer; what was not offered allows nothing."""
+    if not isinstance(response.outcome, AllowedOutcome):
+        return Decision("nobody", reason="the question was closed without an answer")
+    match response.outcome.option_id:
+        case "once":
+            return Decision("once")
+        case "always" if question.pattern:
+            return Decision("always", pattern=question.pattern)
+        case "no":
+            return Decision("no")
+        case _:
+            return Decision("nobody", reason="the editor chose something that was not offered")
+
+
+# What an editor sends as a prompt: text, files it points to, files it sends along, or a slash command.
+
+
+@dataclass(frozen=True, slots=True)
+class ShowContext:
+    """The person wants to see what fills the context."""
+
+
+Asked = Prompt | Compact | Restate | ShowContext
+COMMANDS = (
+    AvailableCommand(
+        name="compact",
+        description="Summarise old history so that the conversation fits",
+        input=AvailableCommandInput(root=UnstructuredCommandInput(hint="what to keep above all")),
+    ),
+    AvailableCommand(name="undo", description="Take the last compaction or /clear back"),
+    AvailableCommand(name="context", description="Show what fills the context"),
+)
+"""Advertised to the editor, which completes them."""
+
+
+def asked(blocks: Sequence[Any], cwd: Path) -> Asked:
+    """Read a prompt.
+
+    Args:
+        blocks: The protocol's content blocks.
+        cwd: Folder of the session; files are named relative to it.
+
+    Raises:
+        RequestError: if nothing is said, or a command cannot be read.
+    """
+    texts, files = [], []
+    for block in blocks:
+        match block:
+            case TextContentBlock():
+                texts.append(block.text)
+            case ResourceContentBlock():
+                path = _path(block.uri, cwd)
+                texts.append(f"@{path}" if path else block.uri)
+                files += [path] if path else []
+            case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
+                texts.append(_embedded(resource, cwd))
+            case _:
+                raise refused("Only text and files can be sent; pictures and sound cannot.")
+    text = " ".join(filter(None, texts)) if files else "\n\n".join(filter(None, texts))
+    if not text.strip():
+        raise refused("The prompt is empty.")
+    return _command(text.strip()) or Prompt(text.strip("\n"), tuple(files))
+
+
+def _command(text: str) -> Asked | None:
+    word, _, rest = text.partition(" ")
+    match word:
+        case "/compact":
+            wanted = asked_compaction(rest)
+            if isinstance(wanted, str):
+                raise refused(wanted)
+            if wanted.review:
+                raise refused("A summary cannot be reviewed in an editor. Use /compact without --review.")
+            return wanted
+        case "/undo" if not rest.strip():
+            return Restate(undo=True)
+        case "/context" if not rest.strip():
+            return ShowContext()
+        case _:
+            return None
+
+
+def _path(uri: str, cwd: Path) -> str:
+    """The path that a ``file:`` address names, relative to the folder where it is in it; else empty."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        return ""
+    path = Path(unquote(parts.path))
+    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
+
+
+def _embedded(resource: TextResourceContents, cwd: Path) -> str:
+    """A text the editor sends along, which may not be saved yet."""
+    name = _path(resource.uri, cwd) or resource.uri
+    longest = max((len(run) for run in resource.text.split() if set(run) == {"`"}), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{name}:\n{fence}\n{resource.text}\n{fence}"
+
+
+# What ``/context`` says in an editor: what fills the context, in Markdown.
+
+
+def context_text(conversation: Conversation) -> str:
+    """The next request by category, the largest first."""
+    usage = conversation.usage
+    parts = {**usage.parts.nonzero(), **({"unmeasured": usage.unmeasured} if usage.unmeasured else {})}
+    rows = [
+        f"| {name.replace('_', ' ')} | {tokens:,} |"
+        for name, tokens in sorted(parts.items(), key=lambda part: -part[1])
+    ]
+    share = percent_text(usage.total, usage.window.stated)
+    head = (
+        f"{usage.total:,} of {usage.window.stated:,} tokens ({share}), "
+        f"{count(usage.messages, 'message')}, model {conversation.model}, policy {conversation.policy}."
+    )
+    return "\n".join([head, "", "| What | Tokens |", "|---|---:|", *rows])
+
 
 _BUSY = "The last prompt is still being answered. Cancel it first, or wait for its end."
 _ANYWHERE = 1_000_000
@@ -217,3 +429,52 @@ class EditorSession:
                     await self.client.session_update(session_id=self.id, update=update)
             finally:
                 self._outbox.task_done()
+
+
+# What a person can choose in an editor's menus: the model, and the policy as the session's mode.
+
+MODEL, POLICY = "model", "policy"
+Menu = SessionConfigOptionSelect | SessionConfigOptionBoolean
+"""What the protocol calls a configuration option."""
+
+
+def modes(conversation: Conversation, settings: Settings) -> SessionModeState:
+    """The policies, as modes of the session."""
+    return SessionModeState(
+        current_mode_id=conversation.policy,
+        available_modes=[
+            SessionMode(id=name, name=name, description=f"Context policy {name}")
+            for name in policy_names(settings)
+        ],
+    )
+
+
+def options(conversation: Conversation, settings: Settings, models: Sequence[ModelChoice]) -> list[Menu]:
+    """Menus for model and policy, with what is chosen now."""
+    labels = {each.name: each.label for each in models if each.available}
+    labels.setdefault(conversation.model, conversation.model)
+    names = policy_names(settings)
+    return [
+        _menu(MODEL, "Model", "model", conversation.model, labels),
+        _menu(POLICY, "Context policy", "mode", conversation.policy, dict(zip(names, names, strict=True))),
+    ]
+
+
+async def usable_models(env: Mapping[str, str], settings: Settings) -> list[ModelChoice]:
+    """The models that can be used now, local servers and the person's own ones among them."""
+    return await list_models(env=env, endpoints=settings.endpoints)
+
+
+def _menu(
+    id: str, name: str, category: str, current: str, labels: Mapping[str, str]
+) -> SessionConfigOptionSelect:
+    return SessionConfigOptionSelect.model_validate(
+        {
+            "type": "select",
+            "id": id,
+            "name": name,
+            "category": category,
+            "current_value": current,
+            "options": [SessionConfigSelectOption(value=key, name=label) for key, label in labels.items()],
+        }
+    )

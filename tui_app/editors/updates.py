@@ -1,28 +1,40 @@
 """What an editor is told of each event: the same for a session that goes on and for one that is replayed."""
 
 import json
+import logging
+import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from acp import helpers
+from acp import RequestError, helpers
 from acp.schema import (
     AgentMessageChunk,
     AgentThoughtChunk,
+    ContentToolCallContent,
+    Cost,
     CurrentModeUpdate,
+    FileEditToolCallContent,
+    PermissionOption,
+    TerminalToolCallContent,
     ToolCallLocation,
     ToolCallStatus,
+    ToolCallUpdate,
     ToolKind,
+    Usage,
     UsageUpdate,
     UserMessageChunk,
 )
 
+from tui_app.agent.own_agent import UnusableAgent
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.storage_errors import StorageError
 from tui_app.context.tool_titles import call_title, result_note
-from tui_app.editors.questions import Question, question_of
-from tui_app.editors.spending import Spending
-from tui_app.editors.troubles import told
+from tui_app.context.visible_text import visible
+from tui_app.conversation.retry_advice import BACK, KEPT
 from tui_app.events import (
     AgentOutput,
     ApprovalDecided,
@@ -48,6 +60,226 @@ from tui_app.events import (
 )
 from tui_app.plurals import count
 from tui_app.session.event_heads import compaction_title, output_text, thousands, truncation_title
+from tui_app.session.lock import SessionLocked
+from tui_app.session.port import SessionNotFound
+from tui_app.settings import SettingsError
+
+# What a session has used and cost, as an editor wants to know it.
+
+
+@dataclass(slots=True)
+class Spending:
+    """Adds up what providers reported, over all events of a session."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    usd: float = 0.0
+
+    def note(self, payload: Payload) -> None:
+        """Take one event into account."""
+        match payload:
+            case AssistantMessage() | CompactionComplete() | SubAgentStep():
+                self.input_tokens += payload.input_tokens
+                self.output_tokens += payload.output_tokens
+                self.usd += payload.cost_usd or 0.0
+                if not isinstance(payload, CompactionComplete):
+                    self.cached_tokens += payload.cache_read_tokens
+
+    @property
+    def cost(self) -> Cost | None:
+        """What is known to have been paid; None where that is nothing."""
+        return Cost(amount=round(self.usd, 6), currency="USD") if self.usd else None
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of all answers and summaries so far."""
+        return Usage(
+            total_tokens=self.input_tokens + self.output_tokens,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cached_read_tokens=self.cached_tokens,
+        )
+
+
+# Every failure as an error of the protocol, with a sentence that a person can read.
+
+INVALID_PARAMS, INTERNAL, NOT_FOUND = -32602, -32603, -32002
+_WORDS = MappingProxyType({"ctrl+g": "/compact", "ctrl+l": "the model menu", "/model": "the model menu"})
+"""Keys and commands of the screen, and what does the same in an editor."""
+_SPOKEN = re.compile(rf"(?<![\w/])(?:{'|'.join(map(re.escape, _WORDS))})(?![\w/-])")
+_log = logging.getLogger(__name__)
+
+
+def refused(sentence: str) -> RequestError:
+    """What was asked for makes no sense."""
+    return RequestError(INVALID_PARAMS, sentence)
+
+
+def failed(error: Error) -> RequestError:
+    """A turn that has failed."""
+    return RequestError(INTERNAL, told(error), {"kind": error.kind, "retryable": error.retryable})
+
+
+def told(error: Error) -> str:
+    """What happened and what to do next."""
+    return f"{error.message} {for_editor(error.hint)}".strip()
+
+
+def for_editor(hint: str) -> str:
+    """Name what an editor has where a hint names keys of the screen."""
+    hint = hint.replace(f" {BACK}", "").replace(f" {KEPT}", " What came so far is kept.")
+    return _SPOKEN.sub(lambda found: _WORDS[found[0]], hint)
+
+
+def trouble(error: Exception) -> RequestError:
+    """What opening or changing a session may raise; what nobody expects is in the log file too."""
+    match error:
+        case RequestError():
+            return error
+        case SessionNotFound():
+            return RequestError(NOT_FOUND, mask_secrets(str(error.args[0])))
+        case SessionLocked():
+            return RequestError(
+                INTERNAL,
+                f"The session is open in {error}, and only one may write it. Close it there first.",
+            )
+        case SettingsError() | UnusableAgent() | StorageError():
+            return RequestError(INTERNAL, mask_secrets(str(error)))
+        case OSError() if error.strerror:
+            where = f"{error.filename}: " if error.filename else ""
+            return RequestError(INTERNAL, f"{where}{error.strerror}.")
+        case _:
+            _log.error("a request of the editor failed", exc_info=error)
+            reason = mask_secrets(str(error)).strip() or type(error).__name__
+            return RequestError(INTERNAL, f"Something unexpected went wrong: {reason.splitlines()[0]}")
+
+
+# A unified diff as pairs of texts, which is how the protocol carries a change. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """One place of a file, before and after."""
+
+    old: str | None
+    """None where there was no file."""
+    new: str
+
+
+def hunks(diff: str) -> tuple[Hunk, ...]:
+    """The changed places; none where the diff only says in words what it does."""
+    rows = diff.split("\n")
+    fresh = rows[0] == "--- /dev/null"
+    places: list[list[str]] = []
+    for row in rows:
+        if row.startswith("@@"):
+            places.append([])
+        elif places and row.startswith((" ", "+", "-")):
+            places[-1].append(row)
+    return tuple(Hunk(None if fresh else _text(place, " -"), _text(place, " +")) for place in places if place)
+
+
+def remarks(diff: str) -> tuple[str, ...]:
+    """What a diff says about itself, such as how much of it is left out."""
+    return tuple(row for row in diff.split("\n") if row.startswith("["))
+
+
+def _text(rows: Iterable[str], signs: str) -> str:
+    return "".join(f"{row[1:]}\n" for row in rows if row[0] in signs)
+
+
+# A question about a tool in the protocol's words: what would be done, and what may be answered. Pure.
+
+_TITLE_CHARS, _RULE_CHARS, _TEXT_CHARS = 100, 200, 40_000
+_TICKS = re.compile("`+")
+Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A call that waits to be allowed."""
+
+    id: str
+    """Names the question in the conversation."""
+    call: ToolCallUpdate
+    """What would be done."""
+    options: tuple[PermissionOption, ...]
+    pattern: str = ""
+    """The rule that "always" adds; empty where only this one call can be allowed."""
+
+
+def question_of(asked: ApprovalRequested, cwd: Path, *, kind: ToolKind, args: Any = None) -> Question:
+    """Word a question.
+
+    Args:
+        asked: What the conversation asks.
+        cwd: Folder of the session; the protocol names files by their whole path.
+        kind: What kind of tool it is.
+        args: The call's arguments, if they are known.
+    """
+    places = [ToolCallLocation(path=str(cwd / asked.subject))] if asked.kind == "file" else None
+    call = ToolCallUpdate(
+        tool_call_id=asked.tool_call_id or asked.id,
+        title=_title(asked),
+        kind=kind,
+        status="pending",
+        content=_content(asked, cwd),
+        locations=places,
+        raw_input=args,
+    )
+    return Question(id=asked.id, call=call, options=_options(asked.pattern), pattern=asked.pattern)
+
+
+def _options(pattern: str) -> tuple[PermissionOption, ...]:
+    once = PermissionOption(option_id="once", name="Allow", kind="allow_once")
+    no = PermissionOption(option_id="no", name="Do not allow", kind="reject_once")
+    if not pattern:
+        return once, no
+    name = f"Allow in this session: {_cut(visible(pattern), _RULE_CHARS)}"
+    return once, PermissionOption(option_id="always", name=name, kind="allow_always"), no
+
+
+def _title(asked: ApprovalRequested) -> str:
+    """In one line, as the call is named elsewhere; the content has all of it."""
+    subject = "" if asked.kind == "other" else asked.subject
+    title = _cut(visible(f"{asked.tool} {subject}".rstrip()), _TITLE_CHARS)
+    return f"{title}, {visible(asked.note)}" if asked.note and asked.kind == "file" else title
+
+
+def _content(asked: ApprovalRequested, cwd: Path) -> list[Content]:
+    """The diff, the command or the arguments whole, then what else is to be known."""
+    shown: list[Content] = []
+    facts = [asked.note, asked.because]
+    if asked.kind == "file":
+        path = str(cwd / asked.subject)
+        for hunk in hunks(asked.detail):
+            old = None if hunk.old is None else _lines(hunk.old)
+            shown.append(helpers.tool_diff_content(path, _lines(hunk.new), old))
+        facts = [*(remarks(asked.detail) if shown else [asked.detail]), *facts]
+    else:
+        shown.append(_fenced(f"$ {asked.subject}" if asked.kind == "command" else asked.subject))
+        facts = [asked.detail, *facts]
+    return [*shown, _fenced("\n".join(filter(None, facts)))]
+
+
+def _fenced(text: str) -> ContentToolCallContent:
+    """Text that an editor shows as it is, whatever signs of Markdown stand in it."""
+    left = len(text) - _TEXT_CHARS
+    more = f"\n[{left:,} more characters are not shown]" if left > 0 else ""
+    shown = _lines(text[:_TEXT_CHARS]) + more
+    fence = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(shown)), default=0))
+    return helpers.tool_content(helpers.text_block(f"{fence}\n{shown}\n{fence}"))
+
+
+def _lines(text: str) -> str:
+    """Text with every hidden sign written out; lines and tabs stay what they are."""
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
 
 Update = Any
 """One of the protocol's session updates; the SDK's union of them has no name."""
