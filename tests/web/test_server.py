@@ -7,7 +7,7 @@ import aiohttp
 import psutil
 
 from tests.web.kit import plain, serving
-from tui_app.web.page import SAFETY, page
+from tui_app.web.server import SAFETY, page
 
 
 async def screen_of(socket: aiohttp.ClientWebSocketResponse, words: str) -> str:
