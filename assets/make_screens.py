@@ -120,8 +120,8 @@ def drawn(picture: Picture) -> str:
         mock.patch("time.time", clock),
         mock.patch.object(SummaryWriters, "choose", author),
         # Nobody is still writing when a question comes up.
-        mock.patch("tui_app.ui.widgets.approval_box.QUIET_S", 0.0),
-        mock.patch("tui_app.ui.widgets.chat_pane.QUIET_S", 0.01),
+        mock.patch("tui_app.ui.approvals.QUIET_S", 0.0),
+        mock.patch("tui_app.ui.chat.pane.QUIET_S", 0.01),
     ):
         session = write_session(clock, compacted=picture.compacted)
         now = clock.now

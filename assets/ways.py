@@ -11,15 +11,15 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, TextArea
 
 from tui_app.agent.mcp.servers import McpServers
-from tui_app.ui.screens.key_dialog import KeyDialog
-from tui_app.ui.screens.message import MessageScreen
-from tui_app.ui.screens.rewind_files import RewindFiles
-from tui_app.ui.screens.search import SearchScreen
-from tui_app.ui.screens.summary_editor import SummaryEditor
-from tui_app.ui.screens.switch_dialog import SwitchDialog
-from tui_app.ui.widgets.approval_box import ApprovalBox
-from tui_app.ui.widgets.long_text import LongText
-from tui_app.ui.widgets.offer_list import OfferList
+from tui_app.ui.approvals import ApprovalBox
+from tui_app.ui.dialogs.api_keys import KeyDialog
+from tui_app.ui.dialogs.compaction import SummaryEditor
+from tui_app.ui.dialogs.message import MessageScreen
+from tui_app.ui.dialogs.models import SwitchDialog
+from tui_app.ui.dialogs.rewind import RewindFiles
+from tui_app.ui.dialogs.search import SearchScreen
+from tui_app.ui.long_text import LongText
+from tui_app.ui.prompt.completion import OfferList
 
 Drive = Callable[[Pilot[int]], Awaitable[None]]
 

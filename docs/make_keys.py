@@ -8,7 +8,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from docs.tables import fill  # noqa: E402
 from tui_app.ui.commands import COMMANDS  # noqa: E402
-from tui_app.ui.key_index import fixed_rows, place  # noqa: E402
+from tui_app.ui.help_index import fixed_rows, place  # noqa: E402
 from tui_app.ui.keys import KEYS  # noqa: E402
 
 PAGE = HERE / "keys.md"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.ui.screens.chat import BEHIND
+from tui_app.ui.chat.screen import BEHIND
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tui_app"
@@ -128,7 +128,7 @@ def test_what_is_painted_first_waits_for_no_agent(module: str) -> None:
 
 
 def test_the_first_frame_does_without_what_comes_right_behind_it() -> None:
-    first = ["tui_app.cli.program", "tui_app.cli.screen", "tui_app.ui.launch", "tui_app.ui.app"]
+    first = ["tui_app.cli.program", "tui_app.cli.screen", "tui_app.ui.run", "tui_app.ui.app"]
     behind = (
         "tui_app.events",
         "tui_app.context.policy",

@@ -12,7 +12,7 @@ from tui_app.events import ModelChange
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
 from tui_app.session.store import Store
-from tui_app.ui.format import tokens
+from tui_app.ui.text import tokens
 
 NAMES = {
     "tokens_before", "tokens_after", "messages_before", "messages_after", "tokens_removed",

@@ -18,7 +18,7 @@ print(json.dumps([code, [name for name in {names!r} if name in sys.modules]]), f
 """
 START = """
 import json, os, sys
-import tui_app.ui.launch as launch
+import tui_app.ui.run as launch
 seen = []
 def fake(wanted):
     seen.extend(name for name in {names!r} if name in sys.modules)

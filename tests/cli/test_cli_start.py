@@ -8,7 +8,7 @@ from tests.cli.conftest import Plimsoll
 from tui_app.events import SessionStart, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.store import Store
-from tui_app.ui import launch
+from tui_app.ui import run as launch
 from tui_app.ui.launch import Launch
 
 

@@ -3,7 +3,7 @@
 import sys
 
 from tui_app.__main__ import main
-from tui_app.ui.widgets.chat_pane import ChatPane
+from tui_app.ui.chat.pane import ChatPane
 
 
 def fault(_pane: ChatPane) -> None:

@@ -6,7 +6,7 @@ from tests.pty.conftest import Machine
 from tests.pty.terminal import Terminal
 from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.ui.widgets.stray_keys import QUIET_S
+from tui_app.ui.type_ahead import QUIET_S
 
 pytestmark = pytest.mark.pty
 

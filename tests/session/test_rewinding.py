@@ -15,7 +15,7 @@ from tui_app.events import (
 from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.event_heads import head_of
 from tui_app.session.rewind_fork import rewind_points, tokens_after_rewind
-from tui_app.ui.screens.rewind import leaving_words
+from tui_app.ui.dialogs.rewind import leaving_words
 
 
 def view(*events: Payload) -> AgentView:

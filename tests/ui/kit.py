@@ -19,13 +19,12 @@ from tui_app.session.agent_view import ALONE, AgentView
 from tui_app.session.store import Store
 from tui_app.settings import Endpoint, Settings
 from tui_app.ui.app import PlimsollApp
+from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.keys import HintRow
 from tui_app.ui.launch import Launch
-from tui_app.ui.widgets.gauge import ContextGauge
-from tui_app.ui.widgets.hints import HintRow
-from tui_app.ui.widgets.prompt import PromptEditor
-from tui_app.ui.widgets.queue_view import LET_IN, QueueView
-from tui_app.ui.widgets.status import StatusRow
-from tui_app.ui.widgets.transcript import Transcript
+from tui_app.ui.prompt.editor import PromptEditor
+from tui_app.ui.status import LET_IN, QueueView, StatusRow
+from tui_app.ui.transcript.transcript import Transcript
 
 LIMIT_S = 20.0
 """Seconds after which a state that never comes fails the test."""

@@ -1,7 +1,7 @@
 """What dialogs are asked to decide on in tests: a change to a smaller model, a summary to review."""
 
 from tui_app.events import CompactionComplete, CompactionProposed
-from tui_app.ui.screens.switch_dialog import SwitchPlan
+from tui_app.ui.dialogs.models import SwitchPlan
 
 SWITCH = SwitchPlan(
     target="openai:gpt-5-nano",

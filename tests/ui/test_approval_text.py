@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tui_app.events import ApprovalRequested
-from tui_app.ui.approval_text import question_detail, question_hints
+from tui_app.ui.approvals import question_detail, question_hints
 
 DIFF = "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hello"
 ASKED = ApprovalRequested(

@@ -12,7 +12,7 @@ from tui_app.events import (
     TurnEnd,
     TurnStart,
 )
-from tui_app.ui.chat_state import EARLIER, ChatState, answering, bringing, moved_on, noticed, unread_of
+from tui_app.ui.chat.state import EARLIER, ChatState, answering, bringing, moved_on, noticed, unread_of
 
 
 def test_what_answers_a_key_gives_the_row_back_also_while_something_runs() -> None:

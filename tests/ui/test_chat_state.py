@@ -29,14 +29,17 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.event_heads import spoken_line
-from tui_app.ui.chat_events import ASKING, PROPOSED, advance
-from tui_app.ui.chat_state import (
+from tui_app.ui.chat.presenter import running_compaction
+from tui_app.ui.chat.state import (
+    ASKING,
+    CANCELLED,
     NOTICES,
+    PROPOSED,
     ChatState,
+    advance,
     noticed,
+    outcome_text,
 )
-from tui_app.ui.compaction_outcome import CANCELLED, outcome_text
-from tui_app.ui.under_way import running_compaction
 
 FAILED = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="the model answered nothing")
 

@@ -1,7 +1,7 @@
 """What is copied: plain text, code blocks, Markdown; never a control character."""
 
 from tui_app.session.entries import Body, Entry
-from tui_app.ui.copying import copied, fenced, without_markup
+from tui_app.ui.dialogs.message import copied, fenced, without_markup
 
 PROMPT = (Entry(seq=2, kind="user", time=0.0, title="Why?"), Body(text="Why `0`?"))
 SOURCE = (

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.ui import file_finder
-from tui_app.ui.file_finder import FileFinder, rank, scan
+from tui_app.ui.prompt import completion as file_finder
+from tui_app.ui.prompt.completion import FileFinder, rank, scan
 
 PATHS = (
     "src/",

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_app.session.entries import Body, Entry
-from tui_app.ui import finding
-from tui_app.ui.finding import batches, excerpt_of, hits_in, pattern_of, places_in
+from tui_app.ui.transcript import search as finding
+from tui_app.ui.transcript.search import batches, excerpt_of, hits_in, pattern_of, places_in
 
 TOOL = Entry(seq=4, kind="tool", time=0.0, title="grep tide · 3 hits", result_seq=5)
 

@@ -5,8 +5,15 @@ from dataclasses import replace
 import pytest
 
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
-from tui_app.ui.chat_state import ChatState
-from tui_app.ui.outside import KEEP_TITLE, NO_PROGRESS, TITLE_BACK, Outside, shows_progress, window_title
+from tui_app.ui.chat.state import ChatState
+from tui_app.ui.terminal_title import (
+    KEEP_TITLE,
+    NO_PROGRESS,
+    TITLE_BACK,
+    Outside,
+    shows_progress,
+    window_title,
+)
 
 GHOSTTY = {"TERM_PROGRAM": "ghostty"}
 IDLE = ChatState(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tui_app.ui.paste_filter import END, FORGET_S, ONE_KEY_S, START, PasteFilter
+from tui_app.ui.terminal_input import END, FORGET_S, ONE_KEY_S, START, PasteFilter
 
 BYTES = [bytes([byte]) for byte in b"\x1b[](B201~;m \\\x07\r\nx"]
 SEQUENCES = [b"\x1b[31m", b"\x1b]0;", START, "é".encode()]

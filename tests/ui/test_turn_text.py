@@ -5,7 +5,7 @@ from dataclasses import replace
 from tui_app.events import AssistantMessage
 from tui_app.session.stats import Costs, ModelRow, SessionStats
 from tui_app.ui.stats_text import sections
-from tui_app.ui.turn_text import turn_text, unpriced_text
+from tui_app.ui.text import turn_text, unpriced_text
 
 CUT = AssistantMessage(text="Yes.", output_tokens=6)
 WHOLE = AssistantMessage(text="Yes.", input_tokens=1_200, output_tokens=200)

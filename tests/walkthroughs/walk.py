@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Protocol, Self
 
-from tui_app.ui.widgets.stray_keys import QUIET_S
+from tui_app.ui.type_ahead import QUIET_S
 
 LIMIT_S = 40.0
 """How long a step may take on a busy machine; none takes that long when all is well."""

@@ -27,7 +27,7 @@ from tui_app.events import (
     Record,
 )
 from tui_app.session.event_heads import hook_title
-from tui_app.ui import format as numbers
+from tui_app.ui import text as numbers
 
 
 @asynccontextmanager

@@ -18,9 +18,9 @@ from tui_app.cli.command import (
 from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
 from tui_app.context.counting.usage import CATEGORIES, ContextUsage, percent_text
 from tui_app.log_numbers import log_number
-from tui_app.ui import format as numbers
-from tui_app.ui.safe_text import one_line
-from tui_app.ui.widgets.gauge_text import BACKGROUND, BLOCKING, window_text
+from tui_app.ui import text as numbers
+from tui_app.ui.gauge_text import BACKGROUND, BLOCKING, window_text
+from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
     from tui_app.conversation.message_actions import Share

@@ -21,8 +21,8 @@ from tui_app.plurals import count
 from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
 from tui_app.session.port import SessionStore
-from tui_app.ui import format as numbers
-from tui_app.ui.safe_text import one_line
+from tui_app.ui import text as numbers
+from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
     from tui_app.conversation.imports import ImportReport

@@ -15,7 +15,7 @@ from tui_app.memory.entries import KINDS, PERSON, Draft, Entry, NotRemembered
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.settings.spec import memory_settings
-from tui_app.ui.safe_text import one_line
+from tui_app.ui.text import one_line
 
 _TEXT_CELLS = 90
 _WEIGHT = 5.0

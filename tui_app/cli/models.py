@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tui_app.cli.command import OK, Command, Program, add_json
 from tui_app.cli.output import ProgressLine, print_json, say_table
-from tui_app.ui.widgets.gauge_text import window_text
+from tui_app.ui.gauge_text import window_text
 
 if TYPE_CHECKING:
     from tui_app.agent.catalog import ModelChoice

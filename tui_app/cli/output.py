@@ -13,7 +13,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self, TextIO
 
-from tui_app.ui.safe_text import clean, one_line
+from tui_app.ui.text import clean, one_line
 
 
 def prepare_streams() -> None:

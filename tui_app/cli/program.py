@@ -11,7 +11,7 @@ from tui_app.cli.command import OK, USAGE, Command, CommandFailed, Parser, Progr
 from tui_app.cli.output import abandon_stdout, flush, prepare_streams, tell
 from tui_app.paths import Paths
 from tui_app.program_log import logging_to
-from tui_app.ui.safe_text import one_line
+from tui_app.ui.text import one_line
 from tui_app.version import __version__
 
 # From arguments to a command.

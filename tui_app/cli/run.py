@@ -19,8 +19,8 @@ from tui_app.cli.output import tell
 from tui_app.mentioned import mentions
 from tui_app.settings.approvals import parse_rule
 from tui_app.settings.rules import Refused
-from tui_app.ui.safe_text import one_line
-from tui_app.ui.widgets.paste import is_large
+from tui_app.ui.prompt.paste import is_large
+from tui_app.ui.text import one_line
 
 _PATH_CELLS = 200
 """Cells of a recorded path that are shown; it may come from a foreign file."""

@@ -53,7 +53,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     _need_terminal(program.env)
     session = _session(program, args, cwd)
     # Only now: what comes before must answer at once.
-    from tui_app.ui.launch import Launch, run_app
+    from tui_app.ui.launch import Launch
+    from tui_app.ui.run import run_app
 
     launch = Launch(
         settings=settings,

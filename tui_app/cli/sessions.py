@@ -26,8 +26,8 @@ from tui_app.session.search import Found, as_json, search_sessions
 from tui_app.session.stores import has_begun
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
-from tui_app.ui import format as numbers
-from tui_app.ui.safe_text import one_line
+from tui_app.ui import text as numbers
+from tui_app.ui.text import one_line
 
 # ``plimsoll sessions rename``, ``backup`` and ``prune``.
 

@@ -13,7 +13,7 @@ from tui_app.conversation.replay import Transcript, read_session, read_transcrip
 from tui_app.conversation.simulate import CannotSimulate, Simulation, SimulationProgress, simulate
 from tui_app.session.importers import ImportFormatError
 from tui_app.session.port import SessionNotFound
-from tui_app.ui.widgets.gauge_text import window_text
+from tui_app.ui.gauge_text import window_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from tui_app.cli.imports import say_left_out
 from tui_app.cli.output import say, say_table
 from tui_app.conversation.replay import Outcome, Request, Work
 from tui_app.conversation.simulate import Simulation
-from tui_app.ui import format as numbers
-from tui_app.ui.widgets.gauge_text import window_text
+from tui_app.ui import text as numbers
+from tui_app.ui.gauge_text import window_text
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 WIDTH, PANEL = 960, 380

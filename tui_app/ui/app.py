@@ -1,13 +1,17 @@
 """The application: themes, screens, and an orderly end."""
 
 import asyncio
+import io
+import logging
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.console import Console
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -15,21 +19,20 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.types import CSSPathType
 
-from tui_app.ui.carried import carried_from
-from tui_app.ui.early_keys import EarlyKeys
-from tui_app.ui.failing import SESSION, TellsFailures
-from tui_app.ui.held_keys import heed, is_text, written
+from tui_app.ui.chat.screen import ChatScreen
+from tui_app.ui.failures import SESSION, TellsFailures
 from tui_app.ui.keys import as_bindings, textual_keymap
-from tui_app.ui.launch import Launch
-from tui_app.ui.outside import Outside
+from tui_app.ui.launch import Launch, carried_from
 from tui_app.ui.plain_lines import DRAWING, SIGNS
-from tui_app.ui.screens.chat import ChatScreen
+from tui_app.ui.terminal_title import Outside
 from tui_app.ui.themes import THEMES, own_themes
+from tui_app.ui.type_ahead import EarlyKeys, heed, is_text, written
+
+if TYPE_CHECKING:
+    from textual.command import Provider
 
 SIGNAL_LIMIT_S = 8.0
 """Seconds a signalled program may take to close its session before it is ended."""
-if TYPE_CHECKING:
-    from textual.command import Provider
 
 _SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
@@ -38,7 +41,7 @@ _SIGNALS = [
 
 def palette_search() -> "type[Provider]":
     """What the command palette asks; loaded when it is opened."""
-    from tui_app.ui.palette_search import PurposeProvider
+    from tui_app.ui.palette import PurposeProvider
 
     return PurposeProvider
 
@@ -129,7 +132,7 @@ class PlimsollApp(TellsFailures, App[int]):
             await super().on_event(event)
 
     async def _pick(self) -> None:
-        from tui_app.ui.flows.sessions import choose_session
+        from tui_app.ui.dialogs.sessions import choose_session
 
         if (chosen := await choose_session(self, self.launch, "")) is not None:
             self.open_session(chosen.session, at=chosen.seq)
@@ -168,8 +171,8 @@ class PlimsollApp(TellsFailures, App[int]):
 
     async def leave(self, *, ask: bool) -> None:
         """Quit; asks first when an answer is being written or a prompt waits."""
-        from tui_app.ui.flows.asking import confirmed
-        from tui_app.ui.flows.leaving import what_quitting_costs
+        from tui_app.ui.dialogs.base import confirmed
+        from tui_app.ui.dialogs.quit import what_quitting_costs
 
         text = what_quitting_costs(self.chat.session) if ask and self.chat.is_ready else ""
         if text and not await confirmed(self, text, verb="Quit", keep="Stay"):
@@ -182,7 +185,7 @@ class PlimsollApp(TellsFailures, App[int]):
 
     async def on_unmount(self) -> None:
         """Close the session behind the last frame, and keep what nobody has sent."""
-        from tui_app.ui.unsent import Unsent, kept_text
+        from tui_app.ui.chat.session import Unsent, kept_text
 
         first, *others = written((*self.early.take(), *(self._held or ())))
         drafts = (f"{self.chat.pane.prompt.editor.draft}{first}", *others)
@@ -200,8 +203,8 @@ class PlimsollApp(TellsFailures, App[int]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer what can be done in the chat or in a dialog, in place of Textual's own commands."""
-        from tui_app.ui.palette_rows import dialog_rows, palette_rows
-        from tui_app.ui.screens.dialog import Dialog
+        from tui_app.ui.dialogs.base import Dialog
+        from tui_app.ui.palette import dialog_rows, palette_rows
 
         if isinstance(screen, ChatScreen):
             yield from palette_rows(screen)
@@ -226,3 +229,30 @@ def _paint_nowhere_without_terminal() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, screen)
     os.close(nowhere)
+
+
+# A fault of the screen that nobody foresaw: a sentence for the person, the rest for the log file.
+#
+# Textual ends the program and prints a traceback with the values of all variables, a key among them perhaps.
+
+_LOG = logging.getLogger(__name__)
+_CELLS = 110
+
+
+class FaultConsole(Console):
+    """Takes what Textual would print on a terminal once that is restored."""
+
+    def __init__(self) -> None:
+        self._written = io.StringIO()
+        super().__init__(file=self._written, width=_CELLS, markup=False, highlight=False, color_system=None)
+
+    def told(self, log_file: Path) -> str:
+        """Write what was printed to the log file, and say so; empty when nothing was."""
+        fault = self._written.getvalue()
+        if not fault:
+            return ""
+        _LOG.error("the screen failed\n%s", fault)
+        return (
+            "Plimsoll has ended: it met a fault of its own, and that is a defect. What was said is kept;"
+            f" {log_file} tells more."
+        )

@@ -1,10 +1,7 @@
-"""Starting the screen: what it is started with, and the one call that runs it."""
+"""What goes along from one session into the next: what nobody has sent, and what nobody has read."""
 
-import contextlib
 import gc
-import os
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +13,31 @@ from tui_app.session.location import Database, database_of
 from tui_app.settings import OFFLINE_MODEL, Settings, resolve_model
 
 if TYPE_CHECKING:
-    from textual.driver import Driver
+    from tui_app.ui.chat.screen import ChatScreen
 
-_SWITCH_S = 0.001
-"""Seconds after which a busy thread lets the screen's go on; with Python's own 5 ms, frames come late."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """What another session begins with."""
+
+    draft: str = ""
+    notices: tuple[str, ...] = ()
+    """What was reported and not read."""
+
+
+NOTHING = Carried()
+
+
+def carried_from(leaving: "ChatScreen", lost: Iterable[str]) -> Carried:
+    """What the next session begins with.
+
+    Args:
+        leaving: The chat that is left.
+        lost: Prompts that the disk does not take: they go along where they can be seen.
+    """
+    draft = "\n".join(filter(None, (*lost, leaving.pane.prompt.editor.draft)))
+    notices = leaving.session.unread if leaving.is_ready else leaving.carried.notices
+    return Carried(draft=draft, notices=notices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,69 +107,11 @@ class Launch:
         )
 
 
-def run_app(launch: Launch) -> int:
-    """Show the screen until the person leaves.
-
-    Returns:
-        The process's exit code.
-    """
-    # Hardly anything that start-up makes is garbage: looking for it costs a sixth of the time to the prompt.
-    gc.disable()
-    from tui_app.ui.app import PlimsollApp
-    from tui_app.ui.fault_console import FaultConsole
-
-    sys.setswitchinterval(_SWITCH_S)
-    if not launch.settings.color:
-        # Textual reads this variable and nothing else when the application is made.
-        os.environ["NO_COLOR"] = "1"
-    if launch.settings.plain:
-        from tui_app.ui.plain_bars import use_plain_bars
-
-        use_plain_bars()
-    app = PlimsollApp(launch)
-    app.driver_class = _safe_driver(app.driver_class)
-    app.error_console = faults = FaultConsole()
-    app.run(mouse=launch.settings.mouse)
-    _say_goodbye(app.farewell, app.ended_by or faults.told(launch.paths.log_file))
-    # Everything is closed; searching all that was loaded for cycles would only keep the shell waiting.
-    gc.freeze()
-    return app.return_code or 0
-
-
-def _safe_driver(chosen: type["Driver"]) -> type["Driver"]:
-    """The driver to use where Textual chose its own for terminals; one named by the environment stays."""
-    if sys.platform == "win32":
-        return chosen
-    from textual.drivers.linux_driver import LinuxDriver
-
-    from tui_app.ui.terminal_input import PasteSafeDriver
-
-    return PasteSafeDriver if chosen is LinuxDriver else chosen
-
-
 def started() -> None:
     """Collect garbage again; what was loaded so far stays for good and need not be looked at each time."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
-
-
-def _say_goodbye(text: str, trouble: str) -> None:
-    """Print on the restored terminal what ended the program and how to go on; nothing without its window."""
-    try:
-        if trouble:
-            print(trouble, file=sys.stderr)
-        if text:
-            print(text)
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:
-        # What is still buffered would fail again at the interpreter's end and change the exit code.
-        with contextlib.suppress(OSError, ValueError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())
-            os.dup2(nowhere, sys.stderr.fileno())
-            os.close(nowhere)
 
 
 def begun_elsewhere(begun: str, here: Path) -> str:

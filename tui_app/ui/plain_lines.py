@@ -6,13 +6,14 @@ drawn (:class:`Exact`). Everything else is ours: ``·`` is ``-``, and what was c
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
+from textual.scrollbar import ScrollBar, ScrollBarRender
 
-from tui_app.ui.safe_text import without_drawing
+from tui_app.ui.text import without_drawing
 
 if TYPE_CHECKING:
     from textual.widget import Widget as _Mixed
@@ -80,3 +81,37 @@ class Exact(_Mixed):
     def get_line_filters(self) -> Sequence[LineFilter]:
         """All that is painted differently, without the spelling of our own signs."""
         return [each for each in super().get_line_filters() if each is not SIGNS]
+
+
+# Scroll bars of whole cells, for terminals and people that take block signs for text.
+
+
+class PlainBars(ScrollBarRender):
+    """Draws a bar with blanks alone; its colours say where it stands."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "]
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "]
+
+
+def use_plain_bars() -> None:
+    """Draw all scroll bars of this process so; Textual offers no place that is nearer to one application."""
+    ScrollBar.renderer = PlainBars
+
+
+# How well one colour can be told from another (WCAG 2.2, "contrast ratio").
+
+MIN_CONTRAST = 4.5
+"""Ratio that WCAG 2.2 (1.4.3, level AA) asks for text."""
+
+
+def contrast(one: Color, other: Color) -> float:
+    """The ratio of two opaque colours, from 1 (the same) to 21 (black and white)."""
+    dark, light = sorted((_luminance(one), _luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

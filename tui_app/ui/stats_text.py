@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from tui_app.session.stats import CompactionRow, ModelRow, SessionStats
-from tui_app.ui.format import cost, count, duration, percent, tokens
-from tui_app.ui.safe_text import one_line, padded
+from tui_app.ui.text import cost, count, duration, one_line, padded, percent, tokens
 
 _NAME_CELLS = 28
 _UNKNOWN = "(unknown)"

@@ -4,10 +4,21 @@ Text colours are fixed values rather than faded ones, because a faded colour dro
 4.5:1 (WCAG 2.1, level AA) as soon as it stands on a panel.
 """
 
+import io
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import lru_cache
 
+from rich.console import Console
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax
+from rich.text import Text
+from rich.theme import Theme as RichTheme
+from textual.color import Color
 from textual.theme import Theme
+
+from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 
 DARK = Theme(
     name="plimsoll-dark",
@@ -152,3 +163,143 @@ def own_theme(name: str, colours: Mapping[str, str]) -> Theme:
 def own_themes(themes: Mapping[str, Mapping[str, str]]) -> list[Theme]:
     """All themes of a person's own, as the setting ``themes`` names them."""
     return [own_theme(name, colours) for name, colours in themes.items()]
+
+
+# Colours of the transcript: what the theme gives, turned into styles for rich.
+
+
+class Tone(Enum):
+    """What a piece of text is; the value is its component class on the transcript."""
+
+    TEXT = "transcript--text"
+    ROLE = "transcript--role"
+    DIM = "transcript--dim"
+    TOOL = "transcript--tool"
+    ACCENT = "transcript--accent"
+    ERROR = "transcript--error"
+    WARNING = "transcript--warning"
+    HEADING = "transcript--heading"
+    CODE = "transcript--code"
+    LINK = "transcript--link"
+    KEYWORD = "transcript--keyword"
+    STRING = "transcript--string"
+    COMMENT = "transcript--comment"
+    NUMBER = "transcript--number"
+    NAME = "transcript--name"
+    ADDED = "transcript--added"
+    REMOVED = "transcript--removed"
+    MARK = "transcript--mark"
+    UNREAD = "transcript--unread"
+    FOUND = "transcript--found"
+    HERE = "transcript--here"
+
+
+@lru_cache(maxsize=256)
+def legible(style: Style) -> Style:
+    """Move a text colour towards black or white until it stands out from its background.
+
+    Themes choose their accents for surfaces of their own; on the plain background some are too faint.
+    Colours of the terminal itself are left alone, nobody knows them.
+    """
+    if style.color is None or style.bgcolor is None:
+        return style
+    if style.color.triplet is None or style.bgcolor.triplet is None:
+        return style
+    ground = Color.from_rich_color(style.bgcolor)
+    colour = Color.from_rich_color(style.color)
+    goal = max(Color(0, 0, 0), Color(255, 255, 255), key=lambda pole: contrast(pole, ground))
+    for step in range(1, 11):
+        if contrast(colour, ground) >= MIN_CONTRAST:
+            break
+        colour = Color.from_rich_color(style.color).blend(goal, step / 10)
+    return style + Style.from_color(colour.rich_color)
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The styles of one theme. Two palettes are equal when every style is."""
+
+    styles: Mapping[Tone, Style]
+
+    def style(self, tone: Tone) -> Style:
+        """Return the style of a tone; colours are complete, background included."""
+        return self.styles[tone]
+
+    def accent_of(self, tone: Tone) -> Style:
+        """Return a tone without its background, to lie over another style."""
+        style = self.styles[tone]
+        return Style(color=style.color, bold=style.bold, italic=style.italic, underline=style.underline)
+
+    def console(self) -> Console:
+        """Make the console that Markdown is laid out on; nothing is ever printed to it."""
+        heading, link, dim = self.accent_of(Tone.HEADING), self.accent_of(Tone.LINK), self.accent_of(Tone.DIM)
+        names: dict[str, str | Style] = {
+            "markdown.code": self.accent_of(Tone.CODE),
+            "markdown.block_quote": dim,
+            "markdown.hr": dim,
+            "markdown.link": link,
+            "markdown.link_url": dim,
+            "markdown.item.bullet": dim,
+            "markdown.item.number": dim,
+            "markdown.table.border": dim,
+            "markdown.table.header": Style(bold=True),
+            **{f"markdown.h{level}": heading for level in range(1, 7)},
+        }
+        return Console(
+            file=io.StringIO(),
+            theme=RichTheme(names),
+            color_system="truecolor",
+            force_terminal=True,
+            force_jupyter=False,
+            legacy_windows=False,
+            no_color=False,
+            markup=False,
+            emoji=False,
+            highlight=False,
+            width=80,
+            height=25,
+        )
+
+
+PLAIN_PALETTE = Palette(styles={tone: Style() for tone in Tone})
+"""No colour at all; for measuring and for tests."""
+
+
+# Colours source code with the tones of the theme, so that it is legible on light and dark alike.
+
+_MAX_CHARS = 8_000
+"""Longer code stays uncoloured: lexers are regular expressions, and the text is not trusted."""
+_TONES: dict[tuple[str, ...], Tone] = {
+    ("Comment",): Tone.COMMENT,
+    ("Keyword",): Tone.KEYWORD,
+    ("Operator", "Word"): Tone.KEYWORD,
+    ("Literal", "String"): Tone.STRING,
+    ("Literal", "Number"): Tone.NUMBER,
+    ("Name", "Function"): Tone.NAME,
+    ("Name", "Class"): Tone.NAME,
+    ("Name", "Builtin"): Tone.NAME,
+    ("Name", "Decorator"): Tone.NAME,
+    ("Name", "Tag"): Tone.KEYWORD,
+    ("Generic", "Inserted"): Tone.ADDED,
+    ("Generic", "Deleted"): Tone.REMOVED,
+    ("Generic", "Heading"): Tone.NAME,
+}
+
+
+def colour_code(code: str, language: str, palette: Palette) -> Text:
+    """Return code as text with one style per token.
+
+    Args:
+        code: Clean source code.
+        language: Name as given after the fence; unknown or empty leaves the code in one tone.
+        palette: Where the styles come from.
+    """
+    plain = Text(code, style=palette.accent_of(Tone.TEXT), end="")
+    if not language or len(code) > _MAX_CHARS:
+        return plain
+    styles: dict[tuple[str, ...], Style] = {kind: palette.accent_of(tone) for kind, tone in _TONES.items()}
+    syntax = Syntax("", language, theme=ANSISyntaxTheme(styles))
+    coloured = syntax.highlight(code)
+    coloured.rstrip()
+    # Lexers add or drop line ends at either side; a text of other length would shift every line break.
+    return coloured if coloured.plain == code.rstrip() else plain

@@ -11,9 +11,10 @@ from textual.widgets import Input, TextArea
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import LIMIT_S, Desk, write_files
 from tui_app.conversation import assembly as opening
-from tui_app.ui import chat_session
-from tui_app.ui.flows import row_keys
-from tui_app.ui.widgets import lone_letter, stray_keys
+from tui_app.ui import row_keys
+from tui_app.ui import type_ahead as lone_letter
+from tui_app.ui import type_ahead as stray_keys
+from tui_app.ui.chat import session as chat_session
 
 FILES = {
     "README.md": "# Ferry timetable\n\nThis project prints the ferry timetable of the harbour.\n",

@@ -17,23 +17,21 @@ from tests.ui.app.test_approvals_snapshots import FILES, VIEW
 from tests.ui.kit import Deck
 from tests.ui.plans import SWITCH, proposed
 from tui_app.events import CompactionProgress
-from tui_app.ui.screens.approvals import ApprovalsScreen
-from tui_app.ui.screens.chat import ChatScreen
-from tui_app.ui.screens.checkpoints import CheckpointsScreen
-from tui_app.ui.screens.import_progress import ImportProgressDialog
-from tui_app.ui.screens.key_dialog import KeyDialog
-from tui_app.ui.screens.mcp import McpScreen
-from tui_app.ui.screens.message import MessageScreen
-from tui_app.ui.screens.pins import PinsScreen
-from tui_app.ui.screens.prompts import PromptsScreen
-from tui_app.ui.screens.queue import QueueScreen
-from tui_app.ui.screens.review import ReviewScreen
-from tui_app.ui.screens.rewind import PromptPicker
-from tui_app.ui.screens.rewind_files import RewindFiles
-from tui_app.ui.screens.skills import SkillsScreen
-from tui_app.ui.screens.stats import StatsScreen
-from tui_app.ui.screens.summary_editor import SummaryEditor
-from tui_app.ui.screens.switch_dialog import SwitchDialog
+from tui_app.ui.chat.screen import ChatScreen
+from tui_app.ui.dialogs.api_keys import KeyDialog
+from tui_app.ui.dialogs.approvals import ApprovalsScreen
+from tui_app.ui.dialogs.compaction import CheckpointsScreen, SummaryEditor
+from tui_app.ui.dialogs.imports import ImportProgressDialog
+from tui_app.ui.dialogs.mcp import McpScreen
+from tui_app.ui.dialogs.message import MessageScreen
+from tui_app.ui.dialogs.models import SwitchDialog
+from tui_app.ui.dialogs.pins import PinsScreen
+from tui_app.ui.dialogs.prompts import PromptsScreen
+from tui_app.ui.dialogs.queue import QueueScreen
+from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
+from tui_app.ui.dialogs.skills import SkillsScreen
+from tui_app.ui.dialogs.stats import StatsScreen
 
 
 def asks(dialog: Callable[[], Screen[object]]) -> Scene:

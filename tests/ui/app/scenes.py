@@ -6,20 +6,17 @@ from dataclasses import replace
 from textual.widgets import TabbedContent
 
 from tests.ui.kit import Deck
-from tui_app.ui.screens.choice import ThemePicker
-from tui_app.ui.screens.compaction_detail import CompactionDetail
-from tui_app.ui.screens.compaction_tabs import NAMES
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.context import ContextScreen
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.screens.import_list import ImportScreen, TranscriptRow
-from tui_app.ui.screens.memory import MemoryScreen
-from tui_app.ui.screens.model_picker import ModelPicker
-from tui_app.ui.screens.search import SearchScreen
-from tui_app.ui.screens.sessions import SessionsScreen
-from tui_app.ui.screens.settings import SettingsScreen
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
+from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail
+from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.filter import ThemePicker
+from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.imports import ImportScreen, TranscriptRow
+from tui_app.ui.dialogs.memory import MemoryScreen
+from tui_app.ui.dialogs.models import ModelPicker
+from tui_app.ui.dialogs.search import SearchScreen
+from tui_app.ui.dialogs.sessions import SessionsScreen
+from tui_app.ui.dialogs.settings import SettingsScreen
 
 Scene = Callable[[Deck], Awaitable[None]]
 

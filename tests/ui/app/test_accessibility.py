@@ -23,13 +23,12 @@ from tests.ui.render import Run, runs
 from tui_app.agent import catalog as catalogue
 from tui_app.events import Error
 from tui_app.settings.keys import ACTION_KEYS
+from tui_app.ui.chat.pane import MORE_ROOM
 from tui_app.ui.commands import COMMANDS
-from tui_app.ui.contrast import MIN_CONTRAST, contrast
-from tui_app.ui.key_index import help_rows, own_bindings
-from tui_app.ui.keys import key_labels
-from tui_app.ui.widgets.chat_pane import MORE_ROOM
-from tui_app.ui.widgets.hints import HintRow
-from tui_app.ui.widgets.transcript import Transcript
+from tui_app.ui.help_index import help_rows, own_bindings
+from tui_app.ui.keys import HintRow, key_labels
+from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
+from tui_app.ui.transcript.transcript import Transcript
 
 DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff\U0001f300-\U0001faff]")
 

@@ -16,11 +16,13 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.events import ApprovalDecided
 from tui_app.settings import load_settings
-from tui_app.ui.screens.approvals import ApprovalsScreen
-from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.widgets import approval_box, chat_pane, lone_letter
-from tui_app.ui.widgets.approval_box import ApprovalBox
-from tui_app.ui.widgets.output_tail import OutputTail
+from tui_app.ui import approvals as approval_box
+from tui_app.ui import type_ahead as lone_letter
+from tui_app.ui.approvals import ApprovalBox
+from tui_app.ui.chat import pane as chat_pane
+from tui_app.ui.chat.pane import OutputTail
+from tui_app.ui.dialogs.approvals import ApprovalsScreen
+from tui_app.ui.dialogs.base import EditDialog
 
 LONG = "".join(f"line {number}\n" for number in range(80))
 

@@ -5,9 +5,9 @@ from textual.events import Paste
 from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import USUAL, Desk, shown, write_files
-from tui_app.ui.widgets.attached_row import AttachedRow
-from tui_app.ui.widgets.gauge import ContextGauge
-from tui_app.ui.widgets.offer_list import OfferList
+from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.prompt.completion import OfferList
+from tui_app.ui.prompt.row import AttachedRow
 
 
 async def test_a_named_file_is_sent_with_the_prompt_and_counted_before(

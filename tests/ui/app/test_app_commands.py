@@ -7,12 +7,12 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
 from tui_app.ui.commands import COMMANDS
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.context import ContextScreen
-from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.screens.model_picker import ModelPicker
-from tui_app.ui.screens.sessions import SessionsScreen
-from tui_app.ui.widgets.offer_list import OfferList
+from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.models import ModelPicker
+from tui_app.ui.dialogs.sessions import SessionsScreen
+from tui_app.ui.prompt.completion import OfferList
 
 
 @pytest.mark.parametrize("name", ["/compact", "/offload"])

@@ -10,10 +10,10 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.scenes import compared
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.ui.compaction_outcome import CANCELLED
-from tui_app.ui.flows.commands import ONE_RUNS
-from tui_app.ui.screens.compaction_detail import CompactionDetail
-from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.chat.state import CANCELLED
+from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.compaction import CompactionDetail
+from tui_app.ui.dispatch import ONE_RUNS
 
 SUMMARY = "The person asked six questions about words; all were answered."
 BRIEF = Text(SUMMARY, usage=(0, 0))

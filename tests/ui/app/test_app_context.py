@@ -8,10 +8,10 @@ from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.events import MessagePinned, Payload, RewriteUndone, ToolArchived, ToolOffloaded
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.ui.format import tokens
-from tui_app.ui.screens.context import ContextScreen
-from tui_app.ui.widgets.ledger_list import LedgerList
-from tui_app.ui.widgets.transcript import Transcript
+from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.request_ledger import LedgerList
+from tui_app.ui.text import tokens
+from tui_app.ui.transcript.transcript import Transcript
 
 TEXT = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(400))
 

@@ -13,8 +13,8 @@ from tests.ui.kit import Deck, Desk, shown, write_files
 from tui_app.session.drafts import unsent
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.widgets.header import ChatHeader
+from tui_app.ui.chat.pane import ChatHeader
+from tui_app.ui.dialogs.base import ConfirmDialog
 
 
 def priced(desk: Desk) -> Desk:

@@ -13,17 +13,17 @@ from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.agent import catalog as catalogue
 from tui_app.agent.catalog import ModelChoice
 from tui_app.events import Error, Fact, MessagePinned
-from tui_app.ui.outside import window_title
-from tui_app.ui.safe_text import clean, one_line
-from tui_app.ui.screens.compaction_detail import CompactionDetail
-from tui_app.ui.screens.context import ContextScreen
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.message import MessageScreen
-from tui_app.ui.screens.model_picker import ModelPicker
-from tui_app.ui.screens.pins import PinsScreen
-from tui_app.ui.screens.rewind import PromptPicker
-from tui_app.ui.screens.sessions import SessionsScreen
-from tui_app.ui.widgets.long_text import LongText
+from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.compaction import CompactionDetail
+from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.message import MessageScreen
+from tui_app.ui.dialogs.models import ModelPicker
+from tui_app.ui.dialogs.pins import PinsScreen
+from tui_app.ui.dialogs.rewind import PromptPicker
+from tui_app.ui.dialogs.sessions import SessionsScreen
+from tui_app.ui.long_text import LongText
+from tui_app.ui.terminal_title import window_title
+from tui_app.ui.text import clean, one_line
 
 NASTY = {
     "markup": "[bold red]x[/] [/x] [@click=app.quit()]y[/] [link=file:///etc]z [",
@@ -256,7 +256,7 @@ async def test_a_prompt_that_comes_back_holds_nothing_a_terminal_acts_on(served:
 
 @pytest.mark.parametrize("name", NASTY)
 def test_the_title_of_the_window_is_one_clean_line(served: Desk, name: str) -> None:
-    from tui_app.ui.chat_state import ChatState
+    from tui_app.ui.chat.state import ChatState
 
     title = window_title(ChatState(title=NASTY[name]))
     assert safe(title)

@@ -12,10 +12,10 @@ from tui_app.context.visible_text import visible
 from tui_app.conversation.file_snapshots import FileOutlook
 from tui_app.events import ApprovalDecided, CompactionProgress, CompactionProposed, Fact
 from tui_app.settings.approvals import ApprovalRule
-from tui_app.ui.screens.approvals import ApprovalsScreen, ApprovalsView, Decided
-from tui_app.ui.screens.review import ReviewScreen
-from tui_app.ui.screens.rewind_files import RewindFiles
-from tui_app.ui.widgets import stray_keys
+from tui_app.ui import type_ahead as stray_keys
+from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
+from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.rewind import RewindFiles
 
 WHERE: dict[str, Callable[[Deck, str], Awaitable[None]]] = {}
 """What asks, brought up with the text in every place it shows."""

@@ -14,14 +14,15 @@ from tests.servers.signals import Signal
 from tests.ui.app.test_app_approvals import asked
 from tests.ui.app.test_app_display_safety import NASTY, TOGETHER, assert_intact, at, story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.ui.screens.checkpoints import CheckpointsScreen
-from tui_app.ui.screens.prompts import PromptsScreen
-from tui_app.ui.screens.rewind import PromptPicker
-from tui_app.ui.screens.search import SearchScreen
-from tui_app.ui.screens.sessions import SessionsScreen
-from tui_app.ui.screens.stats import StatsScreen
-from tui_app.ui.widgets import approval_box, chat_pane
-from tui_app.ui.widgets.output_tail import OutputTail
+from tui_app.ui import approvals as approval_box
+from tui_app.ui.chat import pane as chat_pane
+from tui_app.ui.chat.pane import OutputTail
+from tui_app.ui.dialogs.compaction import CheckpointsScreen
+from tui_app.ui.dialogs.prompts import PromptsScreen
+from tui_app.ui.dialogs.rewind import PromptPicker
+from tui_app.ui.dialogs.search import SearchScreen
+from tui_app.ui.dialogs.sessions import SessionsScreen
+from tui_app.ui.dialogs.stats import StatsScreen
 
 WHERE: dict[str, Callable[[Deck], Awaitable[None]]] = {}
 """Places that show foreign text, and the way there."""

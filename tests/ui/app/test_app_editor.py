@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.ui.kit import Desk, shown
-from tui_app.ui.flows.editor import NO_EDITOR, EditorProblem, edited, editor_command
+from tui_app.ui.prompt.external_editor import NO_EDITOR, EditorProblem, edited, editor_command
 
 
 def script(folder: Path, body: str) -> list[str]:

@@ -6,7 +6,7 @@ from tests.servers.behaviours import CutStream, Failure, Text, error, too_long
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Desk, shown
-from tui_app.ui.screens.details import DetailsScreen
+from tui_app.ui.dialogs.base import DetailsScreen
 
 RAW = "raw words of the provider 4711"
 LIBRARY_NAMES = ("ModelHTTPError", "ModelAPIError", "openai.", "pydantic", "Traceback", "httpx")

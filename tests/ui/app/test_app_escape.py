@@ -12,11 +12,11 @@ from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import LIMIT_S, SMALL, Deck, Desk, shown
 from tui_app.agent.tools import files
-from tui_app.ui.flows.leaving import ASK_AGAIN
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.widgets.offer_list import OfferList
-from tui_app.ui.widgets.queue_view import PAUSED
+from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.quit import ASK_AGAIN
+from tui_app.ui.prompt.completion import OfferList
+from tui_app.ui.status import PAUSED
 
 State = Callable[[Deck, FakeOpenAI], Awaitable[None]]
 

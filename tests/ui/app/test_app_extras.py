@@ -14,10 +14,10 @@ from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.conversation.message_actions import SkillRow
 from tui_app.settings.mcp import McpServer
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.screens.mcp import NONE, McpScreen
-from tui_app.ui.screens.skills import SkillsScreen
+from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.mcp import NONE, McpScreen
+from tui_app.ui.dialogs.skills import SkillsScreen
 
 Compare = Callable[..., bool]
 

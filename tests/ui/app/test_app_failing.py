@@ -13,12 +13,13 @@ from tests.ui.kit import LIMIT_S, Desk, shown
 from tui_app.session.port import SessionNotFound
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
-from tui_app.ui import persistence
-from tui_app.ui.file_finder import FileFinder
-from tui_app.ui.flows import commands
-from tui_app.ui.presenter import Presenter
-from tui_app.ui.screens import chat, stats
-from tui_app.ui.widgets import prompt_row
+from tui_app.ui import dispatch as commands
+from tui_app.ui.chat import screen as chat
+from tui_app.ui.chat import session as persistence
+from tui_app.ui.chat.presenter import Presenter
+from tui_app.ui.dialogs import stats
+from tui_app.ui.prompt import row as prompt_row
+from tui_app.ui.prompt.completion import FileFinder
 
 
 class Mishap(Exception):

@@ -10,9 +10,9 @@ from textual import events
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.session.entries import Entry
-from tui_app.ui import finding
-from tui_app.ui.finding import Hit, look_in_log
-from tui_app.ui.widgets.find_row import FindRow
+from tui_app.ui.transcript import search as finding
+from tui_app.ui.transcript.find import FindRow
+from tui_app.ui.transcript.search import Hit, look_in_log
 
 LINES = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(2_000))
 ANSWER = "Twice a **day**.\n\n```python\nprint('Tide')\n```\n\nHigh tide is at noon."

@@ -7,11 +7,10 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.session.port import SessionInfo
-from tui_app.ui.chat_state import EARLIER
-from tui_app.ui.flows.forking import NOTHING
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.rewind import PromptPicker
+from tui_app.ui.chat.state import EARLIER
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen
+from tui_app.ui.dialogs.rewind import FORKING_NOTHING as NOTHING
+from tui_app.ui.dialogs.rewind import PromptPicker
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import SMALL, USUAL, Desk, shown
-from tui_app.ui.screens.context import ContextScreen
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.widgets.gauge import ContextGauge
+from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.gauge import ContextGauge
 
 
 def story(reported: int) -> Story:

@@ -4,9 +4,8 @@ from textual.widgets import Input
 
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.screens.sessions import SessionsScreen
+from tui_app.ui.dialogs.base import DetailsScreen, EditDialog
+from tui_app.ui.dialogs.sessions import SessionsScreen
 
 
 async def listed(deck: Deck) -> None:

@@ -10,7 +10,7 @@ from tests.ui.app.story import Story
 from tests.ui.app.test_app_compaction import BRIEF, compacted
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.settings.hooks import Hook
-from tui_app.ui.widgets.timeline import Timeline
+from tui_app.ui.timeline import Timeline
 
 
 def hooked(desk: Desk, hook: str, *lines: str) -> Desk:

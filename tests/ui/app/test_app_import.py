@@ -14,9 +14,8 @@ from tests.session.importing import foreign
 from tests.ui.kit import LIMIT_S, USUAL, Deck, Desk, shown
 from tui_app.conversation import imports as importing
 from tui_app.events import SessionStart
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.import_list import ImportScreen
-from tui_app.ui.screens.import_progress import ImportProgressDialog
+from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.imports import ImportProgressDialog, ImportScreen
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 

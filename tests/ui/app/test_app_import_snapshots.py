@@ -9,8 +9,7 @@ from textual.pilot import Pilot
 
 from tests.ui.kit import USUAL, WIDE, Deck, Desk
 from tui_app.conversation import agent_setup as agents
-from tui_app.ui.screens.import_list import ImportScreen, TranscriptRow
-from tui_app.ui.screens.import_progress import ImportProgressDialog
+from tui_app.ui.dialogs.imports import ImportProgressDialog, ImportScreen, TranscriptRow
 
 Compare = Callable[..., bool]
 ROWS = [

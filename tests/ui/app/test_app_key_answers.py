@@ -6,8 +6,8 @@ from tests.ui.app.story import Story
 from tests.ui.kit import Desk, shown
 from tui_app.session.lock import WriterLock
 from tui_app.session.workspace import SessionFolder
-from tui_app.ui.looking_on import FREE
-from tui_app.ui.screens.chat import DRAFT_CLEARED
+from tui_app.ui.chat.session import FREE
+from tui_app.ui.prompt.editor import DRAFT_CLEARED
 
 REFUSED = "This row cannot be undone"
 

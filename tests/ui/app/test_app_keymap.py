@@ -8,11 +8,11 @@ import pytest
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
 from tui_app.settings import load_settings
+from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.settings import SettingsScreen
 from tui_app.ui.keys import KEYS
-from tui_app.ui.screens.context import ContextScreen
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.screens.settings import SettingsScreen
 
 DOCS = Path(__file__).parents[3] / "docs"
 

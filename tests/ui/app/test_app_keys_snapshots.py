@@ -9,8 +9,8 @@ from textual.screen import Screen
 
 from tests.ui.kit import USUAL, WIDE, Deck, Desk
 from tui_app.conversation import agent_setup as agents
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.key_dialog import KeyDialog
+from tui_app.ui.dialogs.api_keys import KeyDialog
+from tui_app.ui.dialogs.base import ConfirmDialog
 
 Compare = Callable[..., bool]
 looks = pytest.mark.parametrize(

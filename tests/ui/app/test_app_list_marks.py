@@ -7,7 +7,7 @@ from textual.widgets import Input, Static
 
 from tests.ui.app.test_accessibility import at, everything, full
 from tests.ui.kit import SMALL, WIDE, Deck, Desk, shown
-from tui_app.ui.screens.filter_dialog import FilterDialog
+from tui_app.ui.dialogs.filter import FilterDialog
 
 __all__ = ["full"]
 

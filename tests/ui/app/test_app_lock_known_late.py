@@ -7,7 +7,7 @@ import pytest
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_sessions import written_elsewhere
 from tests.ui.kit import Desk, shown
-from tui_app.ui.screens.context import ContextScreen
+from tui_app.ui.dialogs.context import ContextScreen
 
 
 @pytest.mark.parametrize("wanted", ["/context", "/mcp", "/approvals", "/memory", "/rewind #2"])

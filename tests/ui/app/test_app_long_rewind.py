@@ -6,9 +6,9 @@ import pytest
 
 from tests.ui.app.story import Story
 from tests.ui.kit import Desk, shown
-from tui_app.ui.widgets.row_list import RowList
-from tui_app.ui.widgets.timeline import Timeline
-from tui_app.ui.widgets.transcript_view import TranscriptView
+from tui_app.ui.lists import RowList
+from tui_app.ui.timeline import Timeline
+from tui_app.ui.transcript.transcript import TranscriptView
 
 
 async def work_of_a_rewind(desk: Desk, turns: int, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:

@@ -21,14 +21,13 @@ from tests.ui.app.test_app_snapshots import _fixed, compacted_talk, talk
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.events import Error
 from tui_app.paths import Paths
-from tui_app.ui.screens.checkpoints import CheckpointsScreen
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.screens.prompts import PromptsScreen
-from tui_app.ui.screens.queue import QueueScreen
-from tui_app.ui.screens.rewind import PromptPicker
-from tui_app.ui.screens.settings import SettingsScreen
-from tui_app.ui.screens.stats import StatsScreen
+from tui_app.ui.dialogs.base import DetailsScreen, EditDialog
+from tui_app.ui.dialogs.compaction import CheckpointsScreen
+from tui_app.ui.dialogs.prompts import PromptsScreen
+from tui_app.ui.dialogs.queue import QueueScreen
+from tui_app.ui.dialogs.rewind import PromptPicker
+from tui_app.ui.dialogs.settings import SettingsScreen
+from tui_app.ui.dialogs.stats import StatsScreen
 
 __all__ = ["_fixed"]
 

@@ -2,7 +2,7 @@
 
 from tests.ui.app.story import Story
 from tests.ui.kit import Desk, shown
-from tui_app.ui.screens.context import ContextScreen
+from tui_app.ui.dialogs.context import ContextScreen
 
 LONG = "A line of the timetable that is long enough to be worth a digest.\n" * 60
 

@@ -3,7 +3,7 @@
 from tests.ui.app.story import WORDS, Story
 from tests.ui.kit import Desk, shown
 from tui_app.conversation.assembly import OpenSession
-from tui_app.ui.widgets.transcript import Transcript
+from tui_app.ui.transcript.transcript import Transcript
 
 
 def many_turns(count: int) -> Story:

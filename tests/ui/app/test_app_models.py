@@ -15,10 +15,9 @@ from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.agent import catalog as catalogue
 from tui_app.agent import catalog as shelf
 from tui_app.agent import models as discovery
-from tui_app.ui.flows import models
-from tui_app.ui.screens.model_picker import ModelPicker
-from tui_app.ui.screens.switch_dialog import SwitchDialog
-from tui_app.ui.widgets import stray_keys
+from tui_app.ui import type_ahead as stray_keys
+from tui_app.ui.dialogs import models
+from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
 
 SMALL_MODEL = "dinghy:scripted"
 COMPACT = ("up", "up", "enter")

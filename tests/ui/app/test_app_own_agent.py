@@ -7,9 +7,10 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.test_app_approvals import asked, decisions
 from tests.ui.kit import WIDE, Desk, shown
-from tui_app.ui.screens.approvals import ApprovalsScreen
-from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.widgets import approval_box, chat_pane
+from tui_app.ui import approvals as approval_box
+from tui_app.ui.chat import pane as chat_pane
+from tui_app.ui.dialogs.approvals import ApprovalsScreen
+from tui_app.ui.dialogs.base import EditDialog
 
 
 @pytest.fixture(autouse=True)

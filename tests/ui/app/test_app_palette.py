@@ -10,14 +10,12 @@ from textual.command import CommandPalette
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.ui.commands import COMMANDS
-from tui_app.ui.key_index import command_of, fixed_rows, help_rows, own_bindings
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
+from tui_app.ui.dialogs.sessions import SessionsScreen
+from tui_app.ui.help_index import command_of, fixed_rows, help_rows, own_bindings
 from tui_app.ui.keys import KEYS, key_labels
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.screens.sessions import SessionsScreen
-from tui_app.ui.widgets.timeline import Timeline
-from tui_app.ui.widgets.transcript import Transcript
+from tui_app.ui.timeline import Timeline
+from tui_app.ui.transcript.transcript import Transcript
 
 NOW_AND_THEN = {"prompt.complete", "prompt.close_list", "prompt.expand"}
 """Mean something only while a list is open or a paste is at the cursor."""

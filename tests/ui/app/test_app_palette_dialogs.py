@@ -7,7 +7,7 @@ from textual.binding import Binding
 from tests.ui.app.dialog_scenes import SCENES
 from tests.ui.app.test_accessibility import at, everything, full
 from tests.ui.kit import WIDE, Deck, Desk, shown
-from tui_app.ui.screens.dialog import Dialog
+from tui_app.ui.dialogs.base import Dialog
 
 __all__ = ["full"]
 

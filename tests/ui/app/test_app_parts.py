@@ -9,11 +9,10 @@ from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_review import reviewing
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.ui.screens.compaction_detail import CompactionDetail
-from tui_app.ui.screens.review import ReviewScreen
-from tui_app.ui.screens.summary_editor import SummaryEditor
-from tui_app.ui.settings_desk import SettingsDesk
-from tui_app.ui.widgets import stray_keys
+from tui_app.ui import type_ahead as stray_keys
+from tui_app.ui.dialogs.compaction import CompactionDetail, SummaryEditor
+from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.settings import SettingsDesk
 
 SUMMARY = "The person asked six questions about words; all were answered."
 

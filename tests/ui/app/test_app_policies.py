@@ -2,11 +2,11 @@
 
 from tests.ui.app.story import Story
 from tests.ui.kit import Desk, shown
-from tui_app.ui.flows.policies import policy_text
-from tui_app.ui.screens.context import ContextScreen
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.widgets.gauge import ContextGauge
-from tui_app.ui.widgets.header import ChatHeader
+from tui_app.ui.chat.pane import ChatHeader
+from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.settings import policy_text
+from tui_app.ui.gauge import ContextGauge
 
 MINE = {"mine": {"base": "reserve"}}
 

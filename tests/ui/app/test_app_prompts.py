@@ -8,8 +8,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
 from tui_app.session.prompt_history import PastPrompt
-from tui_app.ui.flows.prompts import listed
-from tui_app.ui.screens.prompts import PromptsScreen, prompt_line
+from tui_app.ui.dialogs.prompts import PromptsScreen, listed, prompt_line
 
 
 def rows(deck: Deck) -> list[str]:

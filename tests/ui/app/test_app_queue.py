@@ -7,10 +7,10 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.ui.screens.context import ContextScreen
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.widgets.queue_view import LET_IN, PAUSED
+from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.status import LET_IN, PAUSED
 
 
 def asked(server: FakeOpenAI) -> list[str]:

@@ -11,10 +11,10 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.test_app_queue import asked, talking
 from tests.ui.kit import USUAL, Deck, Desk, shown
+from tui_app.ui.chat.link import Link
 from tui_app.ui.commands import CommandId
-from tui_app.ui.link import Link
-from tui_app.ui.screens.queue import QueueScreen
-from tui_app.ui.widgets.queue_view import QueueView
+from tui_app.ui.dialogs.queue import QueueScreen
+from tui_app.ui.status import QueueView
 
 
 async def waiting(deck: Deck, server: FakeOpenAI, hold: Signal | None = None) -> None:

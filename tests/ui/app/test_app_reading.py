@@ -10,10 +10,10 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.widgets.gauge import ContextGauge
-from tui_app.ui.widgets.timeline import Timeline
-from tui_app.ui.widgets.transcript import Transcript
+from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.timeline import Timeline
+from tui_app.ui.transcript.transcript import Transcript
 
 DRAWING = re.compile("[\u2500-\u257f\u2800-\u28ff]")
 HOSTILE = (

@@ -9,9 +9,9 @@ from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.conversation.work import Prompt
 from tui_app.events import CompactionComplete
-from tui_app.ui.chat_events import PROPOSED
-from tui_app.ui.screens.review import ReviewScreen
-from tui_app.ui.widgets import stray_keys
+from tui_app.ui import type_ahead as stray_keys
+from tui_app.ui.chat.state import PROPOSED
+from tui_app.ui.dialogs.review import ReviewScreen
 
 SUMMARY = "The person asked six questions about words; all were answered."
 

@@ -11,10 +11,9 @@ from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
 from tui_app.conversation.work import Clear, Restate, Rewind
-from tui_app.ui.flows.leaving import GO_BACK
-from tui_app.ui.flows.rewinding import NOTHING
-from tui_app.ui.screens.rewind import PromptPicker
-from tui_app.ui.widgets.palette import Tone
+from tui_app.ui.dialogs.quit import GO_BACK
+from tui_app.ui.dialogs.rewind import NOTHING, PromptPicker
+from tui_app.ui.themes import Tone
 
 
 @pytest.fixture

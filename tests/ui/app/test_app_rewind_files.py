@@ -5,8 +5,7 @@ import pytest
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import Desk, shown
-from tui_app.ui.flows.restating import undo
-from tui_app.ui.screens.rewind_files import RewindFiles
+from tui_app.ui.dialogs.rewind import RewindFiles, undo
 
 
 @pytest.fixture(autouse=True)

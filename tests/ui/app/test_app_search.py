@@ -6,11 +6,10 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_sessions import listed, written_elsewhere
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.ui.screens.checkpoints import CheckpointsScreen
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.screens.search import SearchScreen
-from tui_app.ui.screens.sessions import SessionsScreen
+from tui_app.ui.dialogs.base import DetailsScreen, EditDialog
+from tui_app.ui.dialogs.compaction import CheckpointsScreen
+from tui_app.ui.dialogs.search import SearchScreen
+from tui_app.ui.dialogs.sessions import SessionsScreen
 
 
 async def searching(deck: Deck, words: str) -> OptionList:

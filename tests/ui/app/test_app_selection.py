@@ -6,7 +6,7 @@ from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.events import MessagePinned, ToolArchived, ToolOffloaded
 from tui_app.session.user_view import fold_user_view
-from tui_app.ui.screens.pins import PinsScreen
+from tui_app.ui.dialogs.pins import PinsScreen
 
 TEXT = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(400))
 ANSWER = "Twice a **day**.\n\n```python\nprint('tide')\n```"

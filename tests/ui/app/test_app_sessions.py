@@ -15,11 +15,11 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.session.workspace import SessionFolder
-from tui_app.ui import chat_session
+from tui_app.ui.chat import session as chat_session
+from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.ui.dialogs.memory import MemoryScreen
+from tui_app.ui.dialogs.sessions import SessionsScreen
 from tui_app.ui.launch import begun_elsewhere
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.memory import MemoryScreen
-from tui_app.ui.screens.sessions import SessionsScreen
 
 HOLD = """
 import sys

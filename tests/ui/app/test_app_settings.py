@@ -7,10 +7,9 @@ from textual.widgets import Input, OptionList, Static
 
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.settings import load_settings
-from tui_app.ui.screens.choice import ChoiceDialog, ThemePicker
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.screens.settings import SettingsScreen
+from tui_app.ui.dialogs.base import DetailsScreen, EditDialog
+from tui_app.ui.dialogs.filter import ChoiceDialog, ThemePicker
+from tui_app.ui.dialogs.settings import SettingsScreen
 
 FILE = """\
 # mine

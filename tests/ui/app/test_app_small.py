@@ -12,12 +12,12 @@ from tests.ui.app.test_app_snapshots import DONE, compacted_talk, talk
 from tests.ui.app.test_app_steering_snapshots import long_question
 from tests.ui.kit import SMALL, Deck, Desk, shown
 from tests.ui.plans import SWITCH, proposed
-from tui_app.ui.screens.compaction_detail import CompactionDetail
-from tui_app.ui.screens.review import ReviewScreen
-from tui_app.ui.screens.rewind import PromptPicker
-from tui_app.ui.screens.switch_dialog import SwitchDialog
-from tui_app.ui.widgets.hints import HintRow
-from tui_app.ui.widgets.timeline import Timeline
+from tui_app.ui.dialogs.compaction import CompactionDetail
+from tui_app.ui.dialogs.models import SwitchDialog
+from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.rewind import PromptPicker
+from tui_app.ui.keys import HintRow
+from tui_app.ui.timeline import Timeline
 
 PLAN = replace(SWITCH, target="dinghy:scripted", current="")
 PROPOSED = proposed(DONE)

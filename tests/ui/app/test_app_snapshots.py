@@ -36,22 +36,20 @@ from tui_app.events import (
     SessionRewind,
     ToolTrimmed,
 )
-from tui_app.ui.screens.checkpoints import CheckpointsScreen
-from tui_app.ui.screens.context import ContextScreen
-from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.screens.model_picker import ModelPicker
-from tui_app.ui.screens.pins import PinsScreen
-from tui_app.ui.screens.prompts import PromptsScreen
-from tui_app.ui.screens.queue import QueueScreen
-from tui_app.ui.screens.review import ReviewScreen
-from tui_app.ui.screens.rewind import PromptPicker
-from tui_app.ui.screens.sessions import SessionsScreen
-from tui_app.ui.screens.stats import StatsScreen
-from tui_app.ui.screens.summary_editor import SummaryEditor
-from tui_app.ui.screens.switch_dialog import SwitchDialog
-from tui_app.ui.widgets.attached_row import AttachedRow
-from tui_app.ui.widgets.offer_list import OfferList
-from tui_app.ui.widgets.status import StatusRow
+from tui_app.ui.dialogs.compaction import CheckpointsScreen, SummaryEditor
+from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
+from tui_app.ui.dialogs.pins import PinsScreen
+from tui_app.ui.dialogs.prompts import PromptsScreen
+from tui_app.ui.dialogs.queue import QueueScreen
+from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.rewind import PromptPicker
+from tui_app.ui.dialogs.sessions import SessionsScreen
+from tui_app.ui.dialogs.stats import StatsScreen
+from tui_app.ui.prompt.completion import OfferList
+from tui_app.ui.prompt.row import AttachedRow
+from tui_app.ui.status import StatusRow
 
 Compare = Callable[..., bool]
 Scene = Callable[[Deck], Awaitable[None]]

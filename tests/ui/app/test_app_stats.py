@@ -8,8 +8,8 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Desk, shown
 from tui_app.conversation.work import Prompt
-from tui_app.ui.screens import stats
-from tui_app.ui.screens.stats import StatsScreen
+from tui_app.ui.dialogs import stats
+from tui_app.ui.dialogs.stats import StatsScreen
 
 
 @pytest.fixture(autouse=True)

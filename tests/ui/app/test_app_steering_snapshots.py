@@ -11,7 +11,7 @@ from tests.ui.app.test_app_snapshots import Compare, Scene, context_screen, look
 from tests.ui.kit import Deck
 from tui_app.conversation import agent_setup as agents
 from tui_app.events import ApprovalRequested
-from tui_app.ui.widgets.approval_box import ApprovalBox
+from tui_app.ui.approvals import ApprovalBox
 
 __all__ = ["look"]
 

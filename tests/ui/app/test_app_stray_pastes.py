@@ -8,7 +8,8 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_approvals import asked, box, decisions, write
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.ui.widgets import approval_box, chat_pane
+from tui_app.ui import approvals as approval_box
+from tui_app.ui.chat import pane as chat_pane
 
 
 @pytest.fixture(autouse=True)

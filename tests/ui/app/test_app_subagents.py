@@ -17,7 +17,7 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
 )
-from tui_app.ui.subagent_text import sub_agent_text
+from tui_app.ui.dialogs.details import sub_agent_text
 
 __all__ = ["_fixed", "look"]
 TASK = "Find where the ferry import decides which weekdays count, and name the tests that cover it."

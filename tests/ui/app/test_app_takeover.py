@@ -19,11 +19,11 @@ from tui_app.conversation.work import Prompt
 from tui_app.events import PolicyChange, TurnEnd
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.workspace import SessionFolder
-from tui_app.ui import following
-from tui_app.ui.looking_on import FREE, TAKEN_OVER
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.context import ContextScreen
-from tui_app.ui.widgets.header import ChatHeader
+from tui_app.ui.chat import session as following
+from tui_app.ui.chat.pane import ChatHeader
+from tui_app.ui.chat.session import FREE, TAKEN_OVER
+from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.ui.dialogs.context import ContextScreen
 
 WRITER = """
 import sys

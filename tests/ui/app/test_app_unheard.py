@@ -13,16 +13,17 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app import ui
-from tui_app.ui import log_texts, unsent
-from tui_app.ui.failing import TellsFailures
-from tui_app.ui.flows import files, importing, sessions
-from tui_app.ui.late_bodies import LateBodies
-from tui_app.ui.screens.approvals import ApprovalsScreen
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.screens.import_list import ImportScreen
-from tui_app.ui.screens.settings import SettingsScreen
+from tui_app.ui import log_texts
+from tui_app.ui.chat import session as unsent
+from tui_app.ui.dialogs import export as files
+from tui_app.ui.dialogs import imports as importing
+from tui_app.ui.dialogs import sessions
+from tui_app.ui.dialogs.approvals import ApprovalsScreen
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
+from tui_app.ui.dialogs.imports import ImportScreen
+from tui_app.ui.dialogs.settings import SettingsScreen
+from tui_app.ui.failures import TellsFailures
+from tui_app.ui.log_texts import LateBodies
 
 
 class Mishap(Exception):
@@ -51,7 +52,7 @@ async def listed(deck: Deck, words: str) -> SettingsScreen:
 
 
 async def test_a_long_text_that_cannot_be_read_says_so(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_app.ui.late_bodies.LONG_CHARS", 10)
+    monkeypatch.setattr("tui_app.ui.log_texts.LONG_CHARS", 10)
     monkeypatch.setattr(log_texts, "read_body", mishap)
     async with shown(served.app(served.store(Story().turns(1)))) as deck:
         await deck.says("This text cannot be read: Mishap.")
@@ -180,7 +181,7 @@ async def test_prompts_that_the_disk_refuses_go_along_to_the_next_session(
 
 
 def test_a_checkpoint_of_other_bytes_is_shown_all_the_same(tmp_path: Path) -> None:
-    from tui_app.ui.flows.context import _file_text
+    from tui_app.ui.dialogs.context import _file_text
 
     file = tmp_path / "compact.md"
     file.write_bytes(b"tides \xff at six")

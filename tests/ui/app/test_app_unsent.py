@@ -12,11 +12,11 @@ from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.conversation.model_switch import ModelSwitch
 from tui_app.session.drafts import lines_of, unsent
-from tui_app.ui import unsent as window
 from tui_app.ui.app import end_by_signal
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.prompts import PromptsScreen
-from tui_app.ui.unsent import Kept, Unsent
+from tui_app.ui.chat import session as window
+from tui_app.ui.chat.session import Kept, Unsent
+from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.ui.dialogs.prompts import PromptsScreen
 
 NOT_SENT = "1 prompt was not sent; the up arrow brings it back in this folder."
 
@@ -159,7 +159,7 @@ async def test_letters_are_seen_before_there_is_a_session(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = threading.Event()
-    monkeypatch.setattr("tui_app.ui.screens.chat._load", lambda: gate.wait(20))
+    monkeypatch.setattr("tui_app.ui.chat.screen._load", lambda: gate.wait(20))
     async with shown(desk.app()) as deck:
         await deck.press(*"ferry?", "enter", *"tide")
         await deck.until(lambda: deck.editor.text == "ferry?", "the letters")
@@ -175,7 +175,7 @@ async def test_a_signal_before_there_is_a_session_loses_nothing(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = threading.Event()
-    monkeypatch.setattr("tui_app.ui.screens.chat._load", lambda: gate.wait(20))
+    monkeypatch.setattr("tui_app.ui.chat.screen._load", lambda: gate.wait(20))
     monkeypatch.setattr(threading.Timer, "start", lambda _: None)
     async with shown(desk.app()) as deck:
         await deck.press(*"ferry", "enter", *"tide")

@@ -15,11 +15,11 @@ from tests.ui.render import runs
 from tui_app.conversation.file_snapshots import FileOutlook
 from tui_app.events import ApprovalDecided, ApprovalRequested
 from tui_app.settings.approvals import parse_rule
-from tui_app.ui.contrast import MIN_CONTRAST, contrast
-from tui_app.ui.screens.approvals import ApprovalsScreen, ApprovalsView, Decided
-from tui_app.ui.screens.rewind_files import RewindFiles
+from tui_app.ui.approvals import ApprovalBox
+from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
+from tui_app.ui.dialogs.rewind import RewindFiles
+from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.themes import THEMES
-from tui_app.ui.widgets.approval_box import ApprovalBox
 
 Compare = Callable[..., bool]
 BEHIND = "The conversation."

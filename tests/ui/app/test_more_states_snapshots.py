@@ -37,12 +37,12 @@ from tui_app.conversation import manual_edits as by_hand
 from tui_app.events import ModelChange, SessionRestored, SessionRewind, Truncation
 from tui_app.session.lock import WriterLock
 from tui_app.session.workspace import SessionFolder
-from tui_app.ui.screens.message import MessageScreen
-from tui_app.ui.widgets import approval_box
-from tui_app.ui.widgets.approval_box import ApprovalBox
-from tui_app.ui.widgets.gauge import ContextGauge
-from tui_app.ui.widgets.output_tail import OutputTail
-from tui_app.ui.widgets.status import StatusRow
+from tui_app.ui import approvals as approval_box
+from tui_app.ui.approvals import ApprovalBox
+from tui_app.ui.chat.pane import OutputTail
+from tui_app.ui.dialogs.message import MessageScreen
+from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.status import StatusRow
 
 __all__ = ["_fixed", "look"]
 

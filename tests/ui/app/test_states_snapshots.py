@@ -18,10 +18,10 @@ from tests.ui.app.test_app_snapshots import DONE, Compare, Scene, _fixed, look, 
 from tests.ui.kit import USUAL, Deck, Desk
 from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.summaries.prompt import INSTRUCTIONS
-from tui_app.ui.screens.context import ContextScreen
-from tui_app.ui.screens.edit import EditDialog
+from tui_app.ui.dialogs.base import EditDialog
+from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.themes import THEMES
-from tui_app.ui.widgets.gauge import ContextGauge
 
 __all__ = ["_fixed", "look"]
 

@@ -11,9 +11,14 @@ from textual.widgets import OptionList, Static, TabbedContent, TextArea
 from tui_app.events import CompactionComplete, Fact
 from tui_app.session.agent_view import Difference
 from tui_app.session.event_heads import Head
-from tui_app.ui.glyphs import PLAIN, UNICODE
-from tui_app.ui.screens.compaction_detail import CompactionDetail, CompactionView, FactWanted, NewWords
-from tui_app.ui.screens.compaction_text import (
+from tui_app.ui import type_ahead as stray_keys
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen
+from tui_app.ui.dialogs.compaction import (
+    CompactionDetail,
+    CompactionView,
+    FactWanted,
+    NewWords,
+    SummaryEditor,
     diff_lines,
     fact_lines,
     message_lines,
@@ -21,10 +26,7 @@ from tui_app.ui.screens.compaction_text import (
     sizes,
     where,
 )
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.summary_editor import SummaryEditor
-from tui_app.ui.widgets import stray_keys
+from tui_app.ui.text import PLAIN, UNICODE
 
 FACTS = (
     Fact(kind="rule", text='"never touch [/x] the importer"', source="you, 12:04"),

@@ -16,9 +16,9 @@ from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.session.event_heads import MessageKind
 from tui_app.session.request_ledger import ItemState, LedgerRow
 from tui_app.session.stats import StageRow
-from tui_app.ui.glyphs import PLAIN, UNICODE
-from tui_app.ui.screens.context import NOTHING_MARKED, ContextScreen
-from tui_app.ui.screens.context_text import (
+from tui_app.ui.dialogs.context import (
+    NOTHING_MARKED,
+    ContextScreen,
     ContextView,
     category_lines,
     category_rows,
@@ -27,8 +27,8 @@ from tui_app.ui.screens.context_text import (
     limits,
     outlook_text,
 )
-from tui_app.ui.widgets.ledger_list import LedgerList
-from tui_app.ui.widgets.ledger_text import KINDS, STATES, Columns, arranged, ledger_row
+from tui_app.ui.request_ledger import KINDS, STATES, Columns, LedgerList, arranged, ledger_row
+from tui_app.ui.text import PLAIN, UNICODE
 
 USAGE = ContextUsage(
     parts=Breakdown(system=2_100, tools=4_800, user=3_000, assistant=14_200, tool_results=60_900),

@@ -11,17 +11,15 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList, Static, TextArea
 
 from tests.ui.plans import SWITCH
+from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui.commands import CommandId
-from tui_app.ui.key_index import help_rows
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.details import DetailsScreen
-from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.screens.help import HelpScreen
-from tui_app.ui.screens.switch_dialog import WAYS, SwitchDialog, size_text, switch_lines
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
+from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.models import WAYS, SwitchDialog, size_text, switch_lines
+from tui_app.ui.help_index import help_rows
+from tui_app.ui.keys import HintRow
 from tui_app.ui.themes import THEMES
-from tui_app.ui.widgets import lone_letter
-from tui_app.ui.widgets.hints import HintRow
-from tui_app.ui.widgets.stray_keys import QUIET_S
+from tui_app.ui.type_ahead import QUIET_S
 
 QUESTION = 'Delete session "[/x] Tide notes"? 14 messages, cannot be undone.'
 

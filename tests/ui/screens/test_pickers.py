@@ -8,11 +8,11 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.widgets import Input, OptionList, Static
 
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.model_picker import ModelPicker, ModelRow
-from tui_app.ui.screens.sessions import SessionChoice, SessionRow, SessionsScreen, session_line
-from tui_app.ui.widgets import stray_keys
-from tui_app.ui.widgets.hints import HintRow
+from tui_app.ui import type_ahead as stray_keys
+from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.ui.dialogs.models import ModelPicker, ModelRow
+from tui_app.ui.dialogs.sessions import SessionChoice, SessionRow, SessionsScreen, session_line
+from tui_app.ui.keys import HintRow
 
 MODELS = [
     ModelRow(name="google:gemini-3-pro", window=0, available=False, why_not="set GOOGLE_API_KEY"),

@@ -11,13 +11,11 @@ from textual.widgets import OptionList, Static, TextArea
 
 from tests.ui.plans import proposed
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionProposed, Fact
-from tui_app.ui.glyphs import PLAIN, UNICODE
-from tui_app.ui.screens.confirm import ConfirmDialog
-from tui_app.ui.screens.edit import EditDialog
-from tui_app.ui.screens.review import Reviewed, ReviewScreen
-from tui_app.ui.screens.review_text import facts_line, numbers_line
-from tui_app.ui.widgets import stray_keys
-from tui_app.ui.widgets.stray_keys import QUIET_S
+from tui_app.ui import type_ahead as stray_keys
+from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog
+from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, facts_line, numbers_line
+from tui_app.ui.text import PLAIN, UNICODE
+from tui_app.ui.type_ahead import QUIET_S
 
 DONE = CompactionComplete(
     job="1",

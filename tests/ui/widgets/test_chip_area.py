@@ -9,8 +9,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from tui_app.ui.widgets.chip_area import ChipArea
-from tui_app.ui.widgets.written import WrittenArea
+from tui_app.ui.prompt.editor import ChipArea, WrittenArea
 
 LARGE = "\n".join(f"line {number}" for number in range(63))
 OTHER = "\n".join(f"row {number} of another text" for number in range(40))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.ui.format import clock, cost, count_lines, duration, percent, tokens
+from tui_app.ui.text import clock, cost, count_lines, duration, percent, tokens
 
 
 @pytest.mark.parametrize(

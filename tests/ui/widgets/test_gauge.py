@@ -13,13 +13,11 @@ from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindo
 from tui_app.context.windows import resolve_window
 from tui_app.session.model_state import UNKNOWN
 from tui_app.settings import Settings
-from tui_app.ui.gauge_marks import marks
-from tui_app.ui.glyphs import PLAIN, Glyphs
-from tui_app.ui.screens.context import ContextScreen
-from tui_app.ui.screens.context_text import ContextView, category_rows
+from tui_app.ui.dialogs.context import ContextScreen, ContextView, category_rows
+from tui_app.ui.gauge import ContextGauge, marks, measure_bar
+from tui_app.ui.gauge_text import gauge_text, threshold_text, zone
+from tui_app.ui.text import PLAIN, Glyphs
 from tui_app.ui.themes import THEMES
-from tui_app.ui.widgets.gauge import ContextGauge, measure_bar
-from tui_app.ui.widgets.gauge_text import gauge_text, threshold_text, zone
 
 
 def usage(total: int, *, limit: int = 128_000, exact: bool = False, unmeasured: int = 0) -> ContextUsage:

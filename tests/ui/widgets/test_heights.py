@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.ui.widgets.heights import HeightIndex
+from tui_app.ui.transcript.layout import HeightIndex
 
 HEIGHTS = st.lists(st.integers(0, 5), max_size=40)
 CHANGES = st.lists(

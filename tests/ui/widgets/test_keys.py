@@ -6,10 +6,9 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding
 
 from tui_app.ui.commands import COMMANDS
-from tui_app.ui.key_index import help_rows
-from tui_app.ui.keys import KEYS, Hint, as_bindings, footer_hints
-from tui_app.ui.screens.help import help_line
-from tui_app.ui.widgets.hints import HintRow, fit_hints, notice_text
+from tui_app.ui.dialogs.help import help_line
+from tui_app.ui.help_index import help_rows
+from tui_app.ui.keys import KEYS, Hint, HintRow, as_bindings, fit_hints, footer_hints, notice_text
 
 TAKEN = re.compile(r"ctrl\+(b|n|x|s|i|m|h|\[)$|alt\+.*|ctrl\+shift\+.*")
 

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_app.ui.glyphs import UNICODE
-from tui_app.ui.widgets.lines import Painter
-from tui_app.ui.widgets.markdown_lines import markdown_lines
-from tui_app.ui.widgets.markdown_split import split_markdown
-from tui_app.ui.widgets.palette import PLAIN_PALETTE
+from tui_app.ui.text import UNICODE
+from tui_app.ui.themes import PLAIN_PALETTE
+from tui_app.ui.transcript.lines import Painter, markdown_lines, split_markdown
 
 PART = st.sampled_from(
     [

@@ -3,7 +3,7 @@
 import pytest
 from textual.app import App, ComposeResult
 
-from tui_app.ui.widgets.offer_list import Offer, OfferList
+from tui_app.ui.prompt.completion import Offer, OfferList
 
 
 @pytest.mark.parametrize("label", ["/undo", "/" + "x" * 23, "/copy [text|code] [n|#number]"])

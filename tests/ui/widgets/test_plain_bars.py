@@ -3,7 +3,7 @@
 import pytest
 from rich.segment import Segment
 
-from tui_app.ui.plain_bars import PlainBars
+from tui_app.ui.plain_lines import PlainBars
 
 
 @pytest.mark.parametrize("vertical", [True, False])

@@ -8,10 +8,10 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from tui_app.ui.widgets.offer_list import OfferList
-from tui_app.ui.widgets.paste import Chips
-from tui_app.ui.widgets.prompt import PromptEditor
-from tui_app.ui.widgets.prompt_row import PromptRow
+from tui_app.ui.prompt.completion import OfferList
+from tui_app.ui.prompt.editor import PromptEditor
+from tui_app.ui.prompt.paste import Chips
+from tui_app.ui.prompt.row import PromptRow
 
 NOWHERE = Path("no-such-folder")
 """A workspace without files."""

@@ -8,8 +8,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from tests.ui.widgets.test_prompt import Desk
-from tui_app.ui.widgets.attached_row import AttachedRow, Bundle, attached_line
-from tui_app.ui.widgets.prompt_row import PromptRow
+from tui_app.ui.prompt.row import AttachedRow, Bundle, PromptRow, attached_line
 
 BODY = "\n".join(f"line {number}" for number in range(63))
 

@@ -6,12 +6,13 @@ import pytest
 
 from tests.ui.widgets.transcript_kit import NOON
 from tui_app.session.entries import Body, Entry
-from tui_app.ui.glyphs import UNICODE
-from tui_app.ui.widgets import entry_wording, timeline_rows
-from tui_app.ui.widgets.blocks import pieces
-from tui_app.ui.widgets.lines import Painter
-from tui_app.ui.widgets.palette import PLAIN_PALETTE
-from tui_app.ui.widgets.timeline_rows import timeline_row
+from tui_app.ui import timeline as timeline_rows
+from tui_app.ui.text import UNICODE
+from tui_app.ui.themes import PLAIN_PALETTE
+from tui_app.ui.timeline import timeline_row
+from tui_app.ui.transcript import pieces as entry_wording
+from tui_app.ui.transcript.lines import Painter
+from tui_app.ui.transcript.pieces import pieces
 
 
 def entry(kind, **values) -> Entry:

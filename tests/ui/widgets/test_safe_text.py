@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui_app.ui.safe_text import clean, cut_cells, one_line, padded, without_drawing
-from tui_app.ui.screens.pins import PinRow, pin_line
+from tui_app.ui.dialogs.pins import PinRow, pin_line
+from tui_app.ui.text import clean, cut_cells, one_line, padded, without_drawing
 
 NASTY = st.text(
     alphabet=st.one_of(

@@ -4,9 +4,8 @@ import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from tui_app.ui.widgets.header import ChatHeader
-from tui_app.ui.widgets.queue_view import QueueView, queue_lines
-from tui_app.ui.widgets.status import Kind, Status, StatusRow, fit_pieces
+from tui_app.ui.chat.pane import ChatHeader
+from tui_app.ui.status import Kind, QueueView, Status, StatusRow, fit_pieces, queue_lines
 
 COMPACTING = Status(
     kind="compacting", started=100.0, tokens=1_200, trigger="manual", part=2, parts=3, model="gpt-5-mini"

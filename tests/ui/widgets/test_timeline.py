@@ -9,10 +9,9 @@ from textual.app import App, ComposeResult
 
 from tests.ui.widgets.transcript_kit import NOON, Library, Talk
 from tui_app.session.entries import Body, Entry, EntryKind, EntryState
-from tui_app.ui.glyphs import UNICODE
-from tui_app.ui.widgets.row_list import Row, RowList
-from tui_app.ui.widgets.timeline import Timeline
-from tui_app.ui.widgets.timeline_rows import TimelineFilter
+from tui_app.ui.lists import Row, RowList
+from tui_app.ui.text import UNICODE
+from tui_app.ui.timeline import Timeline, TimelineFilter
 
 
 class Side(App[None]):

@@ -5,7 +5,7 @@ from textual.theme import BUILTIN_THEMES
 
 from tests.ui.widgets.transcript_kit import NOON, Library, Stage, Talk, long_talk, rows, stage_of
 from tui_app.session.entries import Body, Entry
-from tui_app.ui.widgets.transcript import Transcript
+from tui_app.ui.transcript.transcript import Transcript
 
 SIZE = (80, 24)
 

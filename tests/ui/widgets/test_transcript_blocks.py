@@ -8,14 +8,21 @@ from hypothesis import strategies as st
 
 from tests.ui.widgets.transcript_kit import NOON
 from tui_app.session.entries import Body, Entry
-from tui_app.ui.glyphs import PLAIN, UNICODE
-from tui_app.ui.safe_text import clean
-from tui_app.ui.widgets.blocks import distance, estimate, pieces
-from tui_app.ui.widgets.clip import clip, readable_args
-from tui_app.ui.widgets.entry_wording import Wording
-from tui_app.ui.widgets.lines import Painter
-from tui_app.ui.widgets.palette import PLAIN_PALETTE, Tone
-from tui_app.ui.widgets.pieces import PIECE_CHARS, MarkdownPiece, RowPiece, text_pieces
+from tui_app.ui.text import PLAIN, UNICODE, clean
+from tui_app.ui.themes import PLAIN_PALETTE, Tone
+from tui_app.ui.transcript.lines import Painter
+from tui_app.ui.transcript.pieces import (
+    PIECE_CHARS,
+    MarkdownPiece,
+    RowPiece,
+    Wording,
+    clip,
+    distance,
+    estimate,
+    pieces,
+    readable_args,
+    text_pieces,
+)
 
 WORDING = Wording(glyphs=UNICODE)
 

@@ -4,9 +4,9 @@ from textual.app import App, ComposeResult
 from textual.widgets import Static
 
 from tests.ui.widgets.transcript_kit import Library, Talk
-from tui_app.ui.glyphs import UNICODE
-from tui_app.ui.widgets.timeline import Timeline
-from tui_app.ui.widgets.transcript import Transcript
+from tui_app.ui.text import UNICODE
+from tui_app.ui.timeline import Timeline
+from tui_app.ui.transcript.transcript import Transcript
 
 
 class Neighbours(App[None]):

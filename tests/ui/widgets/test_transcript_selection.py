@@ -7,9 +7,8 @@ from textual.selection import SELECT_ALL
 
 from tests.ui.widgets.transcript_kit import Stage, long_talk, row_with, rows, stage_of
 from tui_app.session.entries import Body
-from tui_app.ui.widgets.layout import Spot
-from tui_app.ui.widgets.selecting import row_of, spot_of
-from tui_app.ui.widgets.transcript import Transcript
+from tui_app.ui.transcript.layout import Spot
+from tui_app.ui.transcript.transcript import Transcript, row_of, spot_of
 
 PROSE = "The quick brown fox jumps over the lazy dog and then it runs far away into the deep dark wood."
 

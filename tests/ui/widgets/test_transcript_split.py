@@ -6,11 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.ui.glyphs import UNICODE
-from tui_app.ui.widgets.lines import GUTTER, Painter, wrap_spans
-from tui_app.ui.widgets.markdown_lines import markdown_lines
-from tui_app.ui.widgets.markdown_split import TEXT_COST, Splitter, split_markdown
-from tui_app.ui.widgets.palette import PLAIN_PALETTE
+from tui_app.ui.text import UNICODE
+from tui_app.ui.themes import PLAIN_PALETTE
+from tui_app.ui.transcript.lines import (
+    GUTTER,
+    TEXT_COST,
+    Painter,
+    Splitter,
+    markdown_lines,
+    split_markdown,
+    wrap_spans,
+)
 
 PART = st.sampled_from(
     [

@@ -5,14 +5,11 @@ from hypothesis import strategies as st
 
 from tests.ui.widgets.transcript_kit import NOON, Library
 from tui_app.session.entries import Body, Entry
-from tui_app.ui.glyphs import UNICODE
-from tui_app.ui.widgets.entry_wording import Wording
-from tui_app.ui.widgets.layout import Layout
-from tui_app.ui.widgets.line_cache import LineCache
-from tui_app.ui.widgets.lines import Painter
-from tui_app.ui.widgets.palette import PLAIN_PALETTE, Tone
-from tui_app.ui.widgets.pieces import TextPiece
-from tui_app.ui.widgets.viewport import Viewport
+from tui_app.ui.text import UNICODE
+from tui_app.ui.themes import PLAIN_PALETTE, Tone
+from tui_app.ui.transcript.layout import Layout, LineCache, Viewport
+from tui_app.ui.transcript.lines import Painter
+from tui_app.ui.transcript.pieces import TextPiece, Wording
 
 WORDING = Wording(glyphs=UNICODE)
 BODIES = st.lists(

@@ -7,8 +7,8 @@ from textual.app import App, ComposeResult
 from textual.message import Message
 
 from tui_app.session.entries import Body, Entry, EntryKind, EntryState
-from tui_app.ui.glyphs import UNICODE
-from tui_app.ui.widgets.transcript import Transcript
+from tui_app.ui.text import UNICODE
+from tui_app.ui.transcript.transcript import Transcript
 
 NOON = 1_767_268_800.0
 ANSWER = """The parser drops rows whose weekday is `0`.

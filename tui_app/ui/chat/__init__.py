@@ -1,0 +1,1 @@
+"""The chat: its screen, its parts, and the session that it shows."""

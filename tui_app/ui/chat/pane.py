@@ -1,0 +1,491 @@
+"""The body of the chat screen: transcript and timeline over prompt, gauge and hints."""
+
+import asyncio
+from collections.abc import Container, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_app.settings import Settings
+from tui_app.ui.approvals import ApprovalBox
+from tui_app.ui.failures import TellsFailures
+from tui_app.ui.gauge import ContextGauge, marks
+from tui_app.ui.keys import (
+    COPY,
+    MARK_HINTS,
+    ROW_HINTS,
+    TIMELINE_HINTS,
+    TO_MARKS,
+    Hint,
+    HintRow,
+    Locked,
+    as_bindings,
+    footer_hints,
+)
+from tui_app.ui.log_texts import LateBodies
+from tui_app.ui.plain_lines import Exact
+from tui_app.ui.prompt.editor import PromptEditor
+from tui_app.ui.prompt.row import PromptRow
+from tui_app.ui.status import QueueView, StatusRow, fit_pieces
+from tui_app.ui.text import PLAIN, UNICODE, Glyphs, clean, one_line, price_text, unpriced_text
+from tui_app.ui.timeline import Timeline
+from tui_app.ui.transcript.find import FindPlace
+from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.type_ahead import QUIET_S, Flow
+
+if TYPE_CHECKING:
+    from tui_app.ui.chat.state import ChatState
+    from tui_app.ui.transcript.find import FindRow
+    from tui_app.ui.type_ahead import EarlyKeys
+
+# The bottom row of the chat: what the keys do where the focus is.
+
+
+class ChatHints(HintRow):
+    """Shows the chat's own hints, those of the focused list, or those of marked entries."""
+
+    keymap: reactive[Mapping[str, str]] = reactive(dict, init=False)
+    """Keys of the actions that have others than the built-in ones."""
+    marked: reactive[int] = reactive(0, init=False)
+    """Entries of the conversation that are marked."""
+    acting: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    """Keys that act on the row under the cursor."""
+    locked: reactive[Locked] = reactive("", init=False)
+    """Why the session can only be looked at; empty when it can be changed."""
+
+    def __init__(self, keymap: Mapping[str, str], *, id: str | None = None) -> None:
+        super().__init__(footer_hints(keymap), id=id)
+        self.set_reactive(ChatHints.keymap, keymap)
+
+    def on_mount(self) -> None:
+        """Follow the focus."""
+        self.watch(self.screen, "focused", self.tell)
+
+    def watch_keymap(self) -> None:
+        """Name the keys as they are now."""
+        self.tell()
+
+    def watch_acting(self) -> None:
+        """Name the keys of another row."""
+        self.tell()
+
+    def watch_locked(self) -> None:
+        """Name only what can be done now."""
+        self.tell()
+
+    def watch_marked(self) -> None:
+        """Say what can be done with marked entries."""
+        self.tell()
+
+    def tell(self) -> None:
+        """Say what the keys do where the focus is now."""
+        beside = any(each.display for each in self.screen.query(Timeline))
+        self.hints = hints_for(
+            self.screen.focused,
+            self.marked,
+            self.keymap,
+            beside=beside,
+            acting=self.acting,
+            locked=self.locked,
+        )
+
+
+def hints_for(
+    focused: Widget | None,
+    marked: int,
+    keymap: Mapping[str, str],
+    *,
+    beside: bool = False,
+    acting: Container[str] = (),
+    locked: Locked = "",
+) -> tuple[Hint, ...]:
+    """What the row offers.
+
+    Args:
+        focused: What has the focus.
+        marked: Entries of the conversation that are marked; they are counted everywhere, and what is done
+            with them is named where the keys act.
+        keymap: Keys of the actions that have others than the built-in ones.
+        beside: Whether the timeline is shown: then it comes next behind the conversation.
+        acting: Keys that act on the row under the cursor.
+        locked: Why the session can only be looked at; empty when it can be changed.
+    """
+    hints = _every_hint(focused, marked, keymap, beside=beside)
+    if isinstance(focused, Transcript) and not marked:
+        hints = tuple(hint for hint in hints if hint not in ROW_HINTS or hint.label in acting)
+    if not locked:
+        return hints
+    way_on = (COPY,) if locked == "elsewhere" and not isinstance(focused, Transcript | Timeline) else ()
+    return (*way_on, *(hint for hint in hints if not hint.changes))
+
+
+def _every_hint(
+    focused: Widget | None, marked: int, keymap: Mapping[str, str], *, beside: bool
+) -> tuple[Hint, ...]:
+    own, count = footer_hints(keymap), (Hint(f"{marked:,}", "marked"),) if marked else ()
+    if isinstance(focused, Transcript):
+        tab = Hint("tab", "timeline" if beside else "prompt", 0)
+        return (*count, *MARK_HINTS) if marked else (*ROW_HINTS, tab, own[-1])
+    if isinstance(focused, Timeline):
+        return (*count, *TIMELINE_HINTS, own[-1])
+    return (*count, *(TO_MARKS if marked else ()), *own)
+
+
+# The top row: which conversation this is, and with whom.
+
+MIN_TITLE = 12
+"""Cells the title keeps while cost and policy can still give way."""
+
+
+class ChatHeader(Widget):
+    """``⊖ title                model · policy plimsoll · $0.42``; the model is the last to go."""
+
+    DEFAULT_CSS = """
+    ChatHeader { height: 1; width: 1fr; }
+    """
+
+    title: reactive[str] = reactive("")
+    model: reactive[str] = reactive("")
+    policy: reactive[str] = reactive("")
+    spent: reactive[float | None] = reactive(None)
+    """US dollars so far; ``None`` when the price is not known."""
+    unpriced: reactive[int] = reactive(0)
+    """Requests whose price is not known."""
+    unpriced_models: reactive[tuple[str, ...]] = reactive(())
+    """Whom they went to."""
+    glyphs: reactive[Glyphs] = reactive(UNICODE)
+
+    def watch_unpriced(self) -> None:
+        """Say under the pointer whose price is missing."""
+        told = unpriced_text(self.unpriced, self.unpriced_models)
+        self.tooltip = Content(told) if told else None
+
+    def watch_unpriced_models(self) -> None:
+        """Name another one."""
+        self.watch_unpriced()
+
+    def render(self) -> Content:
+        """Title at the left, the rest at the right, whole words dropped when it is narrow."""
+        width = self.size.width
+        separator = f" {self.glyphs.separator} "
+        pieces = [(0, one_line(self.model, max(1, width // 2)))]
+        if self.policy:
+            pieces.append((1, f"policy {self.policy}"))
+        if self.spent is not None:
+            pieces.append((2, price_text(self.spent, self.unpriced)))
+        right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3), separator) if self.model else ""
+        room = width - len(right) - 3
+        title = one_line(self.title, room) if room > 0 else ""
+        left = f"{self.glyphs.load_line} {title}"
+        spaces = " " * max(1, width - Content(left).cell_length - Content(right).cell_length)
+        return Content.assemble(
+            (self.glyphs.load_line, "bold $text-accent"),
+            (f" {title}", "bold"),
+            spaces,
+            (right, "$text-muted"),
+        )
+
+
+# The end of what a running command prints, above the status row.
+
+ROWS = 6
+"""Rows shown; the result in the transcript has all of it."""
+
+
+def tail_of(text: str, rows: int = ROWS) -> list[str]:
+    """The last lines of an output; of a line that was written over only what stands there now."""
+    lines = (line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
+    shown = [clean(line, keep_newlines=False).rstrip() for line in lines]
+    return [line for line in shown if line][-rows:]
+
+
+class OutputTail(Exact, Static):
+    """Takes no room while no command prints."""
+
+    DEFAULT_CSS = """
+    OutputTail {
+        height: auto; max-height: 6; width: 1fr; padding-left: 2; display: none;
+        color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis;
+    }
+    OutputTail.-printing { display: block; }
+    """
+
+    output: reactive[str] = reactive("")
+
+    def watch_output(self, output: str) -> None:
+        """Show the newest lines."""
+        rows = tail_of(output, 1 if self.screen.has_class("-short") else ROWS) if output else []
+        self.set_class(bool(rows), "-printing")
+        self.update(Content("\n".join(rows)))
+
+
+WIDE = 110
+"""Columns from which the timeline stands beside the chat."""
+HIGH = 20
+"""Rows from which the list of commands has its full height."""
+LEAST = (40, 12)
+"""Columns and rows below which there is only a sentence that asks for more room."""
+MORE_ROOM = f"Plimsoll needs {LEAST[0]} columns and {LEAST[1]} rows. Make the window larger."
+_GAUGE_STEP = 20
+"""Streamed tokens after which the gauge is drawn again; it shows hundreds, and a second brings hundreds."""
+
+
+class ChatPane(TellsFailures, Vertical):
+    """Lays the widgets out and hands each its part of the state. Scrolling works from the prompt."""
+
+    BINDINGS = as_bindings("pane")
+
+    def __init__(
+        self, settings: Settings, bodies: LateBodies, folder: Path, *, id: str | None = None
+    ) -> None:
+        """Make the widgets.
+
+        Args:
+            settings: What the person has set.
+            bodies: Where the transcript gets full texts from.
+            folder: The workspace.
+            id: Textual id.
+        """
+        super().__init__(id=id)
+        self.glyphs = PLAIN if settings.plain else UNICODE
+        self._settings = settings
+        self._streamed = 0
+        """Tokens of the answer that the gauge's measure does not hold yet."""
+        self.transcript = Transcript(bodies, self.glyphs, id="transcript")
+        self.timeline = Timeline(self.glyphs, id="timeline")
+        self.finding = FindPlace(self.transcript, bodies, self.glyphs.separator, id="finding")
+        self.prompt = PromptRow(folder, id="prompt-row")
+        self.early: EarlyKeys | None = None
+        """Takes what is typed behind something that opens."""
+        self.set_class(settings.timeline, "-timeline")
+
+    def compose(self) -> ComposeResult:
+        """Stack everything; the prompt has the focus from the first frame."""
+        self.transcript.plain = self.timeline.plain = self._settings.plain
+        yield ChatHeader(id="header")
+        with Horizontal(id="middle"):
+            yield self.transcript
+            yield self.timeline
+        yield self.finding
+        yield Static(id="first-run", markup=False)
+        yield OutputTail(id="output", markup=False)
+        yield ApprovalBox(id="approval")
+        yield QueueView(id="queue")
+        yield StatusRow(id="status")
+        yield self.prompt
+        yield ContextGauge(id="gauge")
+        yield ChatHints(self._settings.keymap, id="hints")
+        yield Static(MORE_ROOM, id="more-room", markup=False)
+        self.prompt.glyphs = self.glyphs
+
+    def on_mount(self) -> None:
+        """Set what never changes, and focus the prompt."""
+        self.app.set_class(self._settings.plain, "-plain")
+        gauge, hints = self.query_one(ContextGauge), self.query_one(ChatHints)
+        gauge.glyphs = hints.glyphs = self.query_one(ApprovalBox).glyphs = self.glyphs
+        self.query_one(ChatHeader).glyphs = self.query_one(StatusRow).glyphs = self.glyphs
+        self.watch(self.prompt, "count", self._show_pending, init=False)
+        self.prompt.editor.focus()
+
+    def show(self, state: "ChatState") -> None:
+        """Hand each widget its part of the state."""
+        header, gauge = self.query_one(ChatHeader), self.query_one(ContextGauge)
+        header.title, header.model = state.title, state.model
+        header.policy, header.spent, header.unpriced = state.policy, state.spent, state.unpriced
+        header.unpriced_models = state.unpriced_models
+        gauge.background, gauge.blocking = marks(self._settings, state.usage, state.policy)
+        gauge.usage = state.usage
+        gauge.compacting = state.background
+        gauge.way_out = "" if state.turn or state.queue else "esc cancels"
+        self._streamed = -(-state.unlogged // 4) // _GAUGE_STEP * _GAUGE_STEP
+        self._show_pending()
+        queue = self.query_one(QueueView)
+        queue.fill(state.queue, state.sending, paused=state.paused, steerable=state.turn)
+        self.query_one(StatusRow).status = state.status
+        self._explain_escape()
+        hints = self.query_one(ChatHints)
+        hints.notices, hints.locked = state.unread, state.locked
+        self.query_one(OutputTail).output = state.output
+        self._show_question(state)
+        self._name_timeline()
+
+    def _show_question(self, state: "ChatState") -> None:
+        """Show what a tool asks; the keys go to it where nobody is writing, and back when it is answered."""
+        box = self.query_one(ApprovalBox)
+        before, was_there = box.question, box.has_focus or box.has_focus_within
+        box.question = state.question
+        if state.question is None and was_there:
+            # At once: the next question looks who has the keys.
+            self.screen.set_focus(self.prompt.editor)
+        elif state.question is not None and (before is None or before.id != state.question.id):
+            self._offer_keys()
+
+    def _offer_keys(self) -> None:
+        """Give the keys to a question once nobody has typed for a moment, unless there is a draft."""
+        box, editor = self.query_one(ApprovalBox), self.prompt.editor
+        there = self.screen.focused is editor or box.has_focus_within
+        if box.question is None or not editor.is_empty or not there:
+            return
+        if box.may_take_focus:
+            box.take_keys()
+        else:
+            self.set_timer(QUIET_S, self._offer_keys)
+
+    @on(events.Resize)
+    def _name_timeline(self) -> None:
+        """Say in one word what has no room."""
+        folded = self.size.width < WIDE and self.timeline.count
+        self.query_one(ChatHints).folded = f"timeline {self.timeline.count}" if folded else ""
+
+    def _explain_escape(self) -> None:
+        """Say what the next Esc does when it is not to stop what runs."""
+        prompts, row = self.query_one(QueueView).prompts, self.query_one(StatusRow)
+        takes_back = prompts and self.prompt.editor.is_empty
+        row.status = replace(row.status, hint=f'esc takes back "{prompts[-1]}"' if takes_back else "")
+
+    def _show_pending(self) -> None:
+        self.query_one(ContextGauge).pending = self._streamed + self.prompt.count
+
+    async def painted(self) -> None:
+        """Wait until what was shown so far is on the screen."""
+        done = asyncio.Event()
+        self.call_after_refresh(done.set)
+        await done.wait()
+
+    def name_model(self, model: str, policy: str) -> None:
+        """Say in the first frame who will answer."""
+        header = self.query_one(ChatHeader)
+        header.model, header.policy = model, policy
+
+    def introduce(self, text: str) -> None:
+        """Show one row above the prompt; empty hides it."""
+        row = self.query_one("#first-run", Static)
+        row.update(text)
+        row.display = bool(text)
+
+    @on(PromptEditor.Typed)
+    def follow_draft(self) -> None:
+        """Say what Esc does next: with a draft it takes no waiting prompt back."""
+        self.query_one(ApprovalBox).typed()
+        self._explain_escape()
+        self._offer_keys()
+
+    @on(PromptEditor.Submitted)
+    def uncover(self) -> None:
+        """Let the answer to a prompt be seen where the timeline lies over the chat."""
+        self.remove_class("-over")
+
+    @on(Timeline.Jump)
+    def jump(self, event: Timeline.Jump) -> None:
+        """Go to an entry of the timeline; where that lies over the chat, it would cover it."""
+        self.remove_class("-over")
+        self.transcript.visit(event.entry)
+
+    def action_find(self) -> None:
+        """Look for words in the conversation."""
+        flow: Flow = self.finding.open
+        flow = self.early.during(flow) if self.early is not None else flow
+        self.run_worker(flow, group="find", exclusive=True, exit_on_error=False)
+
+    def on_find_row_closed(self, event: "FindRow.Closed") -> None:
+        """Read on at the place that was found, or go back to the prompt."""
+        event.stop()
+        (self.transcript if event.arrived else self.prompt.editor).focus()
+
+    def step_back(self) -> bool:
+        """Stop looking for words, unmark all, or close what covers the chat; whether there was any of it."""
+        return self.finding.close() or self.transcript.unmark() or self._close_timeline()
+
+    def _close_timeline(self) -> bool:
+        """Close a timeline over the chat; while something runs, esc in the prompt is to stop that."""
+        stops = self.query_one(StatusRow).status.busy and not self.timeline.has_focus
+        if stops or not (self.has_class("-over") and self.screen.has_class("-narrow")):
+            return False
+        self.remove_class("-over")
+        self.prompt.editor.focus()
+        return True
+
+    @on(Transcript.MarksChanged)
+    def explain_marks(self, event: Transcript.MarksChanged) -> None:
+        """Say in the bottom row what can be done with marked entries."""
+        self.query_one(ChatHints).marked = event.count
+
+    @on(ApprovalBox.Stray)
+    def take_letter(self, event: ApprovalBox.Stray) -> None:
+        """Let somebody who was writing when a question came up go on writing."""
+        self._write(events.Key(event.key, event.character))
+
+    def action_answer(self) -> None:
+        """Go to what a tool asks."""
+        if (box := self.query_one(ApprovalBox)).question is not None:
+            box.action_answer()
+
+    async def on_key(self, event: events.Key) -> None:
+        """Let a person type whatever has the focus: letters no widget wants go to the prompt."""
+        # Bindings further out would act behind letters that are typed after their key.
+        bound = self.screen.active_bindings.get(event.key)
+        if self.early is not None and self.early.hold(event):
+            event.stop()
+        elif event.is_printable and bound is None:
+            event.stop()
+            self._write(events.Key(event.key, event.character))
+        # Not for the widgets within: what they post would end here, as if this had posted it.
+        elif (
+            bound is not None
+            and bound.node in self.ancestors
+            and await self.app.run_action(bound.binding.action, bound.node)
+        ):
+            event.stop()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Let a paste that no widget wants go to the prompt, as letters do."""
+        event.stop()
+        self._write(events.Paste(event.text))
+
+    def _write(self, event: events.Key | events.Paste) -> None:
+        """Write what went elsewhere; what is typed behind it means the prompt too, from now on."""
+        # At once: a call of ``focus`` waits behind keys that are here already.
+        self.screen.set_focus(self.prompt.editor)
+        self.prompt.editor.post_message(event)
+
+    def action_page_up(self) -> None:
+        """Scroll the chat up."""
+        self.transcript.action_page(-1)
+
+    def action_page_down(self) -> None:
+        """Scroll the chat down."""
+        self.transcript.action_page(1)
+
+    def action_top(self) -> None:
+        """Go to the first message."""
+        self.transcript.action_first()
+
+    def action_bottom(self) -> None:
+        """Go to the newest message and follow it."""
+        self.transcript.action_last()
+
+    def action_timeline(self) -> None:
+        """Show or hide the timeline: beside the chat, or over it, with the keys, where there is no room."""
+        over = self.screen.has_class("-narrow")
+        self.toggle_class("-over" if over else "-timeline")
+        if over:
+            target = self.timeline if self.has_class("-over") else self.prompt.editor
+            self.call_after_refresh(target.focus)
+        self.call_after_refresh(self.query_one(ChatHints).tell)
+
+    def action_details(self) -> None:
+        """Open the marked row where the keys are; from elsewhere the newest row that has details."""
+        if self.timeline.has_focus and self.timeline.cursor is not None:
+            self.timeline.action_select()
+        elif self.transcript.has_focus:
+            self.transcript.action_details()
+        else:
+            self.transcript.open_newest()

@@ -1,0 +1,253 @@
+"""Turns events into widget updates: the one place that knows both."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from tui_app.events import (
+    AssistantDelta,
+    AssistantMessage,
+    CompactionComplete,
+    CompactionProgress,
+    CompactionProposed,
+    CompactionStart,
+    Error,
+    MemoryPressure,
+    Record,
+    TurnEnd,
+    TurnRetry,
+    TurnStart,
+)
+from tui_app.session.agent_view import AgentView
+from tui_app.session.entries import Entry
+from tui_app.session.event_heads import Head, head_of
+from tui_app.session.model_state import Known
+from tui_app.session.port import SessionInfo
+from tui_app.session.preview import Preview
+from tui_app.session.stats import SessionStats
+from tui_app.session.user_view import Change, UserView
+from tui_app.ui.chat.messages import ReviewOver, ReviewWanted
+from tui_app.ui.chat.pane import ChatPane
+from tui_app.ui.chat.state import ChatState, advance, saying
+from tui_app.ui.terminal_title import Outside
+
+# The timeline's row of a compaction that is under way: live only, the log has it once it has ended.
+
+LIVE = -1
+"""Its number; those of the log are positive."""
+
+
+def running_compaction(state: ChatState) -> Entry | None:
+    """The row to show for what runs now; None when no compaction does."""
+    if state.reviewing:
+        return _row("waits for you")
+    if state.compacting:
+        status = state.status
+        share = (status.part - 1) / status.parts if status.parts > 1 and status.part else -1.0
+        return _row(status.trigger.replace("_", " "), share)
+    return _row("background", state.background) if state.background is not None else None
+
+
+def _row(how: str, share: float = -1.0) -> Entry:
+    """Args: share done, 0 to 1; negative when it is not known."""
+    title = f"{how} · {share:.0%}" if share >= 0 else how
+    return Entry(seq=LIVE, kind="compaction", time=0.0, title=title, state="running")
+
+
+class Presenter:
+    """Shows one session in the chat pane, and keeps the screen's state.
+
+    Args:
+        pane: Holds the widgets.
+        outside: What is said outside the screen.
+    """
+
+    def __init__(self, pane: ChatPane, outside: Outside) -> None:
+        self.state = ChatState()
+        self.view = UserView()
+        self.agent_view = AgentView()
+        self.last = 0
+        """Log number of the newest event shown."""
+        self._accounted = 0
+        """Log number of the newest event whose cost was read with the figures of the log."""
+        self.setting: int | None = None
+        """Window the person has set, in tokens."""
+        self.policy = ""
+        """Name of the policy the person has set; in force where none was chosen for the session."""
+        self._pane, self._outside = pane, outside
+        self._transcript = pane.transcript
+        self._timeline = pane.timeline
+
+    def begin(self, preview: Preview) -> None:
+        """Paint a session that was read from the log."""
+        self.view, self.agent_view, self.last = preview.view, preview.agent_view, preview.last
+        self._transcript.set_entries([entry for entry in self.view.entries if _is_said(entry)])
+        self._timeline.set_entries(self.view.entries)
+        self._pane.prompt.editor.prompts.extend(preview.prompts)
+        self.remeasure(preview.info, preview.known)
+
+    def catch_up(self, heads: Iterable[Head]) -> None:
+        """Show what the log holds beyond what was shown: it may have grown before anybody listened."""
+        for head in heads:
+            self._fold(head)
+
+    def jump_to(self, seq: int) -> None:
+        """Show the row of a message, or of the call that a result belongs to; nothing for 0."""
+        rows = (each.seq for each in self.view.entries if seq and seq in (each.seq, each.result_seq))
+        self._transcript.jump_to(next(rows, seq))
+
+    async def painted(self) -> None:
+        """Wait until what was shown so far is on the screen."""
+        await self._pane.painted()
+
+    def redraw(self, entry: Entry) -> None:
+        """Paint a row again as it is by now."""
+        shown = next((each for each in reversed(self.view.entries) if each.seq == entry.seq), None)
+        if shown is not None:
+            self._transcript.replace(self._as_shown(shown))
+
+    def remeasure(self, info: SessionInfo, known: Known) -> None:
+        """Take header and gauge from the log: at first, and where another window has written it meanwhile.
+
+        Args:
+            info: The session's line in the list.
+            known: What the log knows of its model and policy.
+        """
+        usage = known.usage(self.agent_view, info.model, self.setting)
+        policy = known.policy or self.policy
+        self.update(replace(self.state, title=info.title, model=info.model, policy=policy, usage=usage))
+
+    def account(self, stats: SessionStats, last: int) -> None:
+        """Go on from what the session has cost by its log; call it before anything is presented.
+
+        Args:
+            stats: Its figures.
+            last: Log number of the newest event that they hold.
+        """
+        self._accounted = last
+        known = stats.cost_usd if stats.cost_usd or stats.models else None
+        all_unknown = not stats.cost_usd and stats.unpriced
+        self.update(
+            replace(
+                self.state,
+                spent=None if all_unknown else known,
+                unpriced=stats.unpriced,
+                unpriced_models=tuple(stats.unpriced_models),
+            )
+        )
+
+    def on_typing(self, look: Callable[[], None]) -> None:
+        """Have something looked at with every key in the prompt; it must cost next to nothing."""
+        self._pane.watch(self._pane.prompt.editor, "selection", look, init=False)
+
+    def present(self, records: Sequence[Record]) -> None:
+        """Show what has happened; one state update for the whole batch."""
+        state = self.state
+        for record in records:
+            before, state = state, advance(state, record.data, time.monotonic())
+            if 0 < record.seq <= self._accounted:
+                # What it cost is in the figures of the log already.
+                spent, models = before.spent, before.unpriced_models
+                state = replace(state, spent=spent, unpriced=before.unpriced, unpriced_models=models)
+            if isinstance(record.data, Error) and not record.seq:
+                # What the log did not take has no row of its own.
+                state = saying(state, f"{record.data.message} {record.data.hint}".strip())
+            self._draw(record)
+        self.update(state)
+
+    def update(self, state: ChatState) -> None:
+        """Make a state the current one."""
+        was, self.state = self.state, state
+        rows = map(self.view.row_of_call, sorted(_unallowed(was) ^ _unallowed(state)))
+        self._show([Change(row, new=False) for row in rows if row is not None])
+        self._timeline.running = running_compaction(state)
+        self._transcript.scale = self._timeline.scale = state.scale
+        self._pane.show(state)
+        self._outside.show(state, time.monotonic())
+
+    def remember(self, prompts: Iterable[str]) -> None:
+        """Let the up arrow bring prompts back, newest last."""
+        self._pane.prompt.editor.prompts.extend(prompts)
+
+    def give_back(self, text: str) -> None:
+        """Put a prompt that was not sent back in the editor."""
+        self._pane.prompt.editor.give_back(text)
+
+    def take_away(self, text: str) -> None:
+        """Take a prompt that was put back out of the editor, where nobody has changed it; ``up`` has it."""
+        editor = self._pane.prompt.editor
+        if editor.draft == text:
+            editor.clear_draft()
+        elif editor.draft.startswith(f"{text}\n"):
+            # Another one was put back before it, or somebody writes behind it.
+            editor.replace_draft(editor.draft.removeprefix(f"{text}\n"))
+
+    def _draw(self, record: Record) -> None:
+        match record.data:
+            case TurnStart():
+                self._transcript.live_start()
+            case AssistantDelta(text=text, thinking=thinking):
+                self._transcript.live_append(text, thinking)
+            case CompactionStart() | CompactionProgress() | CompactionProposed() as event:
+                self._review(event)
+            case CompactionComplete(job=job):
+                self._pane.post_message(ReviewOver(job))
+            case AssistantMessage() | TurnRetry():
+                self._transcript.live_end()
+            case MemoryPressure():
+                self._transcript.shed()
+            case TurnEnd(prompt=prompt):
+                self._transcript.live_end()
+                if prompt:
+                    self.give_back(prompt)
+        if record.seq:
+            self._fold(head_of(record.seq, record.time, record.data))
+
+    def _review(self, event: CompactionStart | CompactionProgress | CompactionProposed) -> None:
+        if _is_reviewed(event):
+            self._pane.post_message(ReviewWanted(event))
+
+    def _fold(self, head: Head) -> None:
+        if head.seq <= self.last:
+            return
+        self.last = head.seq
+        self.agent_view.apply(head)
+        self._show(self.view.apply(head))
+
+    def _as_shown(self, row: Entry) -> Entry:
+        """A call that nobody has allowed yet does not run."""
+        waits = row.state == "running" and row in map(self.view.row_of_call, _unallowed(self.state))
+        return replace(row, state="waiting") if waits else row
+
+    def _show(self, changes: Iterable[Change]) -> None:
+        """Show what one event did to rows; a rewind changes thousands at once."""
+        changed = []
+        for change in changes:
+            if not change.new:
+                changed.append(self._as_shown(change.entry))
+                continue
+            entry = self._as_shown(change.entry)
+            if _is_said(entry):
+                self._transcript.append(entry)
+            self._timeline.append(entry)
+        if changed:
+            self._transcript.replace(*changed)
+            self._timeline.replace(*changed)
+
+
+def _unallowed(state: ChatState) -> frozenset[str]:
+    """Ids of the calls that wait for a person."""
+    asked = () if state.question is None else (state.question.tool_call_id,)
+    return frozenset((*state.ahead, *asked))
+
+
+def _is_reviewed(event: CompactionStart | CompactionProgress | CompactionProposed) -> bool:
+    """Whether a review shows it; one that nobody asked for comes up once there is something to decide."""
+    if isinstance(event, CompactionStart):
+        return event.reviewed and event.trigger == "manual"
+    return isinstance(event, CompactionProposed) or bool(event.text)
+
+
+def _is_said(entry: Entry) -> bool:
+    """Whether a row belongs in the transcript; checkpoints and approvals stand in the timeline only."""
+    return entry.kind not in ("checkpoint", "approval")

@@ -1,0 +1,251 @@
+"""The chat screen: passes keys and messages on, and shows the session's state.
+
+The first frame is the pane alone. Session, flows and dialogs are imported behind it, in a thread.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from functools import partial
+from importlib import import_module
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any
+
+from textual import on
+from textual.app import ComposeResult
+from textual.message import Message
+from textual.screen import Screen
+
+from tui_app.ui.approvals import ApprovalBox
+from tui_app.ui.chat.messages import ReviewOver, ReviewWanted
+from tui_app.ui.chat.pane import HIGH, LEAST, WIDE, ChatPane
+from tui_app.ui.commands import CommandId, ParsedCommand, is_command, named, opens, parse
+from tui_app.ui.failures import SESSION, TellsFailures
+from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.keys import as_bindings
+from tui_app.ui.launch import NOTHING, Carried, Launch
+from tui_app.ui.log_texts import LateBodies
+from tui_app.ui.prompt.editor import PromptEditor
+from tui_app.ui.status import QueueView
+from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.type_ahead import Flow
+
+if TYPE_CHECKING:
+    from textual.worker import Worker
+
+    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.failures import FLOW
+from tui_app.ui.prompt.editor import DRAFT_CLEARED
+
+BEHIND = (
+    "tui_app.ui.chat.session",
+    "tui_app.ui.dispatch",
+    "tui_app.ui.dispatch",
+    "tui_app.ui.dialogs.details",
+    "tui_app.ui.dialogs.quit",
+    "tui_app.ui.dialogs.review",
+)
+"""Modules that bring in everything the screen needs once it is painted."""
+AWAY = (CommandId.NEW, CommandId.RESUME, CommandId.FORK)
+"""Commands that lead to another session."""
+FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
+
+
+class ChatScreen(TellsFailures, Screen[None]):
+    """One session. It decides nothing: flows and the session do."""
+
+    BINDINGS = as_bindings("chat")
+    HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (LEAST[0], "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's type
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (LEAST[1], "-short"), (HIGH, "-high")]  # noqa: RUF012 - same
+    app: "PlimsollApp"
+
+    def __init__(self, launch: Launch, session: str, *, carried: Carried = NOTHING, at: int = 0) -> None:
+        # As wide as the terminal is: corrected at the first resize, everything would be styled once more.
+        size = get_terminal_size()
+        wide, high = size.columns >= WIDE, size.lines >= HIGH
+        super().__init__(classes=f"{'-wide' if wide else '-narrow'} {'-high' if high else '-short'}")
+        self._launch, self._wanted, self._bodies = launch, session, LateBodies()
+        self.carried, self._at = carried, at
+        self._session: ChatSession | None = None
+        self.pane = ChatPane(launch.settings, self._bodies, launch.cwd, id="chat")
+
+    class Ready(Message):
+        """The screen has its session: keys can be acted on."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the screen has its session."""
+        return self._session is not None
+
+    @property
+    def session(self) -> "ChatSession":
+        """What the screen shows; there once it is ready."""
+        assert self._session is not None
+        return self._session
+
+    def compose(self) -> ComposeResult:
+        """Everything is in the pane."""
+        self.pane.early = self.pane.prompt.editor.early = self.app.early
+        yield self.pane
+
+    def on_mount(self) -> None:
+        """Open the session behind the first frame."""
+        self.pane.introduce(FIRST_RUN if not self._wanted and self._launch.is_first_run else "")
+        if not self._wanted:
+            self.pane.name_model(self._launch.first_model, self._launch.settings.policy)
+        self.work(self._open(), group=SESSION)
+
+    async def _open(self) -> None:
+        await self.pane.painted()
+        await asyncio.to_thread(_load)
+        from tui_app.ui.chat.presenter import Presenter
+        from tui_app.ui.chat.session import ChatSession
+        from tui_app.ui.dispatch import offer_custom
+        from tui_app.ui.row_keys import follow_rows, tell_of_keys
+
+        if not self.is_attached:
+            return  # left while it loaded: nobody would close the session
+        self._session = ChatSession(
+            self._launch, self._wanted, Presenter(self.pane, self.app.outside), self._bodies
+        )
+        if self.carried.draft:
+            self.pane.prompt.editor.give_back(self.carried.draft)
+        self._session.bring(self.carried.notices)
+        self._session.at = self._at
+        self.work(self._session.unsent.write_down(lambda: self.pane.prompt.editor.draft), group="unsent")
+        follow_rows(self)
+        self.work(offer_custom(self, self._launch), group="custom")
+        self.work(tell_of_keys(self._session), group="keys")
+        self.post_message(self.Ready())
+        await self._session.run()
+
+    def work(
+        self, flow: Coroutine[Any, Any, Any] | Flow, *, group: str = FLOW, exclusive: bool = True
+    ) -> "Worker[Any]":
+        """Run a flow in a worker that ends with this screen; one of each exclusive group at a time."""
+        return self.run_worker(flow, group=group, exclusive=exclusive, exit_on_error=False)
+
+    @on(PromptEditor.Submitted)
+    def submit(self, event: PromptEditor.Submitted) -> None:
+        """Send a prompt, or run a command."""
+        # Behind the first frame: it needs neither work for the engine nor what sends it.
+        from tui_app.conversation.work import Prompt
+        from tui_app.ui.dialogs.queue import send
+
+        self.app.quit_asked = float("-inf")
+        if self.session.is_leaving or self.app.is_changing:
+            # Typed behind the command that leads to another session: it goes along as a draft.
+            self.pane.prompt.editor.give_back(event.text)
+            self.app.early.end()
+        elif is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
+            self.run(parsed.id, parsed.argument)
+        elif is_command(event.text) and (found := named(self.pane.prompt.editor.custom, event.text)):
+            from tui_app.ui.dispatch import send_custom
+
+            self.work(send_custom(self, *found), group="custom", exclusive=False)
+        else:
+            send(self, Prompt(event.text, event.files))
+
+    def run(self, command: CommandId, argument: str = "") -> None:
+        """Run a command; a click may come before there is anything to run it on."""
+        from tui_app.ui.dispatch import run_command
+
+        self.app.quit_asked = float("-inf")
+        if self.is_ready:
+            flow: Flow = partial(run_command, self.app, self.session, command, argument)
+            if opens(command, argument):
+                flow = self.app.early.during(flow)
+            else:
+                # What was to open ends with its flow, which may not even have begun.
+                self.app.early.end()
+            asked = self.work(flow)
+            self.session.away = asked if command in AWAY else None
+        else:
+            self.app.early.end()
+
+    @on(PromptEditor.NextWanted)
+    @on(PromptEditor.QuitWanted)
+    @on(PromptEditor.HelpWanted)
+    @on(PromptEditor.Cleared)
+    @on(ContextGauge.Clicked)
+    @on(QueueView.Opened)
+    @on(ReviewWanted)
+    @on(ReviewOver)
+    @on(ApprovalBox.Answered)
+    def obey(self, event: Message) -> None:
+        """Do what a key or a click in a widget asks for, or what has to be asked."""
+        from tui_app.ui.dialogs.review import close_review, review
+
+        match event:
+            case PromptEditor.HelpWanted():
+                self.run(CommandId.HELP)
+            case PromptEditor.Cleared():
+                self.session.say(DRAFT_CLEARED)
+            case ContextGauge.Clicked():
+                self.run(CommandId.CONTEXT)
+            case QueueView.Opened():
+                self.run(CommandId.QUEUE)
+            case PromptEditor.NextWanted():
+                self.session.link.resume_queue()
+            case PromptEditor.QuitWanted():
+                self.run(CommandId.QUIT)
+            case ReviewWanted(event=about):
+                review(self.app, self.session, about)
+            case ApprovalBox.Answered(id=id, decision=decision):
+                self.session.link.answer(id, decision)
+            case ReviewOver(job=job):
+                close_review(self.app, job)
+
+    @on(Transcript.NothingToDo)
+    @on(Transcript.Opened)
+    @on(Transcript.UndoRequested)
+    @on(Transcript.CompactRequested)
+    @on(Transcript.Asked)
+    def act_on_rows(self, event: Message) -> None:
+        """Do what is asked for of rows of the conversation: show them, take them back, move them."""
+        from tui_app.ui.dialogs.details import open_entry
+        from tui_app.ui.dialogs.message import act_on
+        from tui_app.ui.dialogs.rewind import compact_part, undo
+
+        match event:
+            case Transcript.Opened(entry=entry):
+                self.work(self.app.early.during(partial(open_entry, self.app, self.session, entry)))
+            case Transcript.NothingToDo(reason=reason):
+                self.session.say(reason)
+            case Transcript.UndoRequested(entry=entry):
+                undo(self.session, entry)
+            case Transcript.CompactRequested(entry=entry, up_to=up_to):
+                compact_part(self.session, entry, up_to=up_to)
+            case Transcript.Asked(wanted=wanted, entries=entries):
+                self.work(act_on(self.app, self.session, wanted, entries), group="selection", exclusive=False)
+
+    def action_slash(self, text: str) -> None:
+        """Run the slash command that a key stands for."""
+        if isinstance(parsed := parse(text), ParsedCommand):
+            self.run(parsed.id, parsed.argument)
+
+    def action_notices(self) -> None:
+        """Show what was reported."""
+        from tui_app.ui.dialogs.base import DetailsScreen
+
+        notices = "\n".join(self.session.read_notices()) or "Nothing was reported."
+        self.app.push_screen(DetailsScreen("Notices", notices))
+
+    def action_cancel(self) -> None:
+        """Go one step back: a waiting prompt, then the turn or compaction."""
+        from tui_app.ui.dialogs.quit import step_back
+
+        # Not exclusive: a second press must not lose the prompt the first is about to give back.
+        self.work(step_back(self, self.app.early.opening), group="cancel", exclusive=False)
+
+    def action_interrupt(self) -> None:
+        """Copy, clear, stop, or quit when pressed twice."""
+        from tui_app.ui.dialogs.quit import stop_or_quit
+
+        stop_or_quit(self.app, self)
+
+
+def _load() -> None:
+    """Import all that the screen needs beside its widgets."""
+    for module in BEHIND:
+        import_module(module)

@@ -1,0 +1,497 @@
+"""The state of the chat screen as one frozen value."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from tui_app.context.counting.usage import ContextUsage
+from tui_app.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    ApprovalsAhead,
+    AssistantDelta,
+    AssistantMessage,
+    CompactionAwaited,
+    CompactionComplete,
+    CompactionEdited,
+    CompactionProgress,
+    CompactionProposed,
+    CompactionRedone,
+    CompactionStart,
+    CompactionUndone,
+    Error,
+    GaugeChanged,
+    HookRan,
+    MemoryPressure,
+    ModelChange,
+    Notice,
+    Payload,
+    PolicyChange,
+    QueueChanged,
+    SessionClear,
+    SessionRestored,
+    SessionRewind,
+    SessionStart,
+    SubAgentStep,
+    ToolCall,
+    ToolOutput,
+    ToolResult,
+    TurnEnd,
+    TurnRetry,
+    TurnStart,
+    UserMessage,
+)
+from tui_app.session.event_heads import hook_title, pressure_text, spoken_line
+from tui_app.session.stats import Costs
+from tui_app.ui.keys import Locked
+from tui_app.ui.status import Status
+from tui_app.ui.text import one_line, tokens, turn_text
+
+LOADING = "Loading the model; what you sent is next."
+NOTICES = 200
+"""So many of the newest notices are kept."""
+EARLIER = "From an earlier session: "
+"""In front of notices that nobody had read when their session was left."""
+
+
+class Running(NamedTuple):
+    """A call of a tool that has no result yet."""
+
+    id: str
+    name: str
+    since: float
+    """Monotonic seconds."""
+    output: str = ""
+    """The end of what it has printed so far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatState:
+    """Everything around the transcript. Children are given parts of it; nobody else keeps a copy."""
+
+    title: str = ""
+    model: str = ""
+    policy: str = ""
+    spent: float | None = None
+    """US dollars so far; None while no price is known."""
+    unpriced: int = 0
+    """Requests so far whose price is not known."""
+    unpriced_models: tuple[str, ...] = ()
+    """Whom they went to."""
+    turn_costs: Costs = field(default_factory=Costs)
+    usage: ContextUsage | None = None
+    status: Status = field(default_factory=Status)
+    queue: tuple[str, ...] = ()
+    paused: bool = False
+    locked: Locked = ""
+    """Why nothing can be changed; empty when it can."""
+    notices: tuple[str, ...] = ()
+    unread: int = 0
+    """How many of them came since they were looked at last."""
+    sending: str = ""
+    """The prompt of the turn under way until the log holds it; empty from then on."""
+    turn: bool = False
+    """Whether a turn is under way."""
+    turn_started: float = 0.0
+    streamed: int = 0
+    """Characters streamed in this turn."""
+    unlogged: int = 0
+    """Of these, the characters that the measured context does not hold yet."""
+    background: float | None = None
+    """Progress of a background compaction, 0 to 1; negative for one part; None when none runs."""
+    compacting: bool = False
+    """Whether a compaction runs that the person waits for."""
+    reviewing: bool = False
+    """Whether a summary waits for a decision."""
+    calls: tuple[Running, ...] = ()
+    """Calls of tools without a result yet, the newest last."""
+    question: ApprovalRequested | None = None
+    """What a tool asks; None when none does."""
+    ahead: tuple[str, ...] = ()
+    """Ids of the calls that nobody has allowed yet."""
+
+    @property
+    def output(self) -> str:
+        """The end of what the newest running command that prints has printed."""
+        return next((call.output for call in reversed(self.calls) if call.output), "")
+
+    @property
+    def scale(self) -> float:
+        """Tokens as the model counts them for each counted one: every size on the screen is shown on it."""
+        return self.usage.scale if self.usage is not None else 1.0
+
+    @property
+    def standing(self) -> Status:
+        """What the status row says apart from what only answers a key."""
+        return self.status if self.status.under is None else self.status.under
+
+    @property
+    def answer(self) -> str:
+        """What the status row answers to the last key; empty where it answers nothing."""
+        status = self.status
+        if status.under is None:
+            return ""
+        return status.notes[0] if status.busy and status.notes else status.text
+
+    @property
+    def busy(self) -> bool:
+        """Whether Esc has something to stop."""
+        return self.turn or self.compacting or self.reviewing or self.background is not None
+
+
+def loading(state: ChatState, early: tuple[str, ...]) -> ChatState:
+    """Show what waits for the agent side."""
+    return replace(state, queue=early, status=Status(kind="message", text=LOADING))
+
+
+def still_loading(state: ChatState, early: tuple[str, ...]) -> ChatState:
+    """Show what waits for the agent side after some of it was taken back or moved."""
+    return replace(state, queue=early, status=state.status if early else Status())
+
+
+def saying(state: ChatState, text: str) -> ChatState:
+    """Put a sentence in the status row: behind what is under way, or alone."""
+    if state.status.busy:
+        return replace(state, status=replace(state.status, notes=(text,) if text else (), under=None))
+    return replace(state, status=Status(kind="message", text=text))
+
+
+def answering(state: ChatState, text: str) -> ChatState:
+    """Put a sentence in the status row that answers a key: it goes with the next one that does something."""
+    said = saying(state, text)
+    return replace(said, status=replace(said.status, under=state.standing))
+
+
+def going_on(state: ChatState, before: Status) -> ChatState:
+    """Keep what answered a key, where something else runs now than when it was said."""
+    status = state.status
+    if before.under is None or not (before.busy and status.busy) or status.notes or status.under is not None:
+        return state
+    return replace(state, status=replace(status, notes=before.notes, under=status))
+
+
+def moved_on(state: ChatState) -> ChatState:
+    """Take what answered a key off the status row; what stood there before may have gone on since."""
+    under = state.status.under
+    if under is None:
+        return state
+    before = replace(state.status, notes=under.notes, under=None) if state.status.busy else under
+    return replace(state, status=before)
+
+
+def noting(state: ChatState, text: str) -> ChatState:
+    """Add a notice; the oldest ones leave."""
+    notices = (*state.notices, text)[-NOTICES:]
+    return replace(state, notices=notices, unread=min(state.unread + 1, NOTICES))
+
+
+def unread_of(state: ChatState) -> tuple[str, ...]:
+    """The notices that came since they were looked at last."""
+    return state.notices[len(state.notices) - state.unread :]
+
+
+def bringing(state: ChatState, notices: Iterable[str]) -> ChatState:
+    """Put what nobody has read in the session before in front of this one's notices; each is said once."""
+    before = tuple(dict.fromkeys(EARLIER + text.removeprefix(EARLIER) for text in notices))
+    every = (*before, *state.notices)[-NOTICES:]
+    return replace(state, notices=every, unread=min(len(before) + state.unread, NOTICES))
+
+
+def noticed(state: ChatState) -> ChatState:
+    """Count every notice as read; they can still be looked at."""
+    return replace(state, unread=0)
+
+
+# What is said of a compaction that has ended, and what can be done next.
+
+REASON_CELLS = 40
+"""A longer reason is cut in the row, so that its end is seen at 80 columns; the notices have it whole."""
+NOTICE_CELLS = 400
+CANCELLED = "Compaction cancelled. Nothing changed."
+
+
+def outcome_text(done: CompactionComplete, cells: int = REASON_CELLS) -> tuple[str, tuple[str, ...]]:
+    """What is said of an ended compaction, its reason in at most so many cells, and what can be done next."""
+    reason = _sentence(one_line(done.reason, cells))
+    match done.outcome:
+        case "success":
+            sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
+            return f"Compacted {sizes}", ("/undo takes it back", "ctrl+o shows the summary")
+        case "cancelled" if done.reason:
+            return f"Compaction cancelled; {done.reason}", ("ctrl+g compacts",)
+        case "cancelled":
+            return CANCELLED, ()
+        case "discarded":
+            return f"Compaction discarded: {reason} Nothing changed.", ("f2 details",)
+        case "vetoed":
+            return f"Compaction vetoed: {reason} Nothing changed.", ("f2 details", "ctrl+g compacts")
+        case _:
+            text = f"Compaction failed: {reason} Nothing changed."
+            return text, ("f2 details", "ctrl+g tries again")
+
+
+def stand_in_text(done: CompactionComplete) -> str:
+    """Why a summary was written by somebody else than it was meant to be; empty where it was not."""
+    if done.outcome != "success" or not done.reason:
+        return ""
+    by = {"heuristic": "by extraction", "marker": "as a marker"}.get(done.performed_by, f"by {done.model}")
+    return f"The summary was written {by}: {_sentence(one_line(done.reason, NOTICE_CELLS))}"
+
+
+def _sentence(reason: str) -> str:
+    """A reason with one full stop, and none behind one that was cut."""
+    return reason if reason.endswith("…") else f"{reason.rstrip('.')}."
+
+
+# How each event changes the state of the chat screen: one fold, in parts.
+
+LATER = "Compaction is tried again later; ctrl+g compacts now."
+"""What a stopped compaction leads to where the row, which says the rest, has no room for it."""
+PROPOSED = "The summary waits for your review. Nothing has changed yet."
+STOPPED = Status(kind="message", text="Stopped. Nothing is lost.")
+ASKING = "A tool waits for your answer."
+_OUTPUT_CHARS = 4_000
+
+
+def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
+    """Fold one event into the state.
+
+    Args:
+        state: Before it.
+        payload: What happened.
+        now: Monotonic seconds, the clock of the status row.
+    """
+    before = state.status
+    state = _spending(state, payload)
+    after = (
+        _turn(state, payload, now)
+        or _tool(state, payload, now)
+        or _compaction(state, payload, now)
+        or _rewritten(state, payload)
+        or _changed(state, payload)
+        or _session(state, payload)
+        or _told(state, payload)
+        or state
+    )
+    return going_on(after, before)
+
+
+def _spending(state: ChatState, payload: Payload) -> ChatState:
+    """Add up what an event has cost."""
+    if isinstance(payload, TurnStart):
+        return replace(state, turn_costs=Costs())
+    if isinstance(payload, AssistantMessage | SubAgentStep):
+        state = replace(state, turn_costs=state.turn_costs.after(payload))
+    before = Costs(usd=state.spent, unpriced=state.unpriced, unpriced_models=state.unpriced_models)
+    session = before.after(payload)
+    return replace(
+        state, spent=session.usd, unpriced=session.unpriced, unpriced_models=session.unpriced_models
+    )
+
+
+def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
+    match payload:
+        case TurnStart(text=text):
+            status = Status(kind="connecting", started=now, model=state.model)
+            state = replace(state, turn=True, turn_started=now, sending=text, status=status)
+            return replace(state, streamed=0, unlogged=0, calls=())
+        case TurnRetry():
+            return replace(state, unlogged=0, status=_unless_compacting(state, _pausing(payload, now)))
+        case AssistantDelta(text=text, thinking=thinking):
+            size = len(text) + len(thinking)
+            streamed, unlogged = state.streamed + size, state.unlogged + size
+            status = Status(kind="answering", started=state.turn_started, tokens=-(-streamed // 4))
+            status = _unless_compacting(state, status)
+            return replace(state, streamed=streamed, unlogged=unlogged, status=status)
+        case AssistantMessage():
+            return replace(state, unlogged=0)
+        case TurnEnd(outcome=outcome):
+            done = _with_costs(state)
+            ends = {"cancelled": STOPPED, "done": done}
+            status = _unless_compacting(state, ends.get(outcome, _after(state, outcome)))
+            state = replace(state, calls=(), question=None, ahead=())
+            return replace(state, turn=False, sending="", unlogged=0, status=status)
+        case _:
+            return None
+
+
+def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
+    """What a tool asks and prints."""
+    match payload:
+        case ToolCall(tool_call_id=id, name=name):
+            state = replace(state, calls=(*state.calls, Running(id, one_line(name, 40), now)))
+            return _between(state, _waiting(state)) if state.question is None else state
+        case ToolResult(tool_call_id=id) if state.turn:
+            left = tuple(call for call in state.calls if call.id != id)
+            state = replace(state, calls=left)
+            return _between(state, _waiting(state)) if state.question is None else state
+        case ApprovalRequested():
+            return replace(state, question=payload, status=Status(kind="message", text=ASKING))
+        case ApprovalsAhead(call_ids=calls):
+            return replace(state, ahead=calls)
+        case ApprovalDecided(id=id) if state.question is not None and state.question.id == id:
+            runs = Status(kind="tool", text=one_line(payload.tool, 40), started=now)
+            state = replace(state, question=None)
+            if payload.decision == "allowed":
+                return replace(state, status=_unless_compacting(state, runs))
+            return _between(state, _waiting(state))
+        case ToolOutput(tool_call_id=id, text=text):
+            return replace(state, calls=tuple(_printed(call, id, text) for call in state.calls))
+        case _:
+            return None
+
+
+def _printed(call: Running, id: str, text: str) -> Running:
+    return call._replace(output=(call.output + text)[-_OUTPUT_CHARS:]) if call.id == id else call
+
+
+def _between(state: ChatState, nothing: Status) -> ChatState:
+    """Name the newest call that still runs; where none does, say something else."""
+    newest = state.calls[-1] if state.calls else None
+    status = Status(kind="tool", text=newest.name, started=newest.since) if newest else nothing
+    return replace(state, status=_unless_compacting(state, status))
+
+
+def _after(state: ChatState, outcome: str) -> Status:
+    """What was said in the row last while a turn failed stays: it may be why. The count of tries does not."""
+    said = state.status.notes if outcome == "failed" and state.status.kind != "pausing" else ()
+    return Status(kind="message", text=said[0]) if said else Status()
+
+
+def _waiting(state: ChatState) -> Status:
+    return Status(kind="connecting", started=state.turn_started, model=state.model)
+
+
+def _pausing(retry: TurnRetry, now: float) -> Status:
+    nth = f"try {retry.attempt} of {retry.attempts}"
+    return Status(
+        kind="pausing", started=now, wait_s=retry.wait_s, text=one_line(retry.reason, 200), notes=(nth,)
+    )
+
+
+def _with_costs(state: ChatState) -> Status:
+    """What a turn has cost, behind what was reported as it came to its end."""
+    told, costs = state.status, turn_text(state.turn_costs)
+    if told.busy and told.notes and told.under is None:
+        return Status(kind="message", text=told.notes[0], notes=(costs,) if costs else ())
+    return Status(kind="message" if costs else "idle", text=costs)
+
+
+def _unless_compacting(state: ChatState, status: Status) -> Status:
+    return state.status if state.compacting else status
+
+
+def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | None:
+    match payload:
+        case CompactionStart(trigger="background"):
+            return replace(state, background=-1.0)
+        case CompactionStart():
+            status = Status(
+                kind="compacting",
+                started=now,
+                trigger=payload.trigger,
+                model=payload.model,
+                size=payload.tokens_before,
+            )
+            return replace(state, compacting=True, status=status)
+        case CompactionAwaited(trigger=trigger, model=model):
+            status = Status(kind="compacting", started=now, trigger=trigger, model=model)
+            return replace(state, compacting=True, background=None, status=status)
+        case CompactionProgress(part=part, parts=parts) if state.compacting:
+            written, model = payload.tokens_written, payload.model
+            status = replace(state.status, part=part, parts=parts, tokens=written, model=model)
+            return replace(state, status=status)
+        case CompactionProgress(part=part, parts=parts):
+            return replace(state, background=(part - 1) / parts if parts > 1 else -1.0)
+        case CompactionProposed():
+            status = _waiting(state) if state.turn else Status(kind="message", text=PROPOSED)
+            return replace(state, compacting=False, reviewing=True, status=status)
+        case CompactionComplete():
+            return _compacted(state, payload)
+        case _:
+            return None
+
+
+def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
+    text, notes = outcome_text(done)
+    outcome = Status(kind="message", text=text, notes=notes)
+    if done.outcome in ("failed", "discarded", "vetoed"):
+        state = noting(state, outcome_text(done, NOTICE_CELLS)[0])
+    elif done.outcome == "cancelled" and done.reason:
+        state = noting(state, f"{text}. {LATER}")
+    elif told := stand_in_text(done):
+        state = noting(state, told)
+    # What ends in the background is not interrupted for, unless it was a person's decision that ended it.
+    status = state.status if done.trigger == "background" and not state.reviewing else outcome
+    state = replace(state, compacting=False, reviewing=False, background=None)
+    if not state.turn:
+        return replace(state, status=status)
+    state = replace(state, status=_waiting(state))
+    return saying(state, text) if done.outcome == "cancelled" and done.reason else state
+
+
+def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
+    """What is said once the view was rewritten by hand."""
+    match payload:
+        case CompactionUndone(tokens_after=after):
+            back = f"what it replaced is back, ~{tokens(after)}"
+            return saying(state, f"Undone: {back} · /redo applies it again")
+        case CompactionEdited(fact=fact, tokens_after=after):
+            what = f"Brought back: {one_line(fact, REASON_CELLS)}" if fact else "Summary edited"
+            return saying(state, f"{what}, ~{tokens(after)} · u on its row takes it back")
+        case CompactionRedone(tokens_after=after):
+            return saying(state, f"Applied again: ~{tokens(after)} · /undo takes it back")
+        case SessionClear():
+            return saying(
+                state, "Cleared: the model starts afresh · /undo takes it back until you send a prompt"
+            )
+        case SessionRewind(failed=False, again=False):
+            return saying(state, "Rewound: the prompt is in the editor · ctrl+c, then /undo takes it back")
+        case SessionRestored(tokens_after=after):
+            return saying(state, f"Undone: the conversation is as it was before, ~{tokens(after)}")
+        case _:
+            return None
+
+
+def _changed(state: ChatState, payload: Payload) -> ChatState | None:
+    """What a person has chosen for the rest of the session."""
+    match payload:
+        case ModelChange(new=new):
+            return replace(state, model=new, status=Status(kind="message", text=f"Now answering: {new}"))
+        case PolicyChange(new=new):
+            return replace(state, policy=new, status=Status(kind="message", text=f"Policy: {new}"))
+        case _:
+            return None
+
+
+def _session(state: ChatState, payload: Payload) -> ChatState | None:
+    match payload:
+        case SessionStart():
+            return replace(state, title=payload.title, model=payload.model, policy=payload.policy)
+        case UserMessage(text=text):
+            return replace(state, sending="", title=state.title or spoken_line(text))
+        case QueueChanged(prompts=prompts, paused=paused):
+            return replace(state, queue=prompts, paused=paused)
+        case GaugeChanged(usage=usage):
+            return replace(state, usage=usage)
+        case _:
+            return None
+
+
+def _told(state: ChatState, payload: Payload) -> ChatState | None:
+    """What must not be missed: it stays among the notices."""
+    match payload:
+        case Notice(text=text, passing=True):
+            return answering(state, text)
+        case Notice(text=text):
+            return noting(saying(state, text), text)
+        case HookRan(outcome="failed" | "timeout" | "missing" | "overruled"):
+            text = f"The {one_line(hook_title(payload), 400).rstrip('.')}. It changed nothing."
+            return noting(saying(state, text), text)
+        case MemoryPressure():
+            text = pressure_text(payload)
+            return noting(saying(state, text), text)
+        case Error(message=message, hint=hint):
+            return noting(state, f"{message} {hint}".strip())
+        case _:
+            return None

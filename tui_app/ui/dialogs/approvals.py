@@ -1,0 +1,352 @@
+"""What tools may do: the rules in force, where each comes from, and what was decided in this session."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import Input
+from textual.widgets.option_list import Option
+
+from tui_app.context.visible_text import visible
+from tui_app.events import ApprovalDecided
+from tui_app.session.event_heads import approval_title
+from tui_app.settings import SettingsError
+from tui_app.settings.approvals import RULINGS, ApprovalRule, Ruling, parse_rule, rules_of
+from tui_app.settings.rules import Refused
+from tui_app.settings.spec import UNLESS_YOURS, misnamed
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
+from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.settings import SettingsDesk
+from tui_app.ui.keys import Hint
+from tui_app.ui.text import clock, count, one_line
+
+if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.ui.app import PlimsollApp
+
+_RULING_CELLS, _SOURCE_CELLS = 7, 14
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision with its time, in seconds since the epoch."""
+
+    time: float
+    event: ApprovalDecided
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalsView:
+    """All that is shown."""
+
+    rules: tuple[ApprovalRule, ...] = ()
+    """Those that win first."""
+    decisions: tuple[Decided, ...] = ()
+    """The newest first."""
+    read_only: bool = False
+    misnamed: Mapping[ApprovalRule, str] = field(default_factory=dict)
+    """What is wrong with rules that name no tool there can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleWish:
+    """What a person wants of the rules."""
+
+    what: Literal["add", "remove", "keep"]
+    rule: ApprovalRule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    line: Content
+    words: str
+    note: str
+    rule: ApprovalRule | None = field(default=None)
+
+
+class ApprovalsScreen(FilterDialog[None]):
+    """Tells what is wanted through ``wanted``; what is shown is given to it."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/approvals.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "f7", "add", "Add a rule", show=False, id="approvals.add", tooltip="Write it to the settings."
+        ),
+        Binding(
+            "f8", "remove", "Remove the rule", show=False, id="approvals.remove",
+            tooltip="Take it out of the settings, or back for this session.",
+        ),
+        Binding(
+            "f9", "keep", "Keep for later", show=False, id="approvals.keep",
+            tooltip="Write a rule of this session to the settings.",
+        ),
+    ]  # fmt: skip
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("f7", "add a rule", 0, "screen.add"),
+        Hint("f8", "remove", 1, "screen.remove"),
+        Hint("f9", "keep for later", 2, "screen.keep"),
+        Hint("up/down", "choose", 3),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+    NAME = "approvals"
+    PLACEHOLDER = "filter rules and decisions"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(self, view: ApprovalsView, *, tz: tzinfo | None = None) -> None:
+        """List rules and decisions.
+
+        Args:
+            view: What there is.
+            tz: Time zone of the clock; None for that of the machine.
+        """
+        super().__init__()
+        self._view, self._tz = view, tz
+        self._shown: list[_Row] = []
+        self._said = ""
+        self._wishes = Wishes[RuleWish]()
+
+    async def wanted(self) -> RuleWish | None:
+        """Wait for what the person wants next; None when the screen was closed."""
+        return await self._wishes.next()
+
+    def show(self, view: ApprovalsView, said: str) -> None:
+        """Show everything anew, and say what has happened."""
+        self._view, self._said = view, one_line(visible(said), 300)
+        if self.is_attached:  # it may have been closed meanwhile
+            self.narrow(self.query_one(Input).value)
+
+    @property
+    def title_text(self) -> str:
+        """First row of the dialog."""
+        mode = " · read-only: nothing is written, run or fetched" if self._view.read_only else ""
+        return f"Approvals · {count(len(self._view.rules), 'rule')}{self.narrowed}{mode}"
+
+    @property
+    def total(self) -> int:
+        """Rules, what holds without one, and decisions."""
+        return len(self._view.rules) + 1 + len(self._view.decisions)
+
+    def fill(self, wanted: str) -> None:
+        """List the rules, then the decisions, with these words."""
+        words = wanted.lower().split()
+        width = max(20, self.size.width - 8)
+        wrong = self._view.misnamed
+        rows = [rule_row(each, width, wrong.get(each, "")) for each in self._view.rules]
+        rows.append(default_row(width))
+        rows += [decision_row(each, width, self._tz) for each in self._view.decisions]
+        self._shown = [row for row in rows if all(word in row.words for word in words)]
+        at = self.options.highlighted or 0
+        self.options.clear_options()
+        self.options.add_options([Option(row.line) for row in self._shown])
+        if self._shown:
+            self.options.highlighted = min(at, len(self._shown) - 1)
+        else:
+            self.note("No rule and no decision has these words.")
+
+    def explain(self, index: int) -> None:
+        """Say all about a row, or what has just come of a wish."""
+        self.note(self._said or self._shown[index].note)
+        self._said = ""
+
+    def use(self, index: int) -> None:
+        """A row has nothing behind it but its note."""
+        self.note(self._shown[index].note)
+
+    def action_add(self) -> None:
+        """Ask for a new rule."""
+        self._wishes.ask(RuleWish("add"))
+
+    def action_remove(self) -> None:
+        """Ask for the marked rule to be removed."""
+        self._wish("remove")
+
+    def action_keep(self) -> None:
+        """Ask for the marked rule to be written to the settings."""
+        self._wish("keep")
+
+    def _wish(self, what: Literal["remove", "keep"]) -> None:
+        at = self.options.highlighted
+        row = self._shown[at] if at is not None and at < len(self._shown) else None
+        if row is None or row.rule is None:
+            self.note("Mark a rule first.")
+        else:
+            self._wishes.ask(RuleWish(what, row.rule))
+
+    def action_close(self) -> None:
+        """Close; whoever waits is told."""
+        self._wishes.close()
+        super().action_close()
+
+
+def rule_row(rule: ApprovalRule, width: int, wrong: str = "") -> _Row:
+    """One rule: what it says, about what, and where it comes from, or else what is wrong with its name."""
+    room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
+    text = one_line(visible(rule.text), room - 1)
+    colour = {"ask": "$text-accent", "deny": "$text-error"}.get(rule.ruling, "$text-success")
+    where = {"settings": "your file", "session": "this session"}.get(rule.source, rule.source)
+    line = Content.assemble(
+        (f"{rule.ruling:<{_RULING_CELLS}}", colour),
+        (text, "bold"),
+        " " * max(0, room - Content(text).cell_length),
+        ("no such tool", "$text-warning") if wrong else (where, "$text-muted"),
+    )
+    note = {
+        "settings": "Written in your settings file. f8 takes it out.",
+        "session": "Allowed in a question; it ends with this session. f8 takes it back, f9 keeps it.",
+    }.get(rule.source, f"From the {rule.source}; it cannot be changed here.")
+    if wrong:
+        note = f"{one_line(visible(wrong), 200)} {UNLESS_YOURS} {note}"
+    return _Row(line, f"{rule.ruling} {rule.text} {where}".lower(), note, rule)
+
+
+def default_row(width: int) -> _Row:
+    """What holds where no rule fits."""
+    text = one_line("what writes, runs or fetches without a rule", width - _RULING_CELLS - _SOURCE_CELLS)
+    room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
+    line = Content.assemble(
+        (f"{'ask':<{_RULING_CELLS}}", "$text-accent"), f"{text:<{room}}", ("built in", "$text-muted")
+    )
+    note = "A rule that denies wins over one that asks, and that over one that allows."
+    return _Row(line, f"ask {text} built in", note)
+
+
+def decision_row(decided: Decided, width: int, tz: tzinfo | None) -> _Row:
+    """One decision of this session."""
+    title = visible(approval_title(decided.event))
+    line = Content.assemble(
+        (f"{clock(decided.time, tz):<{_RULING_CELLS}}", "$text-muted"), one_line(title, width - 8)
+    )
+    by = {
+        "person": "You decided.",
+        "rule": "A rule decided.",
+        "mode": "Read-only mode decided.",
+        "unattended": "Nobody could be asked.",
+    }[decided.event.by]
+    reason = f" Reason: {one_line(decided.event.reason, 300)}" if decided.event.reason else ""
+    return _Row(line, title.lower(), f"{by}{reason}")
+
+
+# Showing and changing the rules about tools, one after the other, until the person closes the list.
+
+_HOW = (
+    "allow, ask or deny, then a tool, then what of it:\n"
+    "allow run_command pytest -q   (all commands that begin so)\n"
+    "allow write_file docs/**   deny edit_file *.lock   ask web_fetch *.example.org\n"
+    "looks my_tool   (it changes nothing: in read-only mode too)"
+)
+
+
+async def show_approvals(app: "PlimsollApp", session: ChatSession) -> None:
+    """List rules and decisions, and change what is asked for."""
+    desk = SettingsDesk(app)
+    screen = ApprovalsScreen(await _view(session))
+    app.push_screen(screen)
+    while wish := await screen.wanted():
+        try:
+            said = await _grant(app, session, desk, wish)
+        except SettingsError as error:
+            said = ""
+            await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
+        screen.show(await _view(session), said)
+        if not screen.is_current:  # closed meanwhile
+            session.say(said)
+
+
+async def _view(session: ChatSession) -> ApprovalsView:
+    if not session.link.ready:
+        settings = session.launch.settings
+        known = rules_of(settings.approvals)
+        return ApprovalsView(known, read_only=settings.read_only, misnamed=_misnamed(session, known))
+
+    async def read(opened: "OpenSession") -> ApprovalsView:
+        tooling = opened.conversation.tooling
+        gate = tooling.approvals
+        rules = sorted((*gate.rules, *gate.session_rules), key=lambda rule: RULINGS.index(rule.ruling))
+        records = tooling.decisions()
+        decided = [
+            Decided(each.time, each.data) for each in records if isinstance(each.data, ApprovalDecided)
+        ]
+        return ApprovalsView(tuple(rules), tuple(decided), gate.read_only, _misnamed(session, rules))
+
+    return await session.link.ask(read)
+
+
+def _misnamed(session: ChatSession, rules: Iterable[ApprovalRule]) -> dict[ApprovalRule, str]:
+    """Rules about tools that there cannot be; the names of an own agent's tools are its own affair."""
+    if session.launch.agent:
+        return {}
+    found = ((rule, misnamed(rule, session.launch.settings.mcp)) for rule in rules)
+    return {rule: wrong for rule, wrong in found if wrong}
+
+
+async def _grant(app: "PlimsollApp", session: ChatSession, desk: SettingsDesk, wish: RuleWish) -> str:
+    """Do what is wanted; what to say about it."""
+    match wish:
+        case RuleWish("add"):
+            return await _add(app, session, desk)
+        case RuleWish("remove", ApprovalRule(source="session") as rule):
+            await _forget(session, rule)
+            return f"{rule.text} is asked about again."
+        case RuleWish("remove", ApprovalRule(source="settings") as rule):
+            left = [each for each in _texts(app, rule.ruling) if each.split() != rule.text.split()]
+            return _write(app, session, desk, rule.ruling, left) or f"{rule.text}: taken out of {desk.place}"
+        case RuleWish("keep", ApprovalRule(source="session") as rule):
+            said = _write(app, session, desk, rule.ruling, [*_texts(app, rule.ruling), rule.text])
+            if not said:
+                await _forget(session, rule)
+            return said or f"{rule.text}: written to {desk.place}"
+        case _:
+            return "This rule cannot be changed here."
+
+
+async def _add(app: "PlimsollApp", session: ChatSession, desk: SettingsDesk) -> str:
+    """Ask for a rule until it is one, or the person gives up."""
+    text, refused = "allow ", ""
+    while True:
+        typed = await app.push_screen_wait(EditDialog("A new rule", _HOW, text, refused))
+        if not typed:
+            return "Nothing was changed."
+        text = typed
+        word, _, rest = typed.partition(" ")
+        ruling = next((each for each in RULINGS if each == word), None)
+        if ruling is None:
+            refused = "It begins with allow, ask, deny or looks."
+            continue
+        try:
+            rule = parse_rule(ruling, rest.strip())
+        except Refused as wrong:
+            refused = f"{wrong.shown}; allowed: {wrong.allowed}"
+            continue
+        refused = _write(app, session, desk, ruling, [*_texts(app, ruling), rule.text])
+        if not refused:
+            doubt = _misnamed(session, (rule,)).get(rule, "")
+            return f"{ruling} {rule.text}: written to {desk.place}. {doubt}".removesuffix(". ")
+
+
+def _texts(app: "PlimsollApp", ruling: Ruling) -> list[str]:
+    return list(app.launch.settings.approvals.get(ruling, ()))
+
+
+def _write(
+    app: "PlimsollApp", session: ChatSession, desk: SettingsDesk, ruling: Ruling, texts: list[str]
+) -> str:
+    """Change one list in the file and put it into force; why not, empty when it is done."""
+    unique = list(dict.fromkeys(texts))
+    value = json.dumps(unique, ensure_ascii=False) if unique else None
+    if failed := desk.change(f"approvals.{ruling}", value):
+        return failed
+    session.link.use_rules(rules_of(app.launch.settings.approvals))
+    return ""
+
+
+async def _forget(session: ChatSession, rule: ApprovalRule) -> None:
+    async def forget(opened: "OpenSession") -> None:
+        opened.conversation.tooling.approvals.forget(rule)
+
+    await session.link.ask(forget)

@@ -1,0 +1,362 @@
+"""A question before something is lost: verb, object and consequence, and the safe answer first.
+
+Somebody may still be writing when it comes up, or begin to. So a letter answers only after a moment without
+keys, with nothing written, and when no other follows it at once; what is written goes on where one wrote.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.types import CSSPathType
+from textual.widgets import Button, Input, Static, TextArea
+
+from tui_app.ui.failures import TellsFailures
+from tui_app.ui.keys import Hint, HintRow
+from tui_app.ui.prompt.editor import ReadArea, WrittenLine
+from tui_app.ui.prompt.paste import normalise
+from tui_app.ui.text import clean, one_line
+from tui_app.ui.transcript.pieces import clip
+from tui_app.ui.type_ahead import LoneLetter, StrayKeys
+
+if TYPE_CHECKING:
+    from tui_app.ui.app import PlimsollApp
+
+# What the modal screens share: look, key hints, and Esc that closes without a decision.
+
+Result = TypeVar("Result")
+
+
+class Dialog(TellsFailures, ModalScreen[Result | None], Generic[Result]):
+    """A modal screen whose result is ``None`` when it is closed with Esc."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = "../styles/dialog.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "escape", "back", "Close", show=False, id="dialog.close",
+            tooltip="Close without a decision; in a list, the filter goes first.",
+        ),
+    ]  # fmt: skip
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
+    HINTS: ClassVar[tuple[Hint, ...]] = (Hint("esc", "close", 0, "screen.close"),)
+    """Every key of the screen, as shown in its last row."""
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        """Close with a result, once: of keys in a burst, each may close it.
+
+        Textual takes the topmost screen away whoever asks, which would be the one below this one, or none.
+        """
+        return super().dismiss(result) if self in self.app.screen_stack else AwaitComplete()
+
+    def action_back(self) -> None:
+        """Go one step back: here the only one."""
+        self.action_close()
+
+    def action_close(self) -> None:
+        """Close without a decision."""
+        self.dismiss(None)
+
+    def hints(self) -> HintRow:
+        """The last row of the dialog."""
+        return HintRow(self.HINTS, id="dialog-hints")
+
+    @property
+    def key_row(self) -> HintRow:
+        """The mounted last row."""
+        return self.query_one("#dialog-hints", HintRow)
+
+    @staticmethod
+    def heading(text: str | Content) -> Static:
+        """The first row of the dialog; text of any origin, never read as markup."""
+        return Static(
+            text if isinstance(text, Content) else Content(text), classes="dialog-title", markup=False
+        )
+
+
+class ConfirmDialog(Dialog[bool]):
+    """Dismisses with ``True`` only for the verb; Esc and the default button keep everything."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/confirm.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "letter(True)", "Yes", show=False, id="confirm.yes", tooltip="Do it."),
+        Binding("n", "letter(False)", "No", show=False, id="confirm.no", tooltip="Keep everything."),
+        Binding(
+            "left,right,up,down",
+            "other",
+            "Other button",
+            show=False,
+            id="confirm.other",
+            tooltip="Go to the other button.",
+        ),
+    ]
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        verb: str = "Delete",
+        keep: str = "Keep",
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """Ask.
+
+        Args:
+            text: ``Delete session "Tide notes"? 14 messages, cannot be undone.``
+            verb: What the dangerous button says.
+            keep: What the safe one says.
+            clock: Seconds that only go forward; keys are told apart by the time between them.
+        """
+        super().__init__()
+        self._text, self._verb, self._keep = text, verb, keep
+        self._stray = StrayKeys(clock)
+        self._lone = LoneLetter(self)
+        self._writes = ""
+        """What the key would write that is acted on now."""
+
+    @property
+    def typed(self) -> str:
+        """What the person went on writing while the question was there; it belongs to the prompt."""
+        return self._stray.text.rstrip("\n")
+
+    def compose(self) -> ComposeResult:
+        """The sentence, two buttons, the keys."""
+        with Vertical(classes="dialog -small"):
+            yield Static(Content(clean(self._text)), markup=False, id="confirm-text")
+            with Horizontal(id="confirm-buttons"):
+                yield Button(Content(self._verb), id="confirm-verb", compact=True)
+                yield Button(Content(self._keep), id="confirm-keep", compact=True)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Start on the safe answer."""
+        self.key_row.hints = (
+            Hint("y", self._verb.lower(), 0, "screen.answer(True)"),
+            Hint("n", self._keep.lower(), 0, "screen.answer(False)"),
+            Hint("esc", self._keep.lower(), 1, "screen.close"),
+        )
+        self.query_one("#confirm-keep").focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Let only those keys through to the answers that are meant for them."""
+        # Bindings act only after this; a focused button takes enter as one.
+        if event.key == "enter" and self._lone.act():
+            event.stop()
+            return
+        began = self._lone.take()
+        self._writes = (event.character or "") if event.is_printable else ""
+        if self._writes and began:
+            self._stray.write(began)
+        if self._stray.catch(event, self._answers):
+            event.stop()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Keep a paste for the prompt as well."""
+        event.stop()
+        self._stray.text += event.text
+
+    @property
+    def _answers(self) -> list[str]:
+        """The keys that answer, as the settings have them."""
+        active = self.active_bindings.items()
+        return [key for key, each in active if each.binding.id in ("confirm.yes", "confirm.no")]
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.action_answer(event.button.id == "confirm-verb")
+
+    def action_letter(self, yes: bool) -> None:
+        """Answer by letter, if it stands alone."""
+        self._lone.press(self._writes, lambda: self.action_answer(yes))
+
+    def action_answer(self, yes: bool) -> None:
+        """Answer."""
+        self._lone.take()
+        self.dismiss(yes)
+
+    def action_other(self) -> None:
+        """Go to the other button."""
+        self.focus_next(Button)
+
+    def action_close(self) -> None:
+        """Esc keeps everything."""
+        self.action_answer(False)
+
+
+# The full text of one row, as it is: no markup, no Markdown, no control characters.
+
+
+class DetailsScreen(Dialog[None]):
+    """Scrollable text that can be selected and copied."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/details.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy_all", "Copy all", show=False, id="details.copy", tooltip="Copy the whole text."),
+        Binding(
+            "ctrl+o",
+            "close",
+            "Close",
+            show=False,
+            id="details.close",
+            tooltip="The key that opened it closes it.",
+        ),
+    ]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("y", "copy all", 1, "screen.copy_all"),
+        Hint("ctrl+c", "copy selection", 2),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+
+    def __init__(self, title: str, text: str) -> None:
+        """Show ``text`` under ``title``; both may come from anywhere."""
+        super().__init__()
+        self._title, self._text = title, text
+
+    def compose(self) -> ComposeResult:
+        """Title, text, keys."""
+        with Vertical(classes="dialog -full"):
+            yield self.heading(one_line(self._title, 200))
+            yield reading_area(self._text)
+            yield self.hints()
+
+    def action_copy_all(self) -> None:
+        """Copy the whole text as it was received."""
+        self.app.copy_to_clipboard(self._text)
+        self.key_row.said = "copied all"
+
+
+MOST_CHARS = 200_000
+"""Of a longer text beginning and end are shown."""
+_LINE = re.compile(r"[^\n]{2000}(?=[^\n])")
+"""What a text area wraps within a frame; longer lines are broken here."""
+
+
+def readable(text: str) -> str:
+    """Text of any origin and size for a text area, which would stall on a megabyte in one line."""
+    head, note, tail = clip(text, MOST_CHARS, None, wash=clean)
+    shown = f"{head}\n… {note} …\n{tail}" if note else head
+    return _LINE.sub(lambda line: f"{line.group()}\n", shown)
+
+
+def reading_area(text: str, *, id: str | None = None, rows: bool = False) -> TextArea:
+    """A text to read and select in; escape sequences and control characters are gone from it.
+
+    Args:
+        text: Of any origin and size.
+        id: Name of the widget.
+        rows: Whether it is a table of ours, whose signs plain mode spells in ASCII.
+    """
+    kind = TextArea if rows else ReadArea
+    area = kind(readable(text), read_only=True, show_cursor=True, compact=True, id=id)
+    area.highlight_cursor_line = False
+    return area
+
+
+# One value to type: what it is for, what is allowed, and why the last try was refused.
+
+
+class EditDialog(Dialog[str]):
+    """Dismisses with what was typed, or ``None``; nothing is checked here."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "save", 0),
+        Hint("esc", "cancel", 0, "screen.close"),
+    )
+
+    def __init__(self, title: str, about: str, text: str, refused: str = "", *, verb: str = "save") -> None:
+        """Ask for a value.
+
+        Args:
+            title: What it is.
+            about: What it is for and what is allowed.
+            text: What stands there at first.
+            refused: Why the last try was not taken; empty at the first.
+            verb: What enter does with it.
+        """
+        super().__init__()
+        self._title, self._about, self._text, self._refused = title, about, text, refused
+        self._verb = verb
+
+    def hints(self) -> HintRow:
+        """The last row, with what enter does."""
+        row = super().hints()
+        row.hints = (Hint("enter", self._verb, 0), *self.HINTS[1:])
+        return row
+
+    def compose(self) -> ComposeResult:
+        """Name, purpose, input, refusal, keys."""
+        with Vertical(classes="dialog -small"):
+            yield self.heading(one_line(self._title, 60))
+            yield Static(Content(clean(self._about)), classes="dialog-note", markup=False)
+            yield WrittenLine(clean(self._text, keep_newlines=False), id="edit-value", compact=True)
+            yield Static(Content(clean(self._refused)), id="edit-refused", markup=False)
+            yield self.hints()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value.strip())
+
+
+# What a person wants of a list that stays open while it is done.
+
+W = TypeVar("W")
+
+
+class Wishes(Generic[W]):
+    """Hands wishes over one at a time: what is pressed while one is being done is for what that shows."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[W | None] = asyncio.Queue()
+        self._free = True
+
+    def ask(self, wish: W) -> None:
+        """Want something, unless something else is being done."""
+        if self._free:
+            self._free = False
+            self._queue.put_nowait(wish)
+
+    def close(self) -> None:
+        """Want nothing any more."""
+        self._free = False
+        self._queue.put_nowait(None)
+
+    async def next(self) -> W | None:
+        """Wait for what is wanted next; None when the list was closed."""
+        self._free = self._queue.empty()
+        return await self._queue.get()
+
+
+# Asking before something is lost, without losing what a person writes meanwhile.
+
+
+async def confirmed(app: "PlimsollApp", text: str, *, verb: str, keep: str) -> bool:
+    """Whether the person wants it done; what was written into the question goes on in the prompt.
+
+    Args:
+        app: Shows the question.
+        text: The question, with what it costs.
+        verb: What doing it is called.
+        keep: What leaving it is called.
+    """
+    dialog = ConfirmDialog(text, verb=verb, keep=keep)
+    done = await app.push_screen_wait(dialog)
+    write_on(app, dialog.typed)
+    return bool(done)
+
+
+def write_on(app: "PlimsollApp", text: str) -> None:
+    """Put what was written into a question where the person had been writing."""
+    if text:
+        # At once: the draft may be about to go along to another session.
+        app.chat.pane.prompt.editor.insert(clean(normalise(text)))

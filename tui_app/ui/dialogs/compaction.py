@@ -1,0 +1,732 @@
+"""One compaction: what was written, what it kept, what left, and the way back."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from itertools import groupby
+from pathlib import PurePath
+from typing import ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import OptionList, Static, TabbedContent, TabPane, TextArea
+from textual.widgets.option_list import Option
+
+from tui_app.events import CompactionComplete, Fact, FactState
+from tui_app.session.agent_view import Difference
+from tui_app.session.event_heads import Head
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, Dialog, readable, reading_area
+from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.keys import Hint
+from tui_app.ui.prompt.editor import WrittenArea
+from tui_app.ui.text import UNICODE, Glyphs, clean, clock, cost, count, duration, one_line, percent, tokens
+
+# The names of a compaction's six parts: in a row where they fit, else only that of the one shown.
+
+SLIM = 64
+"""Columns below which only the part that is shown is named, with its place among the others."""
+WORDY = 76
+"""Columns from which the names are as long as they are meant to be."""
+NAMES: Mapping[str, tuple[str, str]] = {
+    "tab-summary": ("Summary", "Summary"),
+    "tab-facts": ("Facts", "Facts"),
+    "tab-left": ("What left", "Left"),
+    "tab-stayed": ("What stayed", "Stayed"),
+    "tab-diff": ("Diff", "Diff"),
+    "tab-numbers": ("Numbers", "Numbers"),
+}
+"""The parts in order, by id: their names, and shorter ones."""
+
+
+def place_text(number: int, of: int, name: str) -> str:
+    """``< 2 of 6 >  Facts   [ ] turn``."""
+    return f"< {number} of {of} >  {name}   [ ] tabs"
+
+
+class CompactionTabs(Vertical):
+    """Six parts, one of which is shown."""
+
+    def __init__(self, *panes: TabPane) -> None:
+        """Show the first part.
+
+        Args:
+            panes: The parts, with the ids of :data:`NAMES`.
+        """
+        super().__init__()
+        self._panes = panes
+        self._counts: dict[str, int] = {}
+
+    def compose(self) -> ComposeResult:
+        """The name of the part that is shown, for little room; the parts."""
+        yield Static(id="tab-place", markup=False)
+        with TabbedContent(id="tabs"):
+            yield from self._panes
+
+    @property
+    def active(self) -> TabPane:
+        """The part that is shown."""
+        return self.query_one(f"#{self._tabs.active}", TabPane)
+
+    def count(self, pane: str, number: int) -> None:
+        """Say how many messages a part lists, behind its name."""
+        self._counts[pane] = number
+        self._write_names()
+
+    def turn(self, step: int) -> None:
+        """Go on by some parts; behind the last one comes the first."""
+        panes = list(NAMES)
+        self._tabs.active = panes[(panes.index(self._tabs.active) + step) % len(panes)]
+        self._write_names()
+
+    def on_resize(self) -> None:
+        """Use the names that there is room for."""
+        self._write_names()
+
+    @on(TabbedContent.TabActivated)
+    def _turned(self, event: TabbedContent.TabActivated) -> None:
+        event.stop()
+        self._write_names()
+
+    @property
+    def _tabs(self) -> TabbedContent:
+        return self.query_one(TabbedContent)
+
+    def _write_names(self) -> None:
+        width = self.screen.size.width
+        self.set_class(width < SLIM, "-slim")
+        names = {pane: self._label(pane, short=width < WORDY) for pane in NAMES}
+        for pane, name in names.items():
+            self._tabs.get_tab(pane).label = Content(name)
+        active = self._tabs.active or next(iter(NAMES))
+        text = place_text(list(NAMES).index(active) + 1, len(NAMES), names[active])
+        self.query_one("#tab-place", Static).update(Content(text))
+
+    def _label(self, pane: str, *, short: bool) -> str:
+        count = self._counts.get(pane)
+        return NAMES[pane][short] + (f" {count:,} msg" if count is not None else "")
+
+
+# The words of the compaction detail: pure functions from the event to rows.
+
+COLOURS: dict[FactState, str] = {
+    "kept": "$text-success",
+    "recoverable": "$text-warning",
+    "lost": "$text-error",
+}
+ORDER: tuple[FactState, ...] = ("lost", "recoverable", "kept")
+"""What needs attention comes first."""
+REASON_CELLS = 320
+"""Cells of a reason that stand in the head, some rows of a usual terminal; a longer one is read below."""
+_CONTEXT = 3
+"""Messages that stayed and are named on each side of a change."""
+
+
+def headline(done: CompactionComplete, time: float, glyphs: Glyphs, tz: tzinfo | None = None) -> Content:
+    """``⊖ Conversation compacted  sunday-import · 12:31 · background · gpt-5-mini · 4 s · $0.004``."""
+    title = "Conversation compacted" if done.outcome == "success" else f"Compaction {done.outcome}"
+    facts = [
+        one_line(done.title, 40),
+        clock(time, tz),
+        done.trigger.replace("_", " "),
+        one_line(done.model, 40),
+        duration(done.duration_s),
+    ]
+    if done.cost_usd is not None:
+        facts.append(cost(done.cost_usd))
+    rest = f" {glyphs.separator} ".join(fact for fact in facts if fact)
+    return Content.assemble((f"{glyphs.load_line} ", "bold $text-accent"), (title, "bold"), f"  {rest}")
+
+
+def sizes(
+    done: CompactionComplete,
+    glyphs: Glyphs,
+    undone: bool,
+    *,
+    gap: str = "   ",
+    edited: bool = False,
+    numbers_last: bool = False,
+) -> str:
+    """Tokens and messages before and after, and what became of the facts; or why nothing changed.
+
+    ``gap`` stands between tokens with messages, and facts; ``edited`` says that the summary has other words;
+    ``numbers_last`` is for one row that may be cut.
+    """
+    if done.outcome != "success":
+        return f"{one_line(done.reason, 200 if numbers_last else REASON_CELLS)} Nothing changed.".strip()
+    before = (
+        f"{tokens(done.tokens_before)} {glyphs.arrow} {tokens(done.tokens_after)} tokens   "
+        f"{done.messages_before:,} {glyphs.arrow} {count(done.messages_after, 'message')}"
+    )
+    parts = [before]
+    if done.facts:
+        counts = Counter(fact.state for fact in done.facts)
+        named = f" {glyphs.separator} ".join(f"{counts[state]} {state}" for state in reversed(ORDER))
+        parts.append(f"facts: {named}")
+    if edited:
+        parts.append("edited since")
+    if undone:
+        parts.append("undone: what it replaced is back")
+    return gap.join(reversed(parts) if numbers_last else parts)
+
+
+def where(fact: Fact, history: str = "") -> str:
+    """Where a fact stands now, in words.
+
+    Args:
+        fact: With the handle of the message that it comes from.
+        history: Path of the file that holds what left; empty where there is none.
+    """
+    source = one_line(fact.source, 30)
+    match fact.state:
+        case "kept":
+            return f"in the summary ({source})" if source else "in the summary"
+        case "recoverable":
+            file = f"conversation_history/{PurePath(history).name}" if history else ""
+            return " and ".join(filter(None, (f"at {source} in the log" if source else "", file)))
+        case "lost":
+            return f"was at {source}" if source else ""
+
+
+def ranked(facts: Iterable[Fact]) -> list[Fact]:
+    """Lost ones first, heavier ones first."""
+    return sorted(facts, key=lambda fact: (ORDER.index(fact.state), -fact.weight))
+
+
+def fact_lines(facts: Iterable[Fact], glyphs: Glyphs, history: str = "", back: str = "") -> list[Content]:
+    """One row per fact: what became of it, kind, text, place; how it comes ``back`` where it is not kept."""
+    signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
+    return [
+        Content.assemble(
+            (f"{signs[fact.state]} {fact.state:<12}", COLOURS[fact.state]),
+            (f"{fact.kind:<9} ", "$text-muted"),
+            one_line(fact.text, 300),
+            (f"  {where(fact, history)}{back if fact.state != 'kept' else ''}".rstrip(), "$text-muted"),
+        )
+        for fact in ranked(facts)
+    ]
+
+
+def message_lines(
+    lines: Iterable[Difference], sign: Literal["-", " "], tz: tzinfo | None = None, scale: float = 1.0
+) -> str:
+    """The messages that left or stayed, one a line, with the size that the model had of each.
+
+    Args:
+        lines: What left, came and stayed.
+        sign: ``-`` for what left, a space for what stayed.
+        tz: Time zone of the clock; ``None`` for that of the machine.
+        scale: Tokens as the model counts them for each counted one.
+    """
+    rows = [_message_row(line, tz, scale) for line in lines if line.sign == sign]
+    if not rows:
+        return "Nothing."
+    where = "left the model's view; the log keeps all." if sign == "-" else "stayed as before."
+    return "\n".join([f"{count(len(rows), 'message')} {where}", "", *rows])
+
+
+def _message_row(line: Difference, tz: tzinfo | None, scale: float) -> str:
+    head = line.head
+    size, whole = (round(each * scale) for each in (sum(head.tokens.values()), line.full))
+    full = f"  ({tokens(whole)} in full)" if whole > size else ""
+    number = f"{'#' + str(head.seq):>7}  {clock(head.time, tz):<5}  {_kind(head):<10}"
+    return f"{number} {tokens(size) if size else '':>7}  {one_line(line.title, 300)}{full}".rstrip()
+
+
+def _kind(head: Head) -> str:
+    return "summary" if head.type == CompactionComplete.TYPE else head.type.partition(".")[0]
+
+
+def diff_lines(
+    lines: Iterable[Difference], summary: str, tz: tzinfo | None = None, scale: float = 1.0
+) -> str:
+    """The view before and after, one message a line: ``-`` left, ``+`` came; long runs of others are counted.
+
+    Args:
+        lines: What left, came and stayed.
+        summary: Text of the summary, shown where it came in.
+        tz: Time zone of the clock; ``None`` for that of the machine.
+        scale: Tokens as the model counts them for each counted one.
+    """
+    rows: list[str] = []
+    for sign, group in groupby(lines, key=lambda line: line.sign):
+        run = [_diff_row(line, summary, tz, scale) for line in group]
+        if sign == " " and len(run) > 2 * _CONTEXT + 1:
+            left_out = f"  … {len(run) - 2 * _CONTEXT:,} messages stayed as they were"
+            run = [*run[:_CONTEXT], left_out, *run[-_CONTEXT:]]
+        rows.extend(run)
+    return "\n".join(rows)
+
+
+def _diff_row(line: Difference, summary: str, tz: tzinfo | None, scale: float) -> str:
+    row = f"{line.sign} {_message_row(line, tz, scale)}"
+    if line.sign == "+" and line.head.type == CompactionComplete.TYPE:
+        return "\n".join([row, *(f"+   {part}" for part in summary.splitlines())])
+    return row
+
+
+def summary_text(done: CompactionComplete) -> str:
+    """What is read first: the summary, or why there is none, as long as that may be."""
+    if done.summary:
+        return done.summary
+    reason = _whole(done.reason)
+    none = "No summary was written."
+    return f"{none}\n\n{reason}" if len(reason) > REASON_CELLS // 2 else none
+
+
+def _whole(text: str) -> str:
+    """A text of any length on one line, which is wrapped where it is shown."""
+    return " ".join(clean(text).split())
+
+
+def number_lines(done: CompactionComplete) -> str:
+    """Every number of the event, one a line."""
+    ranges = ", ".join(
+        f"#{first}" if first == last else f"#{first} to #{last}" for first, last in done.removed
+    )
+    stands_in = _whole(done.reason) if done.outcome == "success" else ""
+    known: list[tuple[str, str]] = [
+        ("outcome", f"{done.outcome} {'' if stands_in else _whole(done.reason)}".strip()),
+        ("trigger", done.trigger.replace("_", " ")),
+        ("policy", done.policy),
+        ("summary by", f"{done.performed_by} {done.model}".strip() + (", edited by you" * done.edited)),
+        ("because", stands_in),
+        ("focus", one_line(done.focus, 200)),
+        ("instructions", one_line(done.instructions, 400)),
+        ("tokens before", f"{done.tokens_before:,}"),
+        ("tokens after", f"{done.tokens_after:,}"),
+        ("tokens removed", f"{done.tokens_removed:,}"),
+        ("messages before", f"{done.messages_before:,}"),
+        ("messages after", f"{done.messages_after:,}"),
+        ("messages fewer", f"{done.messages_removed:,}"),
+        ("log numbers", ranges),
+        (
+            "facts kept",
+            f"{percent(done.retention)} by weight" if done.retention is not None else "not measured",
+        ),
+        ("took", duration(done.duration_s)),
+        ("request", f"{done.input_tokens:,} in, {done.output_tokens:,} out"),
+        ("cost", cost(done.cost_usd) if done.cost_usd is not None else "not known"),
+        ("checkpoint", one_line(done.checkpoint_path, 400)),
+        ("full history", one_line(done.history_path, 400)),
+    ]
+    return "\n".join(f"{name:<18}{value}" for name, value in known if value)
+
+
+# Other words for a summary that stands: its text, and what to do with it.
+
+_ABOUT = (
+    "The model reads these words from the next request on. They are checked like written ones: secrets are "
+    "masked, and what nobody said is marked."
+)
+_WAYS = (
+    ("Save", "they count from the next request on; the old ones are kept"),
+    ("Original", "put the words it was written with into the editor"),
+    ("Discard", "nothing changes"),
+)
+
+
+class SummaryEditor(Dialog[str]):
+    """Dismisses with the new text, or ``None`` where nothing is to change."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/summary_editor.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "tab",
+            "other",
+            "Summary or ways",
+            show=False,
+            id="summary.other",
+            priority=True,
+            tooltip="Go to the summary, or to what can be done with it.",
+        ),
+    ]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("tab", "save or discard", 0, "screen.other"),
+        Hint("esc", "back", 0, "screen.close"),
+    )
+
+    def __init__(self, text: str, *, original: str) -> None:
+        """Edit a summary.
+
+        Args:
+            text: Its words now.
+            original: The words it was written with.
+        """
+        super().__init__()
+        self._shown, self._original = clean(text), clean(original)
+
+    def compose(self) -> ComposeResult:
+        """Heading, what happens to the words, text, ways, keys."""
+        with Vertical(classes="dialog -full"):
+            yield self.heading("Edit the summary")
+            yield Static(Content(_ABOUT), classes="dialog-note", markup=False)
+            yield WrittenArea(self._shown, compact=True, id="summary-text")
+            options = [Option(Content.assemble((f"{way:<10}", "bold"), what)) for way, what in _WAYS]
+            yield OptionList(*options, id="summary-ways", compact=True, markup=False)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Start in the text."""
+        self.set_focus(self._area)
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        match event.option_index:
+            case 0:
+                self.dismiss(self._area.text if self._changed else None)
+            case 1:
+                # As an edit, so that it can be taken back like one.
+                self._area.replace(self._original, (0, 0), self._area.document.end)
+                self._ways.highlighted = 0
+                self.set_focus(self._area)
+                self.key_row.said = "ctrl+z brings your words back"
+            case _:
+                self._discard()
+
+    @on(TextArea.Changed)
+    def _edited(self, event: TextArea.Changed) -> None:
+        """What was said of the original words holds only while they stand there."""
+        event.stop()
+        if self._area.text != self._original:
+            self.key_row.said = ""
+
+    def action_other(self) -> None:
+        """Go to the summary, or to what can be done with it."""
+        # At once: the next key may be there already.
+        self.set_focus(self._ways if self.focused is self._area else self._area)
+
+    def action_close(self) -> None:
+        """One step back: from the text to the ways; then nothing is changed."""
+        if self.focused is self._area and self._changed:
+            self.set_focus(self._ways)
+        else:
+            self._discard()
+
+    @property
+    def _area(self) -> TextArea:
+        return self.query_one(TextArea)
+
+    @property
+    def _ways(self) -> OptionList:
+        return self.query_one(OptionList)
+
+    @property
+    def _changed(self) -> bool:
+        return self._area.text != self._shown
+
+    def _discard(self) -> None:
+        """What was edited is not thrown away by one key."""
+        if not self._changed:
+            self.dismiss(None)
+            return
+        question = ConfirmDialog("Discard what you have edited?", verb="Discard", keep="Keep")
+        self.app.push_screen(question, self._sure)
+
+    def _sure(self, yes: bool | None) -> None:
+        if yes:
+            self.dismiss(None)
+
+
+ONE_LINE = 100
+"""Columns from which sizes and facts stand in one row."""
+LOW = 20
+"""Rows below which all that is said of it stands in one row, what became of it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewWords:
+    """What a person wants the summary to say."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactWanted:
+    """A fact that a person wants back, by its text."""
+
+    text: str
+
+
+_SIDES: tuple[tuple[Literal["-", " "], str], ...] = (("-", "left"), (" ", "stayed"))
+_READING = "Reading the log …"
+
+Decision = Literal["undo", "redo"] | NewWords | FactWanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionView:
+    """One compaction as the screen needs it."""
+
+    done: CompactionComplete
+    seq: int
+    """Its log number."""
+    time: float
+    """When it was applied, in seconds since the epoch."""
+    undone: bool = False
+    """Whether it is taken back at present."""
+    can_undo: bool = True
+    """Whether the view may be changed now."""
+    can_edit: bool = False
+    """Whether the model sees the summary now, and it may have other words."""
+    original: str = ""
+    """The words it was written with, where it was edited since."""
+    diff: Callable[[], Sequence[Difference]] = tuple
+    """Reads what the compaction did to the model's view; called in a thread."""
+    checkpoint_text: Callable[[], str] | None = None
+    """Reads the checkpoint file; ``None`` when there is none."""
+    scale: float = 1.0
+    """Tokens as the model counts them for each counted one."""
+
+
+def _of(lines: Sequence[Difference], sign: str) -> int:
+    return sum(line.sign == sign for line in lines)
+
+
+class CompactionDetail(Dialog[Decision]):
+    """Dismisses with what is to be done, or ``None``."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/compaction_detail.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "u", "undo", "Undo", show=False, id="compaction.undo", tooltip="Bring the full history back."
+        ),
+        Binding("r", "redo", "Redo", show=False, id="compaction.redo", tooltip="Apply the summary again."),
+        Binding(
+            "e", "edit", "Edit", show=False, id="compaction.edit", tooltip="Give the summary other words."
+        ),
+        Binding(
+            "c",
+            "checkpoint",
+            "Checkpoint",
+            show=False,
+            id="compaction.checkpoint",
+            tooltip="Show the checkpoint file.",
+        ),
+        Binding(
+            "right_square_bracket,ctrl+right",
+            "tab(1)",
+            "Next tab",
+            show=False,
+            id="compaction.next",
+            tooltip="Show the next part.",
+        ),
+        Binding(
+            "left_square_bracket,ctrl+left",
+            "tab(-1)",
+            "Previous tab",
+            show=False,
+            id="compaction.previous",
+            tooltip="Show the part before.",
+        ),
+    ]
+
+    def __init__(self, view: CompactionView, *, glyphs: Glyphs = UNICODE, tz: tzinfo | None = None) -> None:
+        """Show a compaction.
+
+        Args:
+            view: What is known about it.
+            glyphs: Signs to draw with.
+            tz: Time zone of the clock; ``None`` for that of the machine.
+        """
+        super().__init__()
+        self._view = view
+        self._glyphs, self._tz = glyphs, tz
+
+    def compose(self) -> ComposeResult:
+        """Head, six tabs, keys."""
+        view = self._view
+        low = self.app.size.height < LOW
+        gap = "   " if low or self.app.size.width >= ONE_LINE else "\n"
+        edited = bool(view.original)
+        with Vertical(classes="dialog -full"):
+            yield self.heading(headline(self._view.done, self._view.time, self._glyphs, self._tz))
+            yield Static(
+                sizes(view.done, self._glyphs, view.undone, gap=gap, edited=edited, numbers_last=low),
+                id="sizes",
+                markup=False,
+            )
+            back = " · enter brings it back" if view.can_edit else ""
+            lines = fact_lines(view.done.facts, self._glyphs, view.done.history_path, back)
+            facts = [Option(line) for line in lines] or [Option(Content("No facts were found."))]
+            parts = (
+                reading_area(summary_text(view.done)),
+                OptionList(*facts, id="facts", compact=True),
+                *(reading_area(_READING, id=name, rows=True) for name in ("left", "stayed", "diff")),
+                reading_area(number_lines(view.done), rows=True),
+            )
+            panes = zip(NAMES.items(), parts, strict=True)
+            yield CompactionTabs(
+                *(TabPane(Content(name), part, id=pane) for (pane, (name, _)), part in panes)
+            )
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Offer only the keys that do something; start in the summary."""
+        slim = self.app.size.width < SLIM
+        offered = [] if slim else [Hint("[ ]", "tabs", 2), Hint("tab", "focus", 3)]
+        if not self._refused(undone=True):
+            offered.append(Hint("u", "undo", 0, "screen.undo"))
+        if not self._refused(undone=False):
+            offered.append(Hint("r", "redo", 0, "screen.redo"))
+        if self._view.can_edit:
+            offered.append(Hint("e", "edit", 1, "screen.edit"))
+        if self._view.checkpoint_text is not None:
+            offered.append(Hint("c", "file" if slim else "checkpoint file", 1, "screen.checkpoint"))
+        self.key_row.hints = (*offered, Hint("esc", "close", 0, "screen.close"))
+        self.query_one("#tab-summary TextArea", TextArea).focus()
+        self.run_worker(self._compare(), group="diff", exclusive=True, exit_on_error=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Edit what the model sees; show the checkpoint where there is one."""
+        if action == "edit":
+            return self._view.can_edit
+        if action == "checkpoint":
+            return self._view.checkpoint_text is not None
+        return super().check_action(action, parameters)
+
+    async def _compare(self) -> None:
+        """Compare the views in a thread: that reads the session's whole log."""
+        lines, scale = await asyncio.to_thread(self._view.diff), self._view.scale
+        for sign, name in _SIDES:
+            self.query_one(CompactionTabs).count(f"tab-{name}", _of(lines, sign))
+            self._list(f"#{name}", message_lines(lines, sign, self._tz, scale))
+        self._list("#diff", diff_lines(lines, self._view.done.summary, self._tz, scale) or "Nothing.")
+
+    def _list(self, selector: str, text: str) -> None:
+        area = self.query_one(selector, TextArea)
+        area.soft_wrap = False
+        area.text = readable(text)
+
+    def action_tab(self, step: int) -> None:
+        """Go to the next or previous tab and read there."""
+        tabs = self.query_one(CompactionTabs)
+        tabs.turn(step)
+        target = tabs.active.query("TextArea, OptionList").first()
+        self.call_after_refresh(target.focus)
+
+    def action_undo(self) -> None:
+        """Ask for the full history back."""
+        self._restate("undo")
+
+    def action_redo(self) -> None:
+        """Ask for the summary again."""
+        self._restate("redo")
+
+    def _restate(self, wanted: Literal["undo", "redo"]) -> None:
+        if refused := self._refused(undone=wanted == "undo"):
+            self.key_row.said = refused
+        else:
+            self.dismiss(wanted)
+
+    def _refused(self, *, undone: bool) -> str:
+        """Why the compaction cannot be undone, or else redone; empty where it can."""
+        if self._view.done.outcome != "success":
+            return "it changed nothing"
+        if self._view.undone is undone:
+            return "it is undone already" if undone else "it stands already"
+        return "" if self._view.can_undo else "only the newest can, where one may write"
+
+    def action_edit(self) -> None:
+        """Give the summary other words."""
+        done, original = self._view.done, self._view.original
+        self.app.push_screen(SummaryEditor(done.summary, original=original or done.summary), self._edited)
+
+    def _edited(self, text: str | None) -> None:
+        if text is not None:
+            self.dismiss(NewWords(text))
+
+    @on(OptionList.OptionSelected, "#facts")
+    def _bring_back(self, event: OptionList.OptionSelected) -> None:
+        """Ask for a fact back that the summary does not hold."""
+        event.stop()
+        facts = ranked(self._view.done.facts)
+        if self._view.can_edit and facts and facts[event.option_index].state != "kept":
+            self.dismiss(FactWanted(facts[event.option_index].text))
+
+    def action_checkpoint(self) -> None:
+        """Show the checkpoint file."""
+        if self._view.checkpoint_text is not None:
+            self.app.push_screen(DetailsScreen(self._view.done.checkpoint_path, self._view.checkpoint_text()))
+
+
+# The checkpoints of a session: one a compaction; enter opens the file.
+
+_TITLE_CELLS = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointRow:
+    """One checkpoint."""
+
+    title: str
+    """Its number and title."""
+    path: str
+    standing: bool
+    """Whether its compaction stands; one that was undone or left behind keeps its file."""
+
+
+class CheckpointsScreen(FilterDialog[str]):
+    """Dismisses with the path of a checkpoint, or ``None``."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/search.tcss"]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "open", 0),
+        Hint("up/down", "choose", 1),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+    NAME = "checkpoints"
+    PLACEHOLDER = "filter by title"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(self, rows: Sequence[CheckpointRow], marked: int = 0) -> None:
+        """Offer checkpoints.
+
+        Args:
+            rows: Oldest first.
+            marked: Place of the row that is marked at first.
+        """
+        super().__init__()
+        self._rows = tuple(rows)
+        self._marked = marked
+        self._shown: list[CheckpointRow] = []
+
+    @property
+    def title_text(self) -> str:
+        """Says how many there are."""
+        return f"Checkpoints · {self.how_many}"
+
+    @property
+    def total(self) -> int:
+        """All checkpoints."""
+        return len(self._rows)
+
+    def fill(self, wanted: str) -> None:
+        """List the checkpoints with these words in their title."""
+        words = wanted.lower().split()
+        self._shown = [row for row in self._rows if all(word in row.title.lower() for word in words)]
+        self.options.clear_options()
+        self.options.add_options([Option(_line(row)) for row in self._shown])
+        if self._shown:
+            self.options.highlighted = min(self._marked, len(self._shown) - 1)
+        else:
+            self.note("No checkpoint is called that.")
+
+    def explain(self, index: int) -> None:
+        """Where the file is, in the session's folder."""
+        self.note(f"checkpoints/{one_line(PurePath(self._shown[index].path).name, 200)}")
+
+    def use(self, index: int) -> None:
+        """Dismiss with the path."""
+        self.dismiss(self._shown[index].path)
+
+
+def _line(row: CheckpointRow) -> Content:
+    state = "" if row.standing else "  taken back"
+    return Content.assemble(one_line(row.title, _TITLE_CELLS), (state, "$text-muted"))

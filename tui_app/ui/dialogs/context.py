@@ -1,0 +1,772 @@
+"""What fills the context: tokens by category, every item of the next request, and what to do with one."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+from textual import on, work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import Static
+
+from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, percent_text, percent_texts
+from tui_app.conversation.message_actions import Move, Outlook, Share, on_scale
+from tui_app.conversation.work import Pin, Relieve, Restore, Work
+from tui_app.events import CheckpointCreated, ViewRewrite
+from tui_app.session.entries import Body, Entry
+from tui_app.session.location import Server
+from tui_app.session.lock import SessionLocked
+from tui_app.session.request_ledger import LedgerRow, growths, ledger, scaled, together, turns_left
+from tui_app.session.stats import SessionStats, StageRow
+from tui_app.session.stats_reader import StatsReader
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.chat.state import ChatState
+from tui_app.ui.dialogs.base import DetailsScreen, Dialog
+from tui_app.ui.dialogs.compaction import CheckpointRow, CheckpointsScreen
+from tui_app.ui.dialogs.mcp import overview, status_lines
+from tui_app.ui.gauge import marks
+from tui_app.ui.gauge_text import BACKGROUND, BLOCKING, gauge_text, threshold_text, unmarked_text, window_text
+from tui_app.ui.keys import Hint
+from tui_app.ui.lists import RowList
+from tui_app.ui.request_ledger import LedgerList, with_stale
+from tui_app.ui.text import UNICODE, Glyphs, count, one_line, tokens
+
+if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
+
+# What stands behind a category of the context, in words: servers, files, skills.
+
+_NAMES = {"tools": "tool definitions", "memory": "memory"}
+"""The categories as the context screen calls them."""
+_NAME_CELLS = 15
+_MOST = 6
+"""Rows for one category at most."""
+
+
+def made_of(category: str, shares: Sequence[Share]) -> list[str]:
+    """Rows below a category: what it is made of, where that is more than the program's own tools."""
+    parts = [share for share in shares if _NAMES[share.category] == category]
+    if len(parts) < 2 and all(share.category == "tools" for share in parts):
+        return []
+    most = len(parts) if len(parts) <= _MOST else _MOST - 1
+    rows = [f"  {_cells(share.name)}{share.tokens:>11,}" for share in parts[:most]]
+    rest = parts[most:]
+    if rest:
+        rows.append(f"  {_cells(f'{len(rest)} more')}{sum(share.tokens for share in rest):>11,}")
+    return rows
+
+
+def _cells(name: str) -> str:
+    shown = one_line(name, _NAME_CELLS)
+    return shown + " " * (_NAME_CELLS - Content(shown).cell_length)
+
+
+def in_brackets(category: str, shares: Sequence[Share]) -> str:
+    """The servers behind the tool definitions; no room for more than their names and sizes."""
+    parts = [share for share in shares if _NAMES[share.category] == category and share.category == "tools"]
+    if len(parts) < 2:
+        return ""
+    return f" ({', '.join(f'{one_line(share.name, 16)} {tokens(share.tokens)}' for share in parts[:4])})"
+
+
+# The words of the context screen: pure functions over what it shows.
+
+NAMES: dict[str, str] = {
+    "system": "system prompt",
+    "tools": "tool definitions",
+    "memory": "memory",
+    "summary": "summaries",
+    "user": "you",
+    "assistant": "answers",
+    "thinking": "thinking",
+    "tool_calls": "tool calls",
+    "tool_results": "tool results",
+    "attachments": "attachments",
+}
+"""Categories as a person reads them."""
+UNMEASURED = "not measured"
+UNMEASURED_YET = "Nothing is measured yet."
+ASKING = "a tool waits for your answer: esc goes back to it"
+MARKED = 2
+"""From so many items on it is said how many are marked."""
+_MANY = 99
+"""Turns beyond which a forecast is not given as a number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextView:
+    """All that the screen shows of the next request."""
+
+    usage: ContextUsage | None = None
+    """The measured context; ``None`` while nothing is known."""
+    rows: tuple[LedgerRow, ...] = ()
+    background: float = BACKGROUND
+    """Share of the window at which compaction starts by itself; 0 for never."""
+    blocking: float = BLOCKING
+    """Share of the window at which sending waits for it; 0 for never."""
+    turns_left: int | None = None
+    """Turns until compaction; None where that cannot be said."""
+    saved: tuple[StageRow, ...] = ()
+    """What each stage has saved."""
+    compacting: str = ""
+    """What is said of a compaction that is under way; empty where none is."""
+    locked: bool = False
+    """Whether the session can only be looked at."""
+    answer: str = ""
+    """What came of the last wish, where that is more than can be seen."""
+    asking: bool = False
+    """Whether a tool's question waits in the chat."""
+    outlook: Outlook = field(default_factory=Outlook)
+    """Floor and pins of the view; what may be done with a message is asked for one at a time."""
+    shares: tuple[Share, ...] = ()
+    """What stands behind tool definitions and memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryRow:
+    """Tokens of one category."""
+
+    name: str
+    tokens: int
+
+
+def category_rows(usage: ContextUsage) -> list[CategoryRow]:
+    """Categories that hold anything; together with ``not measured`` they sum to the total."""
+    held = _by_category(usage.parts)
+    rows = [CategoryRow(NAMES[name], count) for name, count in held if count]
+    if usage.unmeasured:
+        rows.append(CategoryRow(UNMEASURED, usage.unmeasured))
+    return rows
+
+
+def _by_category(parts: Breakdown) -> list[tuple[str, int]]:
+    figures = (
+        parts.system, parts.tools, parts.memory, parts.summary, parts.user, parts.assistant, parts.thinking,
+        parts.tool_calls, parts.tool_results, parts.attachments,
+    )  # fmt: skip
+    return list(zip(CATEGORIES, figures, strict=True))
+
+
+def category_lines(
+    usage: ContextUsage,
+    bar_width: int,
+    glyphs: Glyphs,
+    shares: Sequence[Share] = (),
+    marks: tuple[float, float] = (BACKGROUND, BLOCKING),
+) -> Content:
+    """One row per category: name, exact tokens, share of the window, bar; below it what it is made of."""
+    rows = category_rows(usage)
+    limit = usage.window.stated
+    biggest = max((row.tokens for row in rows), default=1)
+    lines = []
+    shown = percent_texts([row.tokens for row in rows], limit, marks)
+    for row, share in zip(rows, shown, strict=True):
+        cells = max(1, round(bar_width * row.tokens / max(1, biggest))) if row.tokens > 0 else 0
+        lines.append(
+            Content.assemble(
+                f"{row.name:<17}{row.tokens:>11,} {share:>5}  ",
+                (glyphs.gauge_full * cells, "$text-accent"),
+            )
+        )
+        lines += [Content.styled(text, "$text-muted") for text in made_of(row.name, shares)]
+    total = f"{'total':<17}{usage.total:>11,} {percent_text(usage.total, limit, marks):>5}"
+    return Content("\n").join([*lines, Content.styled(total, "bold")])
+
+
+def category_words(usage: ContextUsage, shares: Sequence[Share] = ()) -> Content:
+    """The categories in one text, for a screen without room for a row each."""
+    return Content("  ").join(
+        Content.assemble(
+            (row.name, "$text-muted"),
+            f"\u00a0{tokens(row.tokens)}",
+            (in_brackets(row.name, shares), "$text-muted"),
+        )
+        for row in category_rows(usage)
+    )
+
+
+def headline(view: ContextView) -> str:
+    """The first row: the gauge in words."""
+    return f"Context   {gauge_text(view.usage, background=view.background, blocking=view.blocking)}"
+
+
+def limits(view: ContextView, glyphs: Glyphs) -> str:
+    """What bounds the context: room for the answer, where compaction starts and when, pins, the floor."""
+    usage, outlook = view.usage, view.outlook
+    parts = [ASKING] if view.asking else []
+    if usage is None:
+        return f" {glyphs.separator} ".join([*parts, UNMEASURED_YET])
+    parts.append(count(usage.messages, "message"))
+    if usage.window.reserve:
+        parts.append(f"reserve {window_text(usage.window.reserve)}")
+    where = threshold_text(view.background) or unmarked_text(view.background, view.blocking)
+    when = forecast(view.turns_left)
+    if view.compacting:
+        parts.append(view.compacting)
+    elif usage.window.stated > 0:
+        parts.append(f"{where} ({when})" if when else where)
+    if outlook.pinned:
+        along = f" ({tokens(outlook.pinned_along)} of it stays along)" if outlook.pinned_along else ""
+        parts.append(f"pinned {tokens(outlook.pinned)} of {tokens(outlook.pin_budget)}{along}")
+    if outlook.floor:
+        parts.append(f"floor {tokens(outlook.floor)}: cannot go lower")
+    return f" {glyphs.separator} ".join(parts)
+
+
+def forecast(turns: int | None) -> str:
+    """When compaction starts, in turns from now; empty where nothing can be said."""
+    if turns is None:
+        return ""
+    if turns == 0:
+        return "with the next request"
+    if turns > _MANY:
+        return f"in more than {_MANY} turns"
+    return f"in about {count(turns, 'turn')}"
+
+
+def saved_text(saved: Sequence[StageRow], glyphs: Glyphs) -> str:
+    """What each stage saves now, ``saved so far: offload 44k · archive 12k``; empty when nothing was."""
+    parts = [f"{row.stage} {tokens(row.tokens_removed)}" for row in saved if row.tokens_removed > 0]
+    return f"saved so far: {f' {glyphs.separator} '.join(parts)}" if parts else ""
+
+
+def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, glyphs: Glyphs) -> str:
+    """What the gauge would say after each thing that may be done with the marked item; empty for none.
+
+    Args:
+        usage: The context as it is.
+        outlook: What may be done.
+        together: How many items come back when the marked one is taken back.
+        glyphs: Signs to draw with.
+    """
+    if usage is None or not outlook.seq:
+        return ""
+    back = f", all {together} items of that step" if together > 1 else ""
+    moves = (
+        ("o", outlook.offload, ""), ("a", outlook.archive, ""), ("u", outlook.restore, back),
+    )  # fmt: skip
+    many = len(outlook.seqs)
+    parts = [
+        f"{key}: {_after(usage, move)}{more}{f', {move.count} of {many}' if move.count < many else ''}"
+        for key, move, more in moves
+        if not move.refused
+    ]
+    after = f"after {f' {glyphs.separator} '.join(parts)}" if parts else ""
+    if many < MARKED:
+        return after
+    return f"{many} marked{f', {after}' if after else ': nothing but p can be done with them'}"
+
+
+def _after(usage: ContextUsage, move: Move) -> str:
+    change = move.after - usage.total
+    limit = usage.window.stated
+    sign = "+" if change > 0 else ""
+    return f"{percent_text(move.after, limit)} of {window_text(limit)} ({sign}{tokens(change)})"
+
+
+# Which keys of the context screen act, for its last row.
+
+
+def context_hints(
+    view: ContextView, *, searched: bool = False, writes: bool = False, chosen: bool = False
+) -> tuple[Hint, ...]:
+    """What the last row names.
+
+    Args:
+        view: What is shown.
+        searched: Whether the search box is there.
+        writes: Whether letters are written into it.
+        chosen: Whether items are marked, whose marks go first.
+    """
+    leaves = "end the search" if searched else "unmark" if chosen else "close"
+    leave = Hint("esc", leaves, 0, "screen.close")
+    if writes:
+        return (Hint("enter", "to the items", 1), leave)
+    stop = (Hint("x", "cancel compaction", 0, "screen.cancel_compaction"),) if view.compacting else ()
+    changes = (
+        Hint("p", "pin", 1, "screen.pin"),
+        Hint("o", "offload", 2, "screen.offload"),
+        Hint("a", "archive", 2, "screen.archive"),
+        Hint("u", "take back", 3, "screen.restore"),
+    )
+    mark = Hint("space", "mark", 3)
+    return (
+        *stop,
+        Hint("enter", "show in the chat", 4),
+        *(() if view.locked else (mark, *changes)),
+        Hint("s", "order", 5),
+        Hint("/", "search", 6),
+        leave,
+    )
+
+
+LOOK_S = 0.2
+"""Seconds between two looks at whether anything has changed while the screen is open."""
+ROOMY = 30
+"""Rows from which each category has one of its own."""
+SHORT = 20
+"""Rows below which the items get the room of what was saved."""
+_WAITS = "Asked for: it is done when what runs has ended."
+NOTHING_MARKED = "No item is marked: none passes the filter or the search."
+
+
+class ContextSource(Protocol):
+    """Where the screen gets what it shows, and what does what is asked for."""
+
+    @property
+    def version(self) -> object:
+        """Changes with everything that the screen shows."""
+        ...
+
+    async def read(self) -> ContextView:
+        """All that is shown, as it is now."""
+        ...
+
+    async def outlook(self, *seqs: int) -> Outlook:
+        """What may be done with some items; one without a number where that is not known."""
+        ...
+
+    async def stale(self) -> Mapping[int, str]:
+        """Results of reading a file that holds something else by now, or is gone, by their numbers."""
+        ...
+
+    def note(self, form: tuple[int, int]) -> str:
+        """What was done to an item, by the place of its form."""
+        ...
+
+    def submit(self, work: Work) -> str:
+        """Ask for something; why it cannot be done, empty when it was asked for."""
+        ...
+
+    def cancel_compaction(self) -> None:
+        """Stop the compaction that is under way."""
+        ...
+
+
+class StopsCompaction(Dialog[int]):
+    """The way out of a compaction from where it is shown."""
+
+    _source: ContextSource
+
+    def action_cancel_compaction(self) -> None:
+        """Stop the compaction that is under way; the screen stays."""
+        self._source.cancel_compaction()
+
+
+class ContextScreen(StopsCompaction):
+    """Dismisses with the log number of the message to show, or ``None``."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/context.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "f3", "dismiss", "Close", show=False, id="context.close",
+            tooltip="The key that opened it closes it.",
+        ),
+        Binding("p", "pin", "Pin", show=False, id="context.pin", tooltip="Keep the item word for word."),
+        Binding(
+            "a", "archive", "Archive", show=False, id="context.archive", tooltip="Leave a digest of a result."
+        ),
+        Binding(
+            "o", "offload", "Offload", show=False, id="context.offload", tooltip="Put a result in a file."
+        ),
+        Binding(
+            "u,r", "restore", "Take back", show=False, id="context.restore",
+            tooltip="Give all that was rewritten in one step its old form back.",
+        ),
+        Binding(
+            "x", "cancel_compaction", "Cancel the compaction", show=False, id="context.cancel_compaction",
+            tooltip="Stop the compaction that is under way; nothing changes then.",
+        ),
+    ]  # fmt: skip
+    HINTS: ClassVar[tuple[Hint, ...]] = context_hints(ContextView())
+
+    def __init__(self, source: ContextSource, view: ContextView, *, glyphs: Glyphs = UNICODE) -> None:
+        """Show what fills the context.
+
+        Args:
+            source: Where news come from.
+            view: The context as it is.
+            glyphs: Signs to draw with.
+        """
+        super().__init__()
+        self._source, self._view, self._glyphs = source, view, glyphs
+        self._version = source.version
+        self._known = view.answer
+        """What was answered to a wish and is said already."""
+        self._refused: tuple[object, ...] = ()
+        """The items of which was said why something cannot be done; it stands until other ones are marked."""
+        self._stale: Mapping[int, str] = {}
+        self.compared = False
+        """Whether results of reading files have been held against the files."""
+
+    def compose(self) -> ComposeResult:
+        """Figures, categories, items, what was saved and what could be, keys."""
+        with Vertical(classes="dialog -full"):
+            yield self.heading(headline(self._view))
+            yield Static(id="context-limits", classes="dialog-note", markup=False)
+            yield Static(id="context-categories", markup=False)
+            yield LedgerList(self._view.rows, self._source.note, self._glyphs.check)
+            yield Static(id="context-saved", classes="dialog-note", markup=False)
+            yield Static(id="context-outlook", classes="dialog-note", markup=False)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Write the figures, and look for news from now on."""
+        self.set_class(self.app.size.height >= ROOMY, "-roomy")
+        self._write()
+        self._compare()
+        self._follow()
+        self.watch(self, "focused", self._name_keys, init=False)
+
+    @work(exit_on_error=False)
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            if self._source.version != self._version:
+                self._version = self._source.version
+                self._view = await self._source.read()
+                self._view = replace(self._view, rows=with_stale(self._view.rows, self._stale))
+                self.query_one(LedgerList).show(self._view.rows)
+                self._write()
+                self._compare()
+
+    @work(group="stale", exclusive=True, exit_on_error=False)
+    async def _compare(self) -> None:
+        """Say which results are out of date, once their files have been read again."""
+        stale = await self._source.stale()
+        self.compared = True
+        if stale != self._stale:
+            self._stale = stale
+            self._view = replace(self._view, rows=with_stale(self._view.rows, stale))
+            self.query_one(LedgerList).show(self._view.rows)
+
+    def _write(self) -> None:
+        """Put all figures on the screen but those of the marked item."""
+        view = self._view
+        self._name_keys()
+        saved = saved_text(view.saved, self._glyphs)
+        self.query_one(".dialog-title", Static).update(Content(headline(view)))
+        _say(self, "#context-limits", limits(view, self._glyphs))
+        _say(self, "#context-saved", saved)
+        self.query_one("#context-saved").display = bool(saved) and self.app.size.height >= SHORT
+        if view.usage is not None:
+            width = max(8, self.app.size.width - 44)
+            lines = category_lines(
+                view.usage, width, self._glyphs, view.shares, (view.background, view.blocking)
+            )
+            words = lines if self.has_class("-roomy") else category_words(view.usage, view.shares)
+            self.query_one("#context-categories", Static).update(words)
+
+    def _name_keys(self) -> None:
+        """Name the keys that act now: in the search box letters are words to look for."""
+        items = self.query_one(LedgerList)
+        self.key_row.hints = context_hints(
+            self._view, searched=items.searched, writes=items.is_written_in, chosen=items.has_choice
+        )
+
+    @on(LedgerList.Marked)
+    def _marked(self, event: LedgerList.Marked) -> None:
+        event.stop()
+        self._name_keys()
+        self._look()
+
+    @work(group="outlook", exclusive=True, exit_on_error=False)
+    async def _look(self) -> None:
+        """Say what may be done with the marked item, and what the gauge would say then."""
+        rows = self.query_one(LedgerList).chosen
+        outlook = await self._source.outlook(*(row.seq for row in rows)) if rows else Outlook()
+        if self._refused and self._refused == _as_they_are(rows):
+            return
+        self._refused = ()
+        count = together(self._view.rows, rows[0]) if len(rows) == 1 else 0
+        text = outlook_text(self._view.usage, outlook, count, self._glyphs)
+        if self._view.answer not in ("", self._known):
+            text, self._refused = one_line(self._view.answer, 300), _as_they_are(rows)
+        self._known = self._view.answer
+        _say(self, "#context-outlook", text)
+
+    @on(RowList.Selected)
+    def _selected(self, event: RowList.Selected) -> None:
+        event.stop()
+        row = self.query_one(LedgerList).marked
+        if row is not None:
+            self.dismiss(row.seq)
+
+    def action_close(self) -> None:
+        """End the search, or close without a decision."""
+        items = self.query_one(LedgerList)
+        if items.end_search():
+            self._name_keys()
+            return
+        if items.forget_choice():
+            self._name_keys()
+            self._look()
+        else:
+            self.dismiss(None)
+
+    def action_pin(self) -> None:
+        """Pin the marked item, or take its pin away."""
+        pinned = any(not row.pinned for row in self.query_one(LedgerList).chosen)
+        self._ask(lambda row: Pin(row.seq, pinned) if row.pinned is not pinned else None, lambda can: can.pin)
+
+    def action_archive(self) -> None:
+        """Archive the marked item."""
+        self._ask(self._relief("archive"), lambda can: can.archive)
+
+    def action_offload(self) -> None:
+        """Put the marked item in a file."""
+        self._ask(self._relief("offload"), lambda can: can.offload)
+
+    def _relief(self, stage: Literal["archive", "offload"]) -> Callable[[LedgerRow], Work | None]:
+        """One wish for all marked items: what became of them is said together."""
+        first, *others = [row.seq for row in self.query_one(LedgerList).chosen] or [0]
+        return lambda row: Relieve(first, stage, tuple(others)) if row.seq == first else None
+
+    def action_restore(self) -> None:
+        """Take back what the marked item was rewritten with."""
+        asked: set[int] = set()
+
+        def restore(row: LedgerRow) -> Work | None:
+            step = row.form[0]
+            new = bool(step) and step not in asked
+            asked.add(step)
+            return Restore(step) if new else None
+
+        self._ask(restore, lambda can: can.restore)
+
+    @work(group="ask", exit_on_error=False)
+    async def _ask(self, work: Callable[[LedgerRow], Work | None], move: Callable[[Outlook], Move]) -> None:
+        """Have something done with the marked items, or say why not as things are now."""
+        items = self.query_one(LedgerList)
+        rows = items.chosen
+        if not rows:
+            _say(self, "#context-outlook", NOTHING_MARKED)
+            return
+        refused = move(await self._source.outlook(*(row.seq for row in rows))).refused
+        for each in map(work, () if refused else rows):
+            refused = refused or (self._source.submit(each) if each is not None else "")
+        if not refused:
+            items.forget_choice()
+        self._refused = _as_they_are(rows) if refused else ()
+        _say(self, "#context-outlook", refused or _WAITS)
+
+
+def _as_they_are(rows: Iterable[LedgerRow]) -> tuple[object, ...]:
+    """Which items, and what decides what can be done with them."""
+    return tuple((row.seq, row.form, row.pinned) for row in rows)
+
+
+def _say(screen: ContextScreen, where: str, text: str) -> None:
+    screen.query_one(where, Static).update(Content(text))
+
+
+# What the context screen shows of a session, and what it asks of it.
+
+MOST_READS = 200
+"""So many of the newest results are held against their files."""
+
+
+class SessionContext:
+    """Reads one session for the context screen.
+
+    Args:
+        session: Which one.
+    """
+
+    def __init__(self, session: ChatSession) -> None:
+        self._session = session
+        self._stats = StatsReader(session.launch.database, session.id)
+        self._notes: dict[int, tuple[str, ...]] = {}
+
+    @property
+    def version(self) -> object:
+        """The newest event shown, the gauge, the policy, and what is asked or under way."""
+        state = self._session.state
+        under_way = state.turn, compacting_text(state), state.question is not None
+        return self._session.presenter.last, state.usage, state.policy, state.locked, state.answer, *under_way
+
+    async def read(self) -> ContextView:
+        """All that is shown, as it is now; the figures of the log are read in a thread."""
+        outlook, stats = await self.outlook(0), await self._figures()
+        session = self._session
+        state, view = session.state, session.presenter.agent_view
+        titles = {entry.result_seq or entry.seq: entry.title for entry in session.presenter.view.entries}
+        background, blocking = marks(session.launch.settings, state.usage, state.policy)
+        rows, shares, left = ledger(view, titles), (await overview(session)).shares, None
+        if state.usage is not None:
+            factor = state.usage.scale
+            rows, shares = scaled(rows, factor), on_scale(shares, state.usage.parts)
+            grown = [round(turn * factor) for turn in growths(view, running=bool(state.turn))]
+            left = turns_left(grown, state.usage.total, int(state.usage.window.stated * background))
+        await self._learn_notes({row.form[0] for row in rows} - self._notes.keys() - {0})
+        return ContextView(
+            usage=state.usage,
+            rows=tuple(rows),
+            background=background,
+            blocking=blocking,
+            turns_left=left,
+            saved=stats.stages,
+            compacting=compacting_text(state),
+            locked=bool(state.locked),
+            asking=state.question is not None,
+            answer=state.answer,
+            outlook=outlook,
+            shares=shares,
+        )
+
+    async def _figures(self) -> SessionStats:
+        try:
+            return await asyncio.to_thread(self._stats.read)
+        except (sqlite3.Error, OSError):
+            return self._stats.known  # the next look may succeed
+
+    async def outlook(self, *seqs: int) -> Outlook:
+        """What may be done with some items; nothing where the session can only be looked at."""
+
+        async def look(opened: "OpenSession") -> Outlook:
+            return opened.conversation.outlook(*seqs)
+
+        if self._session.read_only:
+            return Outlook()
+        try:
+            return await self._session.link.ask(look)
+        except SessionLocked:
+            return Outlook()
+
+    async def stale(self) -> Mapping[int, str]:
+        """Which results of reading a file are out of date; files are read again in a thread."""
+        session = self._session
+        shown = {head.seq for head in session.presenter.agent_view.visible()}
+        held = [each for each in session.presenter.view.entries if each.result_seq in shown]
+        reads = [each for each in held if each.title.startswith("read_file")][-MOST_READS:]
+        bodies = await session.bodies.read(reads)
+        return await asyncio.to_thread(_stale, session.launch.cwd, reads, bodies)
+
+    def note(self, form: tuple[int, int]) -> str:
+        """What was done to an item of the view that was read last."""
+        rewrite, place = form
+        notes = self._notes.get(rewrite, ())
+        return notes[place] if place < len(notes) else ""
+
+    async def _learn_notes(self, rewrites: Collection[int]) -> None:
+        """Read what stages have noted, each event once."""
+        for seq, record in (await self._session.bodies.records(sorted(rewrites))).items():
+            changes = record.data.changes if isinstance(record.data, ViewRewrite) else ()
+            self._notes[seq] = tuple(change.note for change in changes)
+
+    def submit(self, work: Work) -> str:
+        """Ask for something; why it cannot be done, empty when it was asked for."""
+        return "" if self._session.submit(work) else self._session.read_only
+
+    def cancel_compaction(self) -> None:
+        """Stop the compaction that is under way; a turn goes on."""
+        self._session.link.cancel_compaction()
+
+
+def compacting_text(state: ChatState) -> str:
+    """What is said of a compaction that is under way; empty where none is."""
+    if state.reviewing:
+        return "a summary waits for your decision"
+    if state.compacting:
+        return "compacting now: x cancels it"
+    return "compacting in the background: x cancels it" if state.background is not None else ""
+
+
+def _stale(folder: Path, entries: Sequence[Entry], bodies: Sequence[Body]) -> Mapping[int, str]:
+    # The tools belong to the agent side, which is there by now or is not waited for.
+    from tui_app.agent.tools.workspace import Workspace
+    from tui_app.conversation.file_snapshots import Read, stale_reads
+
+    reads = [Read(each.result_seq, body.args, body.text) for each, body in zip(entries, bodies, strict=True)]
+    return stale_reads(reads, Workspace(folder))
+
+
+# What fills the context, and the session in words.
+
+
+async def show_context(app: App[Any], session: ChatSession) -> int:
+    """Show what fills the context; the number of the message the person wants to see, 0 for none."""
+    source = SessionContext(session)
+    wanted = await app.push_screen_wait(ContextScreen(source, await source.read(), glyphs=session.glyphs))
+    return wanted or 0
+
+
+async def show_status(app: App[Any], session: ChatSession) -> None:
+    """Model, policy, context and session in words."""
+    state, launch = session.state, session.launch
+    background, blocking = marks(launch.settings, state.usage, state.policy)
+    filled = gauge_text(state.usage, background=background, blocking=blocking)
+    lines = [
+        f"Session    {session.id or 'not started'}",
+        f"Folder     {launch.cwd}",
+        f"Model      {state.model}",
+        f"Policy     {state.policy}",
+        f"Context    {filled.replace('·', session.glyphs.separator)}",
+        f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
+        f"Files      {session.folder}",
+        *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, Server) else []),
+        *status_lines(await overview(session)),
+    ]
+    await app.push_screen_wait(DetailsScreen("Status", "\n".join(lines)))
+
+
+async def show_history(app: App[Any], session: ChatSession) -> None:
+    """Count turns and messages."""
+    heads = session.presenter.agent_view.visible()
+    entries = session.presenter.view.entries
+    turns = sum(entry.kind == "user" and entry.state != "failed" for entry in entries)
+    lines = [
+        f"{count(turns, 'turn')}, {count(len(entries), 'row')} in the conversation.",
+        f"{count(len(heads), 'message')} in the next request.",
+    ]
+    text = "\n".join(lines) if entries else "Nothing has been said yet."
+    await app.push_screen_wait(DetailsScreen("History", text))
+
+
+async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
+    """List the checkpoints, and open the files that are chosen, until the list is closed."""
+    marked = 0
+    while True:
+        rows = await _checkpoints(session)
+        if not rows:
+            none = "There is no checkpoint yet. One is written whenever the conversation is compacted."
+            await app.push_screen_wait(DetailsScreen("Checkpoints", none))
+            return
+        path = await app.push_screen_wait(CheckpointsScreen(rows, marked))
+        if path is None:
+            return
+        marked = next((place for place, row in enumerate(rows) if row.path == path), 0)
+        text = await asyncio.to_thread(_file_text, path)
+        await app.push_screen_wait(DetailsScreen(Path(path).name, text))
+
+
+def _file_text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return f"{path} is not on this machine: files stay where they were written."
+    except OSError as error:
+        return f"The checkpoint file cannot be read: {error.strerror}."
+
+
+async def _checkpoints(session: ChatSession) -> list[CheckpointRow]:
+    standing = set(session.presenter.agent_view.compactions)
+    rows: list[CheckpointRow] = []
+    compaction = 0
+    entries = session.presenter.view.entries
+    written = await session.bodies.records([entry.seq for entry in entries if entry.kind == "checkpoint"])
+    for entry in entries:
+        if entry.kind == "compaction" and entry.state in ("ok", "undone"):
+            compaction = entry.seq
+        record = written.get(entry.seq)
+        if record is not None and isinstance(record.data, CheckpointCreated):
+            # The folder may have been moved since.
+            path = session.folder / "checkpoints" / Path(record.data.path).name
+            rows.append(CheckpointRow(title=entry.title, path=str(path), standing=compaction in standing))
+    return rows

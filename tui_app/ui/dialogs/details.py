@@ -1,0 +1,233 @@
+"""Opening what a row stands for: a compaction with its summary, an error with its raw text, a message."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_app.context.tool_titles import call_title, result_note
+from tui_app.conversation.work import BringBack, EditSummary, Pin, Restate, Restore
+from tui_app.events import (
+    CompactionComplete,
+    CompactionEdited,
+    Error,
+    Payload,
+    Record,
+    SubAgentCall,
+    SubAgentEnd,
+    SubAgentStart,
+    SubAgentStep,
+    ToolCall,
+)
+from tui_app.plurals import count
+from tui_app.session.agent_view import Difference, compaction_diff
+from tui_app.session.entries import Entry
+from tui_app.session.event_heads import sub_agent_title
+from tui_app.session.location import Database
+from tui_app.session.stores import open_store
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.commands import CommandId
+from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, FactWanted, NewWords
+from tui_app.ui.dialogs.message import MessageFacts, MessageScreen
+from tui_app.ui.log_texts import why_no_record
+from tui_app.ui.transcript.pieces import readable_args
+
+if TYPE_CHECKING:
+    from tui_app.ui.app import PlimsollApp
+
+# What a sub-agent did, in words: its task, each step with its calls, what it used and how it ended.
+
+_TYPES = frozenset({SubAgentStart.TYPE, SubAgentStep.TYPE, SubAgentEnd.TYPE})
+
+
+def sub_agent_text(events: Sequence[Payload]) -> str:
+    """Everything but its answer, which is the result of the call that has sent it; empty without events."""
+    return "\n".join(_lines(events))
+
+
+def _lines(events: Sequence[Payload]) -> Iterator[str]:
+    ended, number = False, 0
+    for event in events:
+        match event:
+            case SubAgentStart():
+                yield f"Sub-agent · {event.model} · at most {count(event.max_steps, 'step')}"
+                yield f"Task: {event.task}"
+            case SubAgentStep():
+                number += 1
+                yield from _step(number, event)
+            case SubAgentEnd():
+                ended = True
+                yield f"\n{sub_agent_title(event)}"
+    if events and not ended:
+        yield "\n(still under way, or cut off with the program)"
+
+
+def _step(number: int, step: SubAgentStep) -> Iterator[str]:
+    used = count(step.input_tokens + step.output_tokens, "token")
+    if not step.calls:
+        # Its last words are the result itself.
+        yield f"\nStep {number} · {used} · {'its answer' if step.text else 'its context was compacted'}"
+        return
+    yield f"\nStep {number} · {used}"
+    if step.text.strip():
+        yield step.text.strip()
+    for call in step.calls:
+        yield f"  {call_title(call.name, call.args)} · {_note(call)}"
+
+
+def _note(call: SubAgentCall) -> str:
+    cut = call.chars > len(call.text)
+    return f"{call.chars:,} characters" if cut else result_note(call.name, call.text, call.outcome)
+
+
+def read_sub_agent(database: Database, session: str, call: int, result: int) -> list[Payload]:
+    """The events of the sub-agent that a call has sent; blocks while the log is read.
+
+    Args:
+        database: The sessions file.
+        session: Id of the session.
+        call: Log number of the call.
+        result: That of its result; 0 while there is none.
+    """
+    with closing(open_store(database, read_only=True)) as store:
+        sent = store.record(session, call)
+        if sent is None or not isinstance(sent.data, ToolCall):
+            return []
+        id, found = sent.data.tool_call_id, []
+        for head in store.heads(session, after=call):
+            if result and head.seq > result:
+                break
+            if head.type in _TYPES and head.ids[0] == id:
+                found.append(store.record(session, head.seq))
+    return [record.data for record in found if record is not None]
+
+
+async def open_entry(app: "PlimsollApp", session: ChatSession, entry: Entry) -> None:
+    """Show the details of a row."""
+    record = await session.bodies.record(entry.seq)
+    if record is None:
+        why = await asyncio.to_thread(why_no_record, session.launch.database, session.id, entry.seq)
+        session.say(f"This row cannot be read. {why}")
+        return
+    match record.data:
+        case CompactionComplete(outcome="success"):
+            await _compaction(app, session, entry, record)
+        case CompactionComplete(reason=reason):
+            await app.push_screen_wait(DetailsScreen("Compaction", reason or entry.title))
+        case Error(message=message, hint=hint, detail=detail):
+            text = "\n\n".join(part for part in (message, hint, detail) if part)
+            await app.push_screen_wait(DetailsScreen("What went wrong", text))
+        case _:
+            await _message(app, session, entry)
+
+
+async def _message(app: "PlimsollApp", session: ChatSession, entry: Entry) -> None:
+    """Show a message, and do what a person wants with it."""
+    shown = session.presenter.agent_view.seen()
+    seen = next((each for each in shown if each.head.seq == entry.message), None)
+    database = session.launch.database
+    wanted = (seen.head.form[0], seen.hidden_by) if seen is not None else ()
+    events = await asyncio.to_thread(read_events, database, session.id, wanted)
+    told = tuple(record for record, _ in events)
+    facts = MessageFacts(entry=entry, seen=seen, events=told, scale=session.state.scale)
+
+    async def text() -> str:
+        body = (await session.bodies.read([entry]))[0]
+        if entry.used or entry.calls:
+            done = await asyncio.to_thread(read_sub_agent, database, session.id, entry.seq, entry.result_seq)
+            return f"{sub_agent_text(done)}\n\n{body.text}"
+        parts = (await asyncio.to_thread(readable_args, body.args), body.thinking, body.text)
+        return "\n\n".join(filter(None, parts))
+
+    async def raw() -> str:
+        return await asyncio.to_thread(read_json, database, session.id, (entry.seq, entry.result_seq))
+
+    screen = MessageScreen(facts, text, raw, can_change=not session.read_only, glyphs=session.glyphs)
+    match await app.push_screen_wait(screen):
+        case "pin":
+            session.submit(Pin(entry.message, not entry.pinned))
+        case "restore":
+            session.submit(Restore(facts.stage))
+        case "rewind":
+            app.chat.run(CommandId.REWIND, f"#{entry.seq}")
+        case "fork":
+            app.chat.run(CommandId.FORK, f"#{entry.seq}")
+
+
+def read_events(database: Database, session: str, numbers: Sequence[int]) -> list[tuple[Record, str | None]]:
+    """Events by their log numbers, with the messages they carry; those that are not there are left out."""
+    with closing(open_store(database, read_only=True)) as store:
+        found = [(store.record(session, seq), store.message(session, seq)) for seq in numbers if seq > 0]
+    return [(record, message) for record, message in found if record is not None]
+
+
+def read_json(database: Database, session: str, numbers: Sequence[int]) -> str:
+    """Events as they are stored, each with the message it carries, as readable JSON."""
+    events = read_events(database, session, numbers)
+    shown = [
+        {**record.to_json(), **({"message": json.loads(message)} if message else {})}
+        for record, message in events
+    ]
+    return "\n\n".join(json.dumps(each, indent=2, ensure_ascii=False) for each in shown)
+
+
+async def _compaction(app: "PlimsollApp", session: ChatSession, entry: Entry, record: Record) -> None:
+    written = record.data
+    assert isinstance(written, CompactionComplete)
+    agent_view = session.presenter.agent_view
+    standing, undone = agent_view.compactions, agent_view.undone
+    done = await as_worded(session, written, entry.seq)
+    shown = any(head.seq == entry.seq for head in agent_view.visible())
+    view = CompactionView(
+        done=done,
+        seq=entry.seq,
+        time=record.time,
+        undone=entry.state == "undone",
+        can_undo=not session.read_only and entry.seq in (*standing[-1:], *undone[-1:]),
+        can_edit=not session.read_only and shown and done.performed_by != "provider",
+        original=written.summary if done is not written else "",
+        diff=lambda: read_diff(session.launch.database, session.id, entry.seq),
+        checkpoint_text=lambda: read_checkpoint(done),
+        scale=session.state.scale,
+    )
+    match await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs)):
+        case "undo" | "redo" as choice:
+            session.submit(Restate(choice == "undo", entry.seq))
+        case NewWords(text):
+            session.submit(EditSummary(entry.seq, text))
+        case FactWanted(fact):
+            session.submit(BringBack(entry.seq, fact))
+
+
+async def as_worded(session: ChatSession, done: CompactionComplete, seq: int) -> CompactionComplete:
+    """A compaction with the words its summary has now, and what they keep of the facts."""
+    edits = session.presenter.agent_view.edits.get(seq)
+    record = await session.bodies.record(edits[-1].form[0]) if edits else None
+    if record is None or not isinstance(record.data, CompactionEdited):
+        return done
+    edit = record.data
+    return replace(done, summary=edit.summary, facts=edit.facts, retention=edit.retention)
+
+
+def read_diff(database: Database, session: str, compaction: int) -> list[Difference]:
+    """What a compaction did to the view, read with a connection of the caller's own."""
+    store = open_store(database, read_only=True)
+    try:
+        return compaction_diff(store.heads(session), compaction)
+    finally:
+        store.close()
+
+
+def read_checkpoint(done: CompactionComplete) -> str:
+    """Text of a checkpoint file; where that cannot be read, why not, and the summary as the log has it."""
+    try:
+        return Path(done.checkpoint_path).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        why = f"{done.checkpoint_path} is not on this machine: files stay where they were written."
+    except OSError as error:
+        why = f"The checkpoint file cannot be read: {error.strerror}."
+    return f"{why}\n\nThe summary, from the log:\n\n{done.summary}"

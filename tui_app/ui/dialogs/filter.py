@@ -1,0 +1,319 @@
+"""A dialog with a search box over a list: typing narrows the list, the arrow keys mark a row."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, TypeVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.color import Color
+from textual.containers import Vertical
+from textual.content import Content
+from textual.theme import Theme
+from textual.types import CSSPathType
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui_app.ui.dialogs.base import ConfirmDialog, Dialog
+from tui_app.ui.keys import Hint
+from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
+from tui_app.ui.prompt.editor import WrittenLine
+from tui_app.ui.text import clean, one_line
+
+Result = TypeVar("Result")
+CLEARS = Hint("esc", "clear filter", 0, "screen.back")
+"""What esc does while a list is narrowed."""
+
+
+class FilterDialog(Dialog[Result]):
+    """The search box keeps the focus; subclasses fill the list and say what a row means."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "move(1)", "Next", show=False, id="list.down", tooltip="Mark the next row."),
+        Binding("up", "move(-1)", "Previous", show=False, id="list.up", tooltip="Mark the row before."),
+        Binding(
+            "pagedown", "move(10)", "Next page", show=False, id="list.page_down", tooltip="Go ten rows on."
+        ),
+        Binding(
+            "pageup", "move(-10)", "Previous page", show=False, id="list.page_up", tooltip="Go ten rows back."
+        ),
+    ]
+    NAME: ClassVar[str]
+    """Beginning of the ids of its parts."""
+    PLACEHOLDER: ClassVar[str]
+    CLASSES_OF_BOX: ClassVar[str] = "dialog"
+    NARROWS: ClassVar[bool] = True
+    """Whether what is written only hides rows, which esc shows again before it closes the list."""
+
+    written: str = ""
+    """What stands in the search box; a list that comes up once more begins with it."""
+    _listed = False
+    """Whether the list has been filled, so that its rows can be counted."""
+
+    @property
+    @abstractmethod
+    def title_text(self) -> str:
+        """First row of the dialog; with :attr:`how_many` or :attr:`narrowed` in it, it follows the filter."""
+
+    @property
+    def total(self) -> int:
+        """Rows there are without a filter."""
+        return 0
+
+    @property
+    def found(self) -> int:
+        """Rows that the filter leaves."""
+        return self.options.option_count
+
+    @property
+    def how_many(self) -> str:
+        """How many rows there are: ``41``, or ``3 of 41`` while a filter hides some."""
+        if self._narrows:
+            return f"{self.found:,} of {self.total:,}"
+        return f"{self.total:,}"
+
+    @property
+    def _narrows(self) -> bool:
+        return self._listed and self.NARROWS and bool(self.written.strip())
+
+    @property
+    def narrowed(self) -> str:
+        """What a title without a number says of a filter: `` · 3 of 41``; empty while there is none."""
+        return f" · {self.how_many}" if self._narrows else ""
+
+    @abstractmethod
+    def fill(self, wanted: str) -> None:
+        """List what fits the search text and mark a row."""
+
+    @abstractmethod
+    def use(self, index: int) -> None:
+        """Dismiss with a row, or say why not."""
+
+    @abstractmethod
+    def explain(self, index: int) -> None:
+        """Describe the marked row in the note below the list."""
+
+    def compose(self) -> ComposeResult:
+        """Title, search box, list, the marked row in words, keys."""
+        with Vertical(classes=self.CLASSES_OF_BOX):
+            yield self.heading(self.title_text)
+            yield WrittenLine(
+                placeholder=self.PLACEHOLDER,
+                id=f"{self.NAME}-search",
+                compact=True,
+                # A list that comes up once more is searched further, not anew.
+                select_on_focus=False,
+            )
+            yield OptionList(id=f"{self.NAME}-list", compact=True, markup=False)
+            yield Static(id=f"{self.NAME}-note", classes="dialog-note", markup=False)
+            yield self.hints()
+
+    @property
+    def options(self) -> OptionList:
+        """The list."""
+        return self.query_one(OptionList)
+
+    def note(self, text: str) -> None:
+        """Say something below the list."""
+        self.query_one(f"#{self.NAME}-note", Static).update(Content(text))
+
+    def on_mount(self) -> None:
+        """Show everything; the search box has the focus."""
+        self.options.can_focus = False
+        # Its mark is moved from the search box, and looks as if the list had the focus.
+        self.options.add_class("-led")
+        box = self.query_one(Input)
+        if self.written:
+            box.value = self.written
+            box.cursor_position = len(self.written)
+        self._explain_esc()
+        self.narrow(self.written)
+
+    def narrow(self, wanted: str) -> None:
+        """List what fits the search text, and say in the title how many rows that are."""
+        self.fill(wanted)
+        self._listed = True
+        if self.NARROWS:
+            self.query_one(".dialog-title", Static).update(Content(self.title_text))
+
+    def on_resize(self, _: events.Resize) -> None:
+        """The columns may have another width now."""
+        self.line_up()
+
+    def line_up(self) -> None:
+        """Paint the rows for the present width; the mark stays where keys have put it."""
+        options = self.options
+        at = options.highlighted
+        self.narrow(self.query_one(Input).value)
+        if at is not None and options.option_count:
+            options.highlighted = min(at, options.option_count - 1)
+
+    @on(Input.Changed)
+    def _searched(self, event: Input.Changed) -> None:
+        event.stop()
+        self.written = event.value
+        self._explain_esc()
+        self.narrow(event.value)
+
+    def _explain_esc(self) -> None:
+        self.key_row.instead = (CLEARS,) if self.NARROWS and self.written else ()
+
+    def action_back(self) -> None:
+        """Show all rows again; close where all are shown."""
+        if self.NARROWS and self.written:
+            self.query_one(Input).clear()
+        else:
+            self.action_close()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        if self.options.highlighted is not None:
+            self.use(self.options.highlighted)
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        if event.option_index < self.options.option_count:
+            self.use(event.option_index)
+
+    @on(OptionList.OptionHighlighted)
+    def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        # The list may have been narrowed since the row was marked: only what is marked now counts.
+        if event.option_index == self.options.highlighted:
+            self.explain(event.option_index)
+
+    def ask(self, question: ConfirmDialog, do: Callable[[], object]) -> None:
+        """Do something if a person says yes; what is written into the question is a part of the search.
+
+        Args:
+            question: What to ask.
+            do: What it is about.
+        """
+
+        def decided(yes: bool | None) -> None:
+            if question.typed:
+                box = self.query_one(Input)
+                box.insert_text_at_cursor(clean(question.typed, keep_newlines=False))
+                self.written = box.value
+            if yes:
+                do()
+
+        self.app.push_screen(question, decided)
+
+    def action_move(self, step: int) -> None:
+        """Mark another row while the search box keeps the focus."""
+        options = self.options
+        if options.option_count:
+            at = (options.highlighted or 0) + step
+            options.highlighted = min(options.option_count - 1, max(0, at))
+
+
+# One of a few words; for themes each is shown on the whole screen while it is marked.
+
+
+class ChoiceDialog(FilterDialog[str]):
+    """Dismisses with a word, or ``None``."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "use", 0),
+        Hint("up/down", "choose", 1),
+        Hint("esc", "cancel", 0, "screen.close"),
+    )
+    NAME = "choice"
+    PLACEHOLDER = "filter"
+
+    def __init__(self, title: str, words: Sequence[str], current: str) -> None:
+        """Offer words.
+
+        Args:
+            title: First row.
+            words: All there are, in order.
+            current: The one in force; it is marked at first.
+        """
+        super().__init__()
+        self._title, self._words, self._current = title, tuple(words), current
+        self._shown: list[str] = []
+
+    @property
+    def title_text(self) -> str:
+        """First row of the dialog."""
+        return f"{one_line(self._title, 80)}{self.narrowed}"
+
+    @property
+    def total(self) -> int:
+        """All words."""
+        return len(self._words)
+
+    def fill(self, wanted: str) -> None:
+        """List the words with these in them."""
+        parts = wanted.lower().split()
+        self._shown = [word for word in self._words if all(part in word.lower() for part in parts)]
+        self.options.clear_options()
+        self.options.add_options([Option(self._line(word)) for word in self._shown])
+        if self._shown:
+            self.options.highlighted = self._shown.index(self._current) if self._current in self._shown else 0
+        else:
+            self.note("Nothing is called that.")
+
+    def _line(self, word: str) -> Content:
+        current = " current" if word == self._current else ""
+        return Content.assemble(one_line(word, 40), (current, "$text-muted"))
+
+    def explain(self, index: int) -> None:
+        """Nothing more is known of a word."""
+        self.note("")
+
+    def use(self, index: int) -> None:
+        """Dismiss with the word."""
+        self.dismiss(self._shown[index])
+
+
+class ThemePicker(ChoiceDialog):
+    """Paints everything in the marked theme; Esc brings the one from before back."""
+
+    def __init__(self, words: Sequence[str], current: str, painted: str) -> None:
+        """Offer themes.
+
+        Args:
+            words: Their names.
+            current: The one in the settings.
+            painted: The one on the screen, which Esc brings back.
+        """
+        super().__init__("Theme", words, current)
+        self._painted = painted
+        self._decided = False
+
+    def explain(self, index: int) -> None:
+        """Paint in the theme, and say how well it can be read."""
+        # The message that a row is marked may come after the decision.
+        if not self._decided:
+            self.app.theme = self._shown[index]
+            self.note(theme_note(self.app.current_theme))
+
+    def use(self, index: int) -> None:
+        """Keep the theme."""
+        self._decided = True
+        self.app.theme = self._shown[index]
+        super().use(index)
+
+    def action_close(self) -> None:
+        """Bring the theme from before back."""
+        self._decided = True
+        self.app.theme = self._painted
+        super().action_close()
+
+
+def theme_note(theme: Theme) -> str:
+    """Light or dark, and the contrast of its text in words and numbers."""
+    kind = "dark" if theme.dark else "light"
+    colours = theme.to_color_system().generate()
+    text, ground = Color.parse(colours["foreground"]), Color.parse(colours["background"])
+    if text.ansi is not None or ground.ansi is not None:
+        return f"{kind}; the terminal's own colours"
+    ratio = contrast(text.blend(ground, 1 - text.a), ground)
+    judged = "" if ratio >= MIN_CONTRAST else f", hard to read below {MIN_CONTRAST}:1"
+    return f"{kind}; text on its background {ratio:.1f}:1{judged}"

@@ -1,0 +1,371 @@
+"""The transcripts of other programs on this machine: choose one to go on with."""
+
+import asyncio
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import Static
+from textual.widgets.option_list import Option
+
+from tui_app.context.storage_errors import storage_error
+from tui_app.conversation.import_watch import (
+    EarlierImport,
+    ImportProgress,
+    ImportStopped,
+    Stoppable,
+    earlier_imports,
+    imported_as,
+)
+from tui_app.paths import from_home
+from tui_app.session.importers import ImportFormatError
+from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
+from tui_app.session.stores import has_begun, open_store
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.base import DetailsScreen, Dialog
+from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.keys import Hint
+from tui_app.ui.launch import Launch
+from tui_app.ui.text import count, file_size, one_line, padded
+
+if TYPE_CHECKING:
+    from tui_app.conversation.imports import ImportReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptRow:
+    """One transcript of the list."""
+
+    path: str
+    program: str
+    title: str
+    cwd: str
+    time: float
+    """When it was last written, in seconds since the epoch."""
+    size: int
+    """Bytes; 0 when unknown."""
+    session: str = ""
+    """The session it was imported into; empty when it was not."""
+    changed: bool = False
+    """Whether it was written to since it was imported."""
+
+
+def transcript_line(row: TranscriptRow, width: int, tz: tzinfo | None = None) -> Content:
+    """One row: when, program, title, size, whether it was imported, and the folder where there is room."""
+    roomy = width >= 100
+    when = datetime.fromtimestamp(row.time, tz).strftime("%Y-%m-%d %H:%M" if roomy else "%Y-%m-%d")
+    state = ("changed" if row.changed else "imported") if row.session else ""
+    title_width = max(12, width - (69 if roomy else 45))
+    title = one_line(row.title or PurePath(row.path).name, title_width)
+    padding = " " * (title_width - Content(title).cell_length)
+    size = file_size(row.size) if row.size else ""
+    folder = f"  {one_line(PurePath(row.cwd).name, 16)}" if roomy else ""
+    return Content.assemble(
+        (f"{when}  {padded(one_line(row.program, 11), 11)}  ", "$text-muted"),
+        (title, "bold"),
+        f"{padding} {size:>9}",
+        (f"  {state:<8}{folder}".rstrip(), "$text-muted"),
+    )
+
+
+BY_NAME = "/import FILE takes one from anywhere."
+
+
+class ImportScreen(FilterDialog[TranscriptRow]):
+    """Dismisses with a transcript, or ``None``. It is shown before the search for them has ended."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/importing.tcss"]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "import", 0),
+        Hint("up/down", "choose", 1),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+    NAME = "import"
+    PLACEHOLDER = "filter by title, program, folder or file"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(self, *, tz: tzinfo | None = None) -> None:
+        """Offer nothing yet.
+
+        Args:
+            tz: Time zone of the dates; ``None`` for that of the machine.
+        """
+        super().__init__()
+        self._rows: tuple[TranscriptRow, ...] | None = None
+        self._shown: list[TranscriptRow] = []
+        self._wanted = ""
+        self._tz = tz
+        self._failed = ""
+
+    @property
+    def title_text(self) -> str:
+        """What is listed."""
+        return f"Conversations of other programs{self.narrowed}"
+
+    def show(self, rows: Sequence[TranscriptRow]) -> None:
+        """List what was found, newest first."""
+        self._rows = tuple(rows)
+        if self.is_mounted:
+            self.narrow(self._wanted)
+
+    def fail(self, why: str) -> None:
+        """Say that there is no list."""
+        self._failed = why
+        self.show(())
+
+    @property
+    def total(self) -> int:
+        """All transcripts that were found."""
+        return len(self._rows or ())
+
+    def fill(self, wanted: str) -> None:
+        """List the transcripts with these words in title, program, folder or file."""
+        self._wanted = wanted
+        words = wanted.lower().split()
+        rows = self._rows or ()
+        self._shown = [row for row in rows if all(word in _searched_in(row) for word in words)]
+        self.options.clear_options()
+        width = max(40, self.size.width - 8)
+        self.options.add_options([Option(transcript_line(row, width, self._tz)) for row in self._shown])
+        if self._shown:
+            self.options.highlighted = 0
+        elif self._rows is None:
+            self.note("Looking for transcripts…")
+        elif self._rows:
+            self.note("No transcript has that in its title, program, folder or name.")
+        else:
+            self.note(self._failed or f"No transcripts of other programs were found. {BY_NAME}")
+
+    def explain(self, index: int) -> None:
+        """Where a transcript lies, and what enter does with one that was imported before."""
+        row = self._shown[index]
+        again = ""
+        if row.session:
+            again = " · enter imports it anew" if row.changed else f" · enter opens session {row.session}"
+        self.note(f"{one_line(row.path, 160)}{again}")
+
+    def use(self, index: int) -> None:
+        """Dismiss with the transcript."""
+        self.dismiss(self._shown[index])
+
+
+def _searched_in(row: TranscriptRow) -> str:
+    return f"{row.title} {row.program} {row.cwd} {row.path}".lower()
+
+
+# An import while it runs: how far it is, and Esc to stop it.
+
+
+class ImportProgressDialog(Dialog[bool]):
+    """Dismisses with ``True`` when the import has ended, and with ``None`` when it was stopped."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "ctrl+c", "close", "Stop", show=False, id="import.stop", priority=True, tooltip="Stop the import."
+        ),
+    ]
+    HINTS: ClassVar[tuple[Hint, ...]] = (Hint("esc", "stop", 0, "screen.close"),)
+
+    def __init__(self, name: str, stop: Callable[[], bool]) -> None:
+        """Show that a file is read.
+
+        Args:
+            name: What is imported.
+            stop: Stops the import; returns whether that was possible.
+        """
+        super().__init__()
+        self._file, self._stop = name, stop
+        self._text = "Reading the file…"
+        self._ended = False
+
+    def compose(self) -> ComposeResult:
+        """What is imported, how far it is, the key."""
+        with Vertical(classes="dialog -small"):
+            yield self.heading(f"Importing {one_line(self._file, 60)}")
+            yield Static(Content(self._text), id="import-progress", markup=False)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """A file that was read before this was painted needs no dialog."""
+        if self._ended:
+            self.dismiss(True)
+
+    def show(self, text: str) -> None:
+        """Say how far it is."""
+        self._text = text
+        if self.is_mounted:
+            self.query_one("#import-progress", Static).update(Content(text))
+
+    def end(self) -> None:
+        """The import has ended, whatever came of it."""
+        self._ended = True
+        if self.is_mounted and self.is_current:
+            self.dismiss(True)
+
+    def action_close(self) -> None:
+        """Stop the import; what is being written already is written to its end."""
+        if self._stop():
+            self.dismiss(None)
+        else:
+            self.show("It is being written; that cannot be stopped any more.")
+
+
+# ``/import``: choose a conversation of another program, read it, and go on with it.
+
+_LOG = logging.getLogger(__name__)
+
+
+async def import_transcript(app: App[Any], session: ChatSession, argument: str) -> str:
+    """Import a file, or one that the person chooses from those on this machine.
+
+    Args:
+        app: Shows the screens.
+        session: The open session, which is told when an import is stopped.
+        argument: The file; empty to choose from a list.
+
+    Returns:
+        Id of the session to open; empty when there is none.
+    """
+    if argument:
+        return await _import(app, session, _named(session.launch, argument))
+    row = await _choose(app, session.launch)
+    if row is None:
+        return ""
+    if row.session and not row.changed:
+        return row.session
+    return await _import(app, session, Path(row.path))
+
+
+def _named(launch: Launch, argument: str) -> Path:
+    return launch.cwd / from_home(argument.strip("\"'"))
+
+
+async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
+    """Show the list at once, and what is in it as soon as the search has ended."""
+    screen, closed = ImportScreen(), threading.Event()
+
+    async def fill() -> None:
+        try:
+            screen.show(await asyncio.to_thread(_find, launch, closed))
+        except Exception as error:  # nobody waits for this task: the list would look for ever
+            _LOG.exception("the list of transcripts failed")
+            screen.fail(f"The list cannot be made: {_why(error) or type(error).__name__}. {BY_NAME}")
+
+    search = asyncio.create_task(fill())
+    try:
+        return await app.push_screen_wait(screen)
+    finally:
+        # The thread ends at its next file; nobody waits for what it found.
+        closed.set()
+        await asyncio.gather(search, return_exceptions=True)
+
+
+def _find(launch: Launch, closed: threading.Event) -> list[TranscriptRow]:
+    home = Path(launch.env.get("HOME", "").strip() or Path.home())
+    found = find_transcripts(launch.env, home=home, cwd=launch.cwd, go_on=lambda: not closed.is_set())
+    earlier = _earlier(launch)
+    before = [imported_as(each.path, earlier) for each in found]
+    return [
+        _row(each, known.session if known else "", known is not None and each.time > known.time)
+        for each, known in zip(found, before, strict=True)
+    ]
+
+
+def _earlier(launch: Launch) -> dict[str, EarlierImport]:
+    """Sessions that files became before; a convenience: without them everything can still be imported."""
+    try:
+        if not has_begun(launch.database):
+            return {}
+        with closing(open_store(launch.database, read_only=True)) as store:
+            return earlier_imports(store)
+    except sqlite3.Error:
+        return {}
+
+
+def _row(found: LocalTranscript, session: str, changed: bool) -> TranscriptRow:
+    return TranscriptRow(
+        path=str(found.path),
+        program=found.program,
+        title=found.title,
+        cwd=found.cwd,
+        time=found.time,
+        size=found.size,
+        session=session,
+        changed=changed,
+    )
+
+
+async def _import(app: App[Any], session: ChatSession, path: Path) -> str:
+    """Read a file with its progress on the screen; Esc stops it, and nothing is left of it then."""
+    loop = asyncio.get_running_loop()
+
+    def told(progress: ImportProgress) -> None:
+        loop.call_soon_threadsafe(dialog.show, _words(progress))
+
+    job = Stoppable(told)
+    dialog = ImportProgressDialog(path.name, job.stop)
+    work = asyncio.create_task(asyncio.to_thread(_write, session.launch, path, job))
+    work.add_done_callback(lambda _: dialog.end())
+    if not await app.push_screen_wait(dialog):
+        # The thread notices at its next step, which may be seconds away in a file that is one line.
+        session.say("Stopping the import…")
+    try:
+        report = await work
+    except ImportStopped:
+        session.say("Import stopped. Nothing was imported.")
+        return ""
+    except (ImportFormatError, OSError, sqlite3.Error) as error:
+        told_why = storage_error(error, session.launch.paths.database) or _why(error)
+        await app.push_screen_wait(DetailsScreen("Not imported", f"{path}\n\n{told_why}"))
+        return ""
+    if report.skipped or report.notes:
+        await app.push_screen_wait(DetailsScreen("Imported", _account(report)))
+    return report.session
+
+
+def _write(launch: Launch, path: Path, job: Stoppable) -> "ImportReport":
+    # Reading needs pydantic-ai, which the first frame does not wait for.
+    from tui_app.conversation.imports import import_session
+
+    launch.paths.ensure()
+    with closing(open_store(launch.database)) as store:
+        return import_session(path, store=store, cwd=launch.cwd, now=time.time(), watch=job.watch)
+
+
+def _words(progress: ImportProgress) -> str:
+    match progress.doing:
+        case "reading":
+            return "Reading the file…"
+        case "counting":
+            return f"Counting tokens: {progress.done:,} of {progress.total:,} events"
+        case _:
+            return "Writing the session…"
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+
+
+def _account(report: "ImportReport") -> str:
+    """What became of a file, line by line where something could not be used."""
+    lines = [
+        f"{report.title}",
+        f"{count(report.messages, 'message')}, {count(report.tool_calls, 'tool call')}, "
+        f"{count(report.tool_results, 'result')}, from a file of {report.format}.",
+        "",
+        *report.notes,
+    ]
+    lines += [f"Line {each.line}: {each.reason}" for each in report.skipped]
+    return "\n".join(lines)

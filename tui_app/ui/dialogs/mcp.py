@@ -1,0 +1,290 @@
+"""MCP servers: how each does, what it brings along, what that costs, and what went wrong."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import Input
+from textual.widgets.option_list import Option
+
+from tui_app.agent.mcp.status import McpStatus, McpTool
+from tui_app.conversation.message_actions import Overview
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.skills import SkillsScreen
+from tui_app.ui.keys import Hint
+from tui_app.ui.text import one_line, tokens
+
+if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.ui.app import PlimsollApp
+
+LOOK_S = 0.5
+"""Seconds between two looks at the servers while the screen is open."""
+NONE = "No server is set. docs/mcp.md says how: [mcp.NAME] with command or url in the settings file."
+_NAME_CELLS, _STATE_CELLS, _TOKENS_CELLS = 34, 16, 8
+
+
+@dataclass(frozen=True, slots=True)
+class McpRow:
+    """A server, or one of its tools."""
+
+    server: McpStatus
+    tool: McpTool | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """By what it is found again when the servers have changed."""
+        return self.server.name, self.tool.name if self.tool is not None else ""
+
+
+def rows_of(servers: Sequence[McpStatus]) -> list[McpRow]:
+    """Every server, with its tools below it."""
+    return [McpRow(server, tool) for server in servers for tool in (None, *server.tools)]
+
+
+def mcp_line(row: McpRow, width: int) -> Content:
+    """One row: name, state or nothing, tokens, and what it is."""
+    server, tool = row.server, row.tool
+    size = tool.tokens if tool is not None else server.tokens
+    name_cells = min(_NAME_CELLS, width // 3)
+    room = max(8, width - name_cells - _STATE_CELLS - _TOKENS_CELLS - 2)
+    name = f"  {tool.name}" if tool is not None else server.name
+    about = tool.description if tool is not None else server.error or server.where
+    state = "" if tool is not None else server.words
+    return Content.assemble(
+        (f"{_cells(name, name_cells)}", "" if tool is not None else "bold"),
+        (f"{state:<{_STATE_CELLS}}", "$text-error" if server.state == "failed" else "$text-muted"),
+        f"{tokens(size) if size else '-':>{_TOKENS_CELLS}}  ",
+        (one_line(about, room), "$text-muted"),
+    )
+
+
+def _cells(text: str, cells: int) -> str:
+    kept = one_line(text.lstrip(), cells - 1 - (len(text) - len(text.lstrip())))
+    shown = " " * (len(text) - len(text.lstrip())) + kept
+    return shown + " " * (cells - Content(shown).cell_length)
+
+
+def mcp_note(row: McpRow) -> str:
+    """The marked row in words."""
+    server, tool = row.server, row.tool
+    if tool is not None:
+        hint = " The server says it changes nothing; that is a hint." if tool.claims_read_only else ""
+        about = one_line(tool.description, 400) or "The server does not say what it does."
+        return f"{about}\n{tool.tokens:,} tokens of each request.{hint}"
+    lines = [f"{one_line(server.where, 300)}"]
+    if server.error:
+        lines.append(f"Last error: {one_line(server.error, 600)}")
+    lines += [one_line(text, 200) for text in server.left_out[:4]]
+    return "\n".join(lines)
+
+
+class McpScreen(FilterDialog[None]):
+    """Follows the servers while it is open; starts one again when asked."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/mcp.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "f5", "reload", "Reload", show=False, id="mcp.reload", tooltip="Start the marked server again."
+        ),
+    ]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("f5", "start again", 1, "screen.reload"),
+        Hint("up/down", "choose", 2),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+    NAME = "mcp"
+    PLACEHOLDER = "filter by server, tool or purpose"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(
+        self,
+        servers: Sequence[McpStatus],
+        read: Callable[[], Awaitable[Sequence[McpStatus]]],
+        reload: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """Show servers.
+
+        Args:
+            servers: As they are.
+            read: Looks at them again.
+            reload: Starts one again, by its name.
+        """
+        super().__init__()
+        self._servers, self._read, self._reload = tuple(servers), read, reload
+        self._shown: list[McpRow] = []
+        self._marked = ("", "")
+
+    @property
+    def title_text(self) -> str:
+        """Says how many there are, and what they take."""
+        count, size = len(self._servers), sum(server.tokens for server in self._servers)
+        return f"MCP servers · {count}{self.narrowed} · {tokens(size)} tokens of each request"
+
+    def on_mount(self) -> None:
+        """Show everything, and look for news from now on."""
+        self._follow()
+
+    @work(exit_on_error=False)
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            await self._look()
+
+    async def _look(self) -> None:
+        servers = tuple(await self._read())
+        if servers != self._servers:
+            self._servers = servers
+            self.narrow(self.query_one(Input).value)
+
+    @property
+    def total(self) -> int:
+        """Servers and their tools."""
+        return len(rows_of(self._servers))
+
+    def fill(self, wanted: str) -> None:
+        """List servers and tools with these words."""
+        words = wanted.lower().split()
+        marked = self._marked
+        self._shown = [row for row in rows_of(self._servers) if all(word in _searched(row) for word in words)]
+        self.options.clear_options()
+        width = max(40, self.size.width - 8)
+        self.options.add_options([Option(mcp_line(row, width)) for row in self._shown])
+        if self._shown:
+            keys = [row.key for row in self._shown]
+            at = keys.index(marked) if marked in keys else 0
+            self.options.highlighted = at
+            self.explain(at)
+        else:
+            self.note("No server or tool has that." if self._servers else NONE)
+
+    def explain(self, index: int) -> None:
+        """The marked server or tool in words."""
+        self._marked = self._shown[index].key
+        self.note(mcp_note(self._shown[index]))
+
+    def use(self, index: int) -> None:
+        """There is nothing to choose: what the row says stands below already."""
+        self.explain(index)
+
+    @work(group="reload", exit_on_error=False)
+    async def action_reload(self) -> None:
+        """Start the marked server again."""
+        if self._shown and self.options.highlighted is not None:
+            name = self._shown[self.options.highlighted].server.name
+            self.note(f"Starting {name} again.")
+            await self._reload(name)
+            await self._look()
+
+
+def _searched(row: McpRow) -> str:
+    tool = row.tool
+    about = (
+        f"{tool.name} {tool.description}" if tool is not None else f"{row.server.where} {row.server.words}"
+    )
+    return f"{row.server.name} {about}".lower()
+
+
+# What a session has beside its own tools: ``/mcp``, ``/skills``, and what ``/status`` says of them.
+
+USAGE = "/mcp shows the servers; /mcp reload starts them again, /mcp reload NAME one of them."
+_LONGEST = 200_000
+
+
+async def overview(session: ChatSession) -> Overview:
+    """How everything stands; nothing where the session can only be looked at, or has not loaded."""
+
+    async def look(opened: "OpenSession") -> Overview:
+        return opened.extras.overview()
+
+    if session.read_only or not session.link.ready:
+        return Overview()
+    return await session.link.ask(look)
+
+
+async def show_mcp(app: "PlimsollApp", session: ChatSession, argument: str) -> None:
+    """Show the servers, or start them again."""
+    words = argument.split()
+    if session.read_only:
+        session.say(session.read_only)
+    elif not words:
+        await _show_servers(app, session)
+    elif words[0].lower() == "reload" and len(words) < 3:
+        await _reload_named(session, words[1:])
+    else:
+        session.say(USAGE)
+
+
+async def _show_servers(app: "PlimsollApp", session: ChatSession) -> None:
+    async def servers(opened: "OpenSession") -> Sequence[McpStatus]:
+        return opened.extras.servers.statuses()
+
+    async def read() -> Sequence[McpStatus]:
+        return await session.link.ask(servers)
+
+    async def reload(name: str) -> None:
+        await _reload(session, [name])
+
+    await app.push_screen_wait(McpScreen(await read(), read, reload))
+
+
+async def _reload_named(session: ChatSession, names: list[str]) -> None:
+    defined = session.launch.settings.mcp
+    if unknown := next((name for name in names if name not in defined), ""):
+        there = ", ".join(defined) or "none"
+        session.say(f"No MCP server is called {one_line(unknown, 40)}. There are: {there}.")
+    elif not defined:
+        session.say("No MCP server is set.")
+    else:
+        session.say(f"Starting again: {', '.join(names or defined)}. /mcp shows how they do.")
+        await _reload(session, names)
+
+
+async def _reload(session: ChatSession, names: list[str]) -> None:
+    async def start(opened: "OpenSession") -> None:
+        await opened.extras.servers.reload(names)
+
+    await session.link.ask(start)
+
+
+async def show_skills(app: "PlimsollApp", session: ChatSession) -> None:
+    """List the skills; one that is chosen is shown in full."""
+    all_of_it = await overview(session)
+    folder = session.launch.cwd.resolve()
+    chosen = await app.push_screen_wait(SkillsScreen(all_of_it.skills, all_of_it.refused, folder=folder))
+    if chosen:
+        await app.push_screen_wait(DetailsScreen("Skill", await asyncio.to_thread(_text, Path(chosen))))
+
+
+def _text(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(_LONGEST).decode("utf-8", "replace")
+    except OSError as error:
+        return f"{file} cannot be read: {error.strerror}."
+
+
+def status_lines(all_of_it: Overview) -> list[str]:
+    """Lines of ``/status``: instructions that are followed, servers, skills."""
+    lines = []
+    if not all_of_it.instructed:
+        lines.append("Rules      off: project_instructions is false")
+    shares = {share.name: share.tokens for share in all_of_it.shares if share.category == "memory"}
+    for number, file in enumerate(all_of_it.files):
+        size = f" {shares[file.path]:,} tokens" if file.text and file.path in shares else ""
+        note = f" ({file.note})" if file.note else ""
+        lines.append(f"{'' if number else 'Rules':<11}{one_line(file.path, 100)}{size}{note}")
+    for number, server in enumerate(all_of_it.servers):
+        lines.append(f"{'' if number else 'MCP':<11}{server.name}: {server.words}")
+    if all_of_it.skills:
+        names = ", ".join(one_line(skill.name, 40) for skill in all_of_it.skills)
+        lines.append(f"Skills     {one_line(names, 200)}")
+    return lines

@@ -1,0 +1,338 @@
+"""The context board: what is remembered of this repository and branch, and where each of it comes from."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets.option_list import Option
+
+from tui_app.conversation.boards import boards_in, session_scope
+from tui_app.memory.board import ContextBoard
+from tui_app.memory.entries import LONGEST, PERSON, Entry, NotRemembered
+from tui_app.session.errors import explained
+from tui_app.session.port import SessionNotFound
+from tui_app.session.stores import has_begun, open_store
+from tui_app.settings.spec import memory_settings
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog, confirmed
+from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.quit import what_leaving_costs
+from tui_app.ui.keys import Hint
+from tui_app.ui.launch import Launch
+from tui_app.ui.text import one_line
+
+if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.ui.app import PlimsollApp
+
+_KIND_CELLS = 10
+_DATE_CELLS = 12
+_SOURCE_CELLS = 16
+_ROOMY = 100
+_BORDERS = 8
+EMPTY = "Nothing is remembered here yet. f6 adds something; Plimsoll reads each session once it is over."
+OFF = "Memory is switched off: nothing is remembered by itself, and no session is given this board."
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChoice:
+    """What to do with which entry; adding needs none."""
+
+    action: Literal["source", "edit", "forget", "add"]
+    entry: Entry | None = None
+
+
+def entry_line(entry: Entry, width: int, tz: tzinfo | None = None) -> Content:
+    """One row: what it is, what it says, and where there is room when it was made and from what."""
+    roomy = width >= _ROOMY
+    room = max(16, width - _KIND_CELLS - (_DATE_CELLS + _SOURCE_CELLS if roomy else 0))
+    text = one_line(entry.text, room - 1)
+    padding = " " * (room - Content(text).cell_length)
+    made = datetime.fromtimestamp(entry.time, tz).strftime("%Y-%m-%d")
+    tail = f"{made:<{_DATE_CELLS}}{one_line(_source(entry), _SOURCE_CELLS)}" if roomy else ""
+    return Content.assemble(
+        (f"{entry.kind:<{_KIND_CELLS}}", "$text-muted"), text, padding, (tail, "$text-muted")
+    )
+
+
+def _source(entry: Entry) -> str:
+    """Message and session, or who wrote it."""
+    if entry.made_by == PERSON:
+        return "you"
+    return f"#{entry.seq} {entry.session}" if entry.session else entry.made_by
+
+
+class MemoryScreen(FilterDialog[MemoryChoice]):
+    """Dismisses with a choice, or ``None``. Forgetting asks first."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/memory.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f4", "edit", "Edit", show=False, id="memory.edit", tooltip="Word the marked entry anew."),
+        Binding("f6", "add", "Add", show=False, id="memory.add", tooltip="Put something on the board."),
+        Binding(
+            "f8", "forget", "Forget", show=False, id="memory.forget",
+            tooltip="Take the marked entry off the board, after a question.",
+        ),
+    ]  # fmt: skip
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "source", 0),
+        Hint("f4", "edit", 0, "screen.edit"),
+        Hint("f6", "add", 1, "screen.add"),
+        Hint("f8", "forget", 0, "screen.forget"),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+    NAME = "memory"
+    PLACEHOLDER = "filter by words, kind or session"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        whose: str,
+        *,
+        told: str = "",
+        marked: int = 0,
+        off: bool = False,
+        tz: tzinfo | None = None,
+    ) -> None:
+        """Show a board.
+
+        Args:
+            entries: What stands on it, the weightiest first.
+            whose: Repository and branch in words.
+            told: What came of the last change.
+            marked: Id of the entry to begin at; 0 begins at the first.
+            off: Whether memory is switched off.
+            tz: Time zone of the dates; ``None`` for that of the machine.
+        """
+        super().__init__()
+        self._entries, self._whose, self._tz = tuple(entries), whose, tz
+        self._told, self._marked, self._off = told, marked, off
+        self._shown: list[Entry] = []
+
+    @property
+    def title_text(self) -> str:
+        """Says whose board it is."""
+        unit = "entry" if len(self._entries) == 1 else "entries"
+        return f"Memory · {one_line(self._whose, 60)} · {self.how_many} {unit}"
+
+    @property
+    def total(self) -> int:
+        """All entries."""
+        return len(self._entries)
+
+    def fill(self, wanted: str) -> None:
+        """List the entries with these words in text, kind or source."""
+        words = wanted.lower().split()
+        self._shown = [entry for entry in self._entries if all(word in _searched_in(entry) for word in words)]
+        self.options.clear_options()
+        width = max(40, self.size.width - _BORDERS)
+        self.options.add_options([Option(entry_line(entry, width, self._tz)) for entry in self._shown])
+        if self._shown:
+            numbers = [entry.id for entry in self._shown]
+            self.options.highlighted = numbers.index(self._marked) if self._marked in numbers else 0
+            return
+        empty = "No entry has that." if self._entries else OFF if self._off else EMPTY
+        self.note("\n".join(filter(None, (empty, self._told))))
+
+    def explain(self, index: int) -> None:
+        """The marked entry in full: text, who made it and when, which branches it holds for, its source."""
+        entry = self._shown[index]
+        self._marked = entry.id
+        when = datetime.fromtimestamp(entry.time, self._tz).strftime("%Y-%m-%d %H:%M")
+        where = f"on {one_line(entry.branch, 40)}" if entry.branch else "on every branch"
+        by = "you" if entry.made_by == PERSON else one_line(entry.made_by, 40)
+        source = f" · message #{entry.seq} of session {one_line(entry.session, 20)}" if entry.seq else ""
+        told = self._told or (OFF if self._off else "")
+        lines = [one_line(entry.text, 480), f"entry {entry.id} · {where} · by {by}, {when}{source}", told]
+        self.note("\n".join(filter(None, lines)))
+
+    def use(self, index: int) -> None:
+        """Dismiss with the entry whose source is wanted; an entry without one says so."""
+        entry = self._shown[index]
+        if entry.session:
+            self.dismiss(MemoryChoice("source", entry))
+        else:
+            self.note("You wrote this entry outside of any session: there is no message to show.")
+
+    def action_edit(self) -> None:
+        """Dismiss with the entry to word anew."""
+        if (entry := self._at) is not None:
+            self.dismiss(MemoryChoice("edit", entry))
+
+    def action_add(self) -> None:
+        """Dismiss to have something added."""
+        self.dismiss(MemoryChoice("add"))
+
+    def action_forget(self) -> None:
+        """Ask, then dismiss with the entry to forget."""
+        if (entry := self._at) is None:
+            return
+        said = one_line(entry.text, 120)
+        question = f'Forget "{said}"? No later session is told; it does not come back by itself.'
+        asked = ConfirmDialog(question, verb="Forget", keep="Keep")
+        self.ask(asked, lambda: self.dismiss(MemoryChoice("forget", entry)))
+
+    @property
+    def _at(self) -> Entry | None:
+        """The marked entry."""
+        at = self.options.highlighted
+        return self._shown[at] if at is not None and at < len(self._shown) else None
+
+
+def _searched_in(entry: Entry) -> str:
+    return f"{entry.text} {entry.kind} {entry.source} {entry.branch} {entry.made_by}".lower()
+
+
+# Looking at what is remembered, and changing it; reading the session that is open.
+
+_ABOUT = f"One sentence, at most {LONGEST} characters. Later sessions on this branch are told."
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What came of a change."""
+
+    told: str = ""
+    refused: str = ""
+    entry: int = 0
+
+
+_Change = Callable[["OpenSession"], _Result]
+
+
+async def show_memory(app: "PlimsollApp", session: ChatSession) -> None:
+    """Show the board until the person leaves it, or goes to where an entry comes from."""
+    result, written = _Result(), ""
+    while True:
+        try:
+            entries, whose = await asyncio.to_thread(_read, session.launch, session.id)
+        except (SessionNotFound, sqlite3.Error, OSError) as error:
+            told = explained(error, session.launch.paths.database)
+            session.say(f"What is remembered cannot be read. {told}")
+            return
+        off = not memory_settings(session.launch.settings.memory).enabled
+        screen = MemoryScreen(entries, whose, told=result.told, marked=result.entry, off=off)
+        screen.written = written
+        choice = await app.push_screen_wait(screen)
+        # What was just added must not be left out of the list.
+        written = "" if choice is not None and choice.action == "add" else screen.written
+        if choice is None:
+            return
+        if choice.action == "source" and choice.entry is not None:
+            await _go_to_source(app, session, choice.entry)
+            return
+        result = await _change(app, session, choice)
+
+
+async def read_session_now(session: ChatSession) -> None:
+    """Read the open session for the board, behind what else is done; a notice says what came of it."""
+    if session.read_only:
+        session.say(session.read_only)
+        return
+
+    async def run(opened: "OpenSession") -> None:
+        opened.remembering.run()
+
+    session.say("Reading this session for the context board.")
+    await session.link.ask(run)
+
+
+def _read(launch: Launch, session: str) -> tuple[list[Entry], str]:
+    """What stands on the board that the session fills and is told, and whose it is."""
+    boards = boards_in(launch.database)
+    if not has_begun(launch.database):
+        return [], boards.scope(launch.cwd).label
+    if session:
+        with closing(open_store(launch.database, read_only=True)) as store:
+            info = store.info(session)
+        scope = session_scope(boards, launch.database, info, launch.cwd)
+    else:
+        scope = boards.scope(launch.cwd)
+    return ContextBoard(boards, scope).entries(), scope.label
+
+
+async def _change(app: "PlimsollApp", session: ChatSession, choice: MemoryChoice) -> _Result:
+    entry = choice.entry
+    match choice.action:
+        case "forget" if entry is not None:
+            return await _do(session, lambda opened: _forgotten(opened, entry.id))
+        case "edit" if entry is not None:
+            return await _typed(app, session, f"Entry {entry.id}", entry)
+        case _:
+            return await _typed(app, session, "A new entry", None)
+
+
+async def _typed(app: "PlimsollApp", session: ChatSession, title: str, entry: Entry | None) -> _Result:
+    """Let the person word an entry until it is taken."""
+    refused, text = "", entry.text if entry is not None else ""
+    while True:
+        typed = await app.push_screen_wait(EditDialog(title, _ABOUT, text, refused))
+        if not typed:
+            return _Result(entry=entry.id if entry is not None else 0)
+        text = typed
+        result = await _do(session, lambda opened: _worded(opened, entry, text))  # noqa: B023 - awaited here
+        if not result.refused:
+            return result
+        refused = result.refused
+
+
+async def _do(session: ChatSession, change: _Change) -> _Result:
+    """Have the engine change the board, so that the session's log is told."""
+    if session.read_only:
+        return _Result(session.read_only)
+
+    async def ask(opened: "OpenSession") -> _Result:
+        try:
+            return change(opened)
+        except NotRemembered as refusal:
+            return _Result(told=f"Not kept: {refusal}.", refused=f"Not kept: {refusal}.")
+
+    try:
+        return await session.link.ask(ask)
+    except (SessionNotFound, sqlite3.Error, OSError) as error:
+        told = f"The board could not be changed. {explained(error, session.launch.paths.database)}"
+        return _Result(told=told, refused=told)
+
+
+def _forgotten(opened: "OpenSession", number: int) -> _Result:
+    opened.remembering.forget(number)
+    return _Result(told=f"Entry {number} is off the board.")
+
+
+def _worded(opened: "OpenSession", entry: Entry | None, text: str) -> _Result:
+    board = opened.remembering
+    done = board.add(text) if entry is None else board.edit(entry.id, text)
+    told = f"Kept as entry {done.entry.id}." if done.new else f"Entry {done.entry.id} says so already."
+    return _Result(told=told, entry=done.entry.id)
+
+
+async def _go_to_source(app: "PlimsollApp", session: ChatSession, entry: Entry) -> None:
+    """Show the message an entry comes from, in its session."""
+    if entry.session == session.id:
+        session.presenter.jump_to(entry.seq)
+        return
+    if not await asyncio.to_thread(_exists, session.launch, entry.session):
+        session.say(f"Session {entry.session}, which this entry comes from, was deleted.")
+        return
+    text = what_leaving_costs(session)
+    if text and not await confirmed(app, text, verb="Leave", keep="Stay"):
+        return
+    app.open_session(entry.session, at=entry.seq)
+
+
+def _exists(launch: Launch, wanted: str) -> bool:
+    store = open_store(launch.database, read_only=True)
+    try:
+        return bool(store.info(wanted))
+    except SessionNotFound:
+        return False
+    finally:
+        store.close()

@@ -1,0 +1,479 @@
+"""One message with all that is known about it: full text, event as JSON, who sees it, what can be done."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Any, ClassVar, Literal, get_args
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from textual import work
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import Static
+
+from tui_app.conversation.work import Pin, Relieve
+from tui_app.events import (
+    REWRITES,
+    CompactionComplete,
+    Record,
+    SessionClear,
+    SessionRewind,
+    ToolArchived,
+    ToolNormalised,
+    ToolOffloaded,
+    ToolPointers,
+    ToolTrimmed,
+)
+from tui_app.log_numbers import log_number
+from tui_app.session.entries import Body, Entry, EntryKind
+from tui_app.session.event_heads import Seen
+from tui_app.session.exports.plain_text import plain_text
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.base import Dialog
+from tui_app.ui.keys import Hint, fixed_key
+from tui_app.ui.long_text import LongText
+from tui_app.ui.text import UNICODE, Glyphs, count, one_line, tokens
+from tui_app.ui.transcript.pieces import readable_args
+from tui_app.ui.transcript.transcript import Wish
+
+# What is known about one message, in words: who sees it, what took it away and when, how to name it.
+
+KINDS: Mapping[EntryKind, str] = {
+    "user": "prompt",
+    "assistant": "answer",
+    "tool": "tool call and its result",
+    "system": "system prompt",
+    "compaction": "compaction",
+    "rewrite": "rewrite by a stage",
+    "truncation": "request that was cut",
+    "model": "change of model or policy",
+    "checkpoint": "checkpoint",
+    "clear": "cleared or rewound",
+    "error": "error",
+    "notice": "notice",
+    "hook": "hook",
+    "memory": "memory",
+    "approval": "approval",
+    "files": "files that went back",
+}
+_FORMS: Mapping[str, str] = {
+    ToolNormalised.TYPE: "cut to size",
+    ToolOffloaded.TYPE: "as the beginning of a file that holds it",
+    ToolArchived.TYPE: "as a stub, archived",
+    ToolTrimmed.TYPE: "trimmed",
+    ToolPointers.TYPE: "with pointers in place of file bodies",
+}
+_HIDERS: Mapping[str, str] = {
+    CompactionComplete.TYPE: "a compaction",
+    SessionClear.TYPE: "/clear",
+    SessionRewind.TYPE: "a rewind",
+}
+_RESTORABLE = frozenset(kind.TYPE for kind in REWRITES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageFacts:
+    """One row of the conversation as its own screen shows it."""
+
+    entry: Entry
+    seen: Seen | None = None
+    """How the model sees the message; None for a row that is no message."""
+    events: tuple[Record, ...] = ()
+    """The event that gave it its form, and the one that took it away, where there are such."""
+    tz: tzinfo | None = None
+    scale: float = 1.0
+    """Tokens as the model counts them for each counted one."""
+
+    @property
+    def stage(self) -> int:
+        """Log number of the rewrite that can be taken back; 0 for none."""
+        return self.seen.head.form[0] if self.seen is not None and self.seen.stage in _RESTORABLE else 0
+
+    @property
+    def title(self) -> str:
+        """Number and kind."""
+        return f"#{self.entry.message} · {KINDS[self.entry.kind]}"
+
+    def lines(self) -> Sequence[str]:
+        """Everything in words."""
+        return [self._figures(), self._sight()]
+
+    def _figures(self) -> str:
+        entry = self.entry
+        when = self._time(entry.time)
+        parts = [
+            when,
+            f"{tokens(round(entry.tokens * self.scale))} tokens" if entry.tokens else "",
+            count(entry.chars, "character"),
+        ]
+        if entry.result_seq:
+            parts.append(f"call #{entry.seq}, result #{entry.result_seq}")
+        if entry.pinned:
+            parts.append("pinned: stays word for word")
+        return " · ".join(filter(None, parts))
+
+    def _sight(self) -> str:
+        seen = self.seen
+        if seen is None:
+            return "Seen by you only: it is no message, and never sent to the model."
+        if not seen.agent:
+            return f"Seen by you only: {self._hider(seen)} took it out of the model's view."
+        if seen.stage:
+            when = self._since(seen.head.form[0])
+            return f"Seen by you as it was said, by the model {_FORMS[seen.stage]}{when}."
+        return "Seen by you and by the model, as it was said."
+
+    def _hider(self, seen: Seen) -> str:
+        record = next((record for record in self.events if record.seq == seen.hidden_by), None)
+        name = _HIDERS.get(record.data.TYPE, "a later event") if record is not None else "a later event"
+        return f"{name}{self._since(seen.hidden_by)}"
+
+    def _since(self, seq: int) -> str:
+        record = next((record for record in self.events if record.seq == seq), None)
+        return f" (#{seq}, {self._time(record.time)})" if record is not None else f" (#{seq})"
+
+    def _time(self, epoch: float) -> str:
+        return datetime.fromtimestamp(epoch, self.tz).strftime("%Y-%m-%d %H:%M:%S")
+
+
+Deed = Literal["pin", "restore", "rewind", "fork"]
+"""What can be done with a message besides reading it."""
+_PINNABLE = ("user", "assistant", "tool")
+
+
+class MessageScreen(Dialog[Deed]):
+    """Dismisses with what is to be done, or ``None``."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/message.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        fixed_key("message.raw", "j", "raw", "Text or JSON", "Show the events of it as they are stored."),
+        fixed_key("message.copy", "y", "copy_all", "Copy all", "Copy all that is shown."),
+        fixed_key("message.pin", "p", "do('pin')", "Pin or unpin", "Keep it word for word, or no longer."),
+        fixed_key("message.restore", "u", "do('restore')", "Take back", "Give it its old form back."),
+        fixed_key("message.rewind", "r", "do('rewind')", "Rewind here", "Go back to before this prompt."),
+        fixed_key("message.fork", "f", "do('fork')", "Fork here", "Go on from before it in a new session."),
+        fixed_key("message.close", "ctrl+o", "close", "Close", "The key that opened it closes it."),
+    ]
+
+    def __init__(
+        self,
+        facts: MessageFacts,
+        text: Callable[[], Awaitable[str]],
+        raw: Callable[[], Awaitable[str]],
+        *,
+        can_change: bool = True,
+        glyphs: Glyphs = UNICODE,
+    ) -> None:
+        """Show a message.
+
+        Args:
+            facts: What is known about it.
+            text: Reads all of its text; awaited once it is shown.
+            raw: Reads its events as JSON.
+            can_change: Whether the session may be changed.
+            glyphs: Signs to draw with.
+        """
+        super().__init__()
+        self._facts, self._readers = facts, (text, raw)
+        self._can_change, self._glyphs = can_change, glyphs
+        self._shown = ""
+        self._raw = False
+
+    def compose(self) -> ComposeResult:
+        """What it is, what is known, the text, keys."""
+        separator = f" {self._glyphs.separator} "
+        with Vertical(classes="dialog -full"):
+            yield self.heading(one_line(f"{self._facts.title}{separator}{self._facts.entry.title}", 300))
+            for line in self._facts.lines():
+                yield Static(Content(line.replace(" · ", separator)), classes="dialog-note", markup=False)
+            yield LongText("", id="message-text")
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Read the text; name the keys that do something."""
+        self._name_keys()
+        self.query_one(LongText).focus()
+        self._read()
+
+    def _name_keys(self) -> None:
+        names = {"pin": "unpin" if self._facts.entry.pinned else "pin", "restore": "take back"}
+        keys: list[tuple[str, Deed]] = [("p", "pin"), ("u", "restore"), ("r", "rewind"), ("f", "fork")]
+        deeds = [
+            Hint(key, names.get(deed, f"{deed} here"), rank, f"screen.do('{deed}')")
+            for rank, (key, deed) in enumerate(keys, 2)
+            if self.check_action("do", (deed,))
+        ]
+        self.key_row.hints = (
+            Hint("j", "text" if self._raw else "JSON", 1, "screen.raw"),
+            Hint("y", "copy all", 1, "screen.copy_all"),
+            *deeds,
+            Hint("esc", "close", 0, "screen.close"),
+        )
+
+    @work(group="read", exclusive=True, exit_on_error=False)
+    async def _read(self) -> None:
+        self._shown = await self._readers[self._raw]()
+        self.query_one(LongText).show(self._shown or "(no text)")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer what makes sense for this message."""
+        if action != "do":
+            return super().check_action(action, parameters)
+        entry = self._facts.entry
+        match parameters:
+            case ("pin",):
+                return self._can_change and entry.kind in _PINNABLE
+            case ("restore",):
+                return self._can_change and bool(self._facts.stage)
+            case ("rewind",):
+                return self._can_change and entry.kind == "user" and not entry.left
+            case _:
+                return entry.kind == "user"
+
+    def action_raw(self) -> None:
+        """Show the JSON instead of the text, or the text again."""
+        self._raw = not self._raw
+        self._name_keys()
+        self._read()
+
+    def action_copy_all(self) -> None:
+        """Copy what is shown."""
+        # What is lone half of a pair cannot be encoded, and nobody could paste it.
+        self.app.copy_to_clipboard(self._shown.encode("utf-8", "replace").decode())
+        self.key_row.said = "copied all"
+
+    def action_do(self, deed: Deed) -> None:
+        """Dismiss with what is to be done."""
+        self.dismiss(deed)
+
+
+# What is copied of messages: plain text, their code blocks, or Markdown. Pure functions over texts.
+
+Format = Literal["text", "code", "markdown"]
+Message = tuple[Entry, Body]
+_TICKS = re.compile(r"`{3,}")
+_ENDS_BLOCK = frozenset(
+    {"paragraph_close", "heading_close", "fence", "code_block", "html_block", "table_close"}
+)
+
+
+def copied(messages: Sequence[Message], form: Format) -> str:
+    """Everything that is copied, without control characters; empty where there is nothing of that."""
+    match form:
+        case "code":
+            blocks = [block for entry, body in messages for block in code_of(entry, body)]
+            return "\n\n".join(block.rstrip("\n") for block in blocks)
+        case "text":
+            return "\n\n".join(filter(None, (_plain(entry, body) for entry, body in messages)))
+        case "markdown" if len(messages) == 1:
+            return _markdown(*messages[0])
+        case "markdown":
+            return "\n\n".join(
+                f"{_heading(entry)}\n\n{_markdown(entry, body)}".strip() for entry, body in messages
+            )
+
+
+def code_of(entry: Entry, body: Body) -> list[str]:
+    """The code blocks of one message; what tools return is no block."""
+    if entry.kind not in ("user", "assistant"):
+        return []
+    tokens = _parser().parse(plain_text(body.text))
+    return [token.content for token in tokens if token.type in ("fence", "code_block")]
+
+
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("table").enable("strikethrough")
+
+
+def _title(entry: Entry) -> str:
+    return plain_text(entry.title).replace("\n", " ")
+
+
+def _plain(entry: Entry, body: Body) -> str:
+    if entry.kind == "assistant":
+        return without_markup(plain_text(body.text))
+    return _said(entry, body)
+
+
+def _said(entry: Entry, body: Body) -> str:
+    """The text of an entry as it is shown when it is open."""
+    if entry.kind in ("user", "assistant"):
+        return plain_text(body.text).strip("\n")
+    title = _title(entry)
+    if entry.kind != "tool":
+        return title
+    parts = (title, plain_text(readable_args(body.args)), plain_text(body.text).strip("\n"))
+    return "\n".join(filter(None, parts))
+
+
+def _heading(entry: Entry) -> str:
+    match entry.kind:
+        case "user":
+            return "## You"
+        case "assistant":
+            return "## Model"
+        case "tool":
+            return f"## Tool: {_title(entry)}"
+        case _:
+            return f"## {_title(entry)}"
+
+
+def _markdown(entry: Entry, body: Body) -> str:
+    if entry.kind in ("user", "assistant"):
+        return plain_text(body.text).strip("\n")
+    return fenced(plain_text(body.text).strip("\n")) if entry.kind == "tool" else ""
+
+
+def fenced(text: str) -> str:
+    """A code block that the text cannot end."""
+    longest = max((len(run) for run in _TICKS.findall(text)), default=2)
+    ticks = "`" * (longest + 1)
+    return f"{ticks}\n{text}\n{ticks}"
+
+
+def without_markup(source: str) -> str:
+    """What a Markdown text says, without its signs; code and the marks of list items stay."""
+    out: list[str] = []
+    numbers: list[int | None] = []
+    lead = ""
+    for token in _parser().parse(source):
+        match token.type:
+            case "bullet_list_open" | "ordered_list_open":
+                numbers.append(int(token.attrGet("start") or 1) if token.type[0] == "o" else None)
+            case "bullet_list_close" | "ordered_list_close":
+                numbers.pop()
+                out.append("" if not numbers else None or "")
+            case "list_item_open":
+                lead = "  " * (len(numbers) - 1) + _bullet(numbers)
+            case "inline":
+                out.append(lead + _inline(token.children or ()))
+                lead = ""
+            case "fence" | "code_block" | "html_block":
+                out.append(lead + token.content.rstrip("\n"))
+                lead = ""
+        if token.type in _ENDS_BLOCK and not (numbers and token.hidden) and not token.hidden:
+            out.append("")
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")
+
+
+def _bullet(numbers: list[int | None]) -> str:
+    number = numbers[-1]
+    if number is None:
+        return "- "
+    numbers[-1] = number + 1
+    return f"{number}. "
+
+
+def _inline(children: Iterable[Token]) -> str:
+    text, target = "", ""
+    for child in children:
+        match child.type:
+            case "softbreak" | "hardbreak":
+                text += "\n"
+            case "link_open":
+                target = str(child.attrGet("href") or "")
+            case "link_close":
+                text += f" ({target})" if target and target not in text else ""
+            case _:
+                text += child.content
+    return text
+
+
+# What is done with marked messages: copied, pinned, archived, moved to files.
+
+NO_ANSWER = "There is no answer to copy yet."
+USAGE = "/copy takes text, code or markdown, and a message: 2 for the answer before the last, #12 for one."
+PINNABLE = ("user", "assistant", "tool")
+
+
+async def act_on(app: App[Any], session: ChatSession, wanted: Wish, entries: Sequence[Entry]) -> None:
+    """Do what a person wants with the entries that are marked."""
+    match wanted:
+        case "pin":
+            pin_all(session, entries)
+        case "archive" | "offload":
+            results = [entry.message for entry in entries if entry.kind == "tool" and entry.result_seq]
+            if results:
+                first, *others = (entry.message for entry in entries)
+                session.submit(Relieve(first, wanted, tuple(others)))
+            else:
+                session.say(f"Only results of tools can be {wanted}{'d' if wanted[-1] == 'e' else 'ed'}.")
+        case _:
+            await copy(app, session, entries, wanted)
+
+
+def pin_all(session: ChatSession, entries: Sequence[Entry]) -> None:
+    """Pin messages; where all of them are pinned, take their pins away."""
+    messages = [entry for entry in entries if entry.kind in PINNABLE]
+    pinned = any(not entry.pinned for entry in messages)
+    changed = [entry for entry in messages if entry.pinned is not pinned]
+    asked = [session.submit(Pin(entry.message, pinned)) for entry in changed]
+    if not messages:
+        session.say("Only prompts, answers and results of tools can be pinned.")
+    elif all(asked):
+        numbers = " ".join(f"#{entry.message}" for entry in changed[:5])
+        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
+        session.say(f"{'Pinned' if pinned else 'Unpinned'} {numbers}{more}")
+
+
+async def copy(app: App[Any], session: ChatSession, entries: Sequence[Entry], form: Format) -> None:
+    """Put messages on the clipboard (OSC 52, where the terminal takes it)."""
+    bodies = await session.bodies.read(entries)
+    text = await asyncio.to_thread(copied, list(zip(entries, bodies, strict=True)), form)
+    if not text:
+        which = "this message" if len(entries) == 1 else f"these {len(entries)} messages"
+        session.say(f"There is no code block in {which}." if form == "code" else "There is no text in it.")
+        return
+    app.copy_to_clipboard(text)
+    lines = text.count("\n") + 1
+    counted = count(lines, "line")
+    separator = session.glyphs.separator
+    session.say(
+        f"Copied {len(entries)} messages {separator} {counted}" if len(entries) > 1 else f"Copied {counted}."
+    )
+
+
+async def copy_message(app: App[Any], session: ChatSession, argument: str) -> None:
+    """Copy the last answer, one before it, or a message by its number; as Markdown unless told otherwise."""
+    words = argument.lower().split()
+    form: Format = "markdown"
+    for known in get_args(Format):
+        if words and words[0] == known:
+            form = known
+            words = words[1:]
+    answers = [entry for entry in session.presenter.view.entries if entry.kind == "assistant" and entry.chars]
+    wanted = words[0] if words else "1"
+    number = log_number(wanted)
+    if len(words) > 1 or number is None:
+        session.say(USAGE)
+        return
+    if wanted.startswith("#"):
+        entry = entry_of(session, number)
+    else:
+        entry = answers[-number] if 0 < number <= len(answers) else None
+    if entry is not None:
+        await copy(app, session, [entry], form)
+    elif wanted.startswith("#"):
+        session.say(f"There is no message {wanted}.")
+    else:
+        session.say(_too_far_back(number, len(answers)) if answers else NO_ANSWER)
+
+
+def _too_far_back(number: int, answers: int) -> str:
+    """Why there is no such answer, counted from the newest, and what the number may have been meant for."""
+    if number == 0:
+        return USAGE
+    has = f"There {'is' if answers == 1 else 'are'} only {count(answers, 'answer')}."
+    return f"{has} /copy #{number} copies the message with that number."
+
+
+def entry_of(session: ChatSession, number: int) -> Entry | None:
+    """The row of a message, by its own log number or that of the call it answers."""
+    entries = reversed(session.presenter.view.entries)
+    return next((entry for entry in entries if number in (entry.seq, entry.message)), None)

@@ -1,0 +1,508 @@
+"""Choosing the model that answers next."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui_app.conversation.work import Switch
+from tui_app.plurals import count
+from tui_app.ui.chat.session import ChatSession, LookupCancelled, look_up
+from tui_app.ui.dialogs.api_keys import ask_for_key
+from tui_app.ui.dialogs.base import Dialog, write_on
+from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.gauge_text import window_text
+from tui_app.ui.keys import Hint
+from tui_app.ui.text import cost, one_line, tokens
+from tui_app.ui.type_ahead import StrayKeys
+
+if TYPE_CHECKING:
+    from tui_app.agent.catalog import ModelChoice
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.conversation.model_switch import Fit, SwitchForecast
+    from tui_app.ui.app import PlimsollApp
+
+SOURCES: dict[str, str] = {
+    "setting": "from your settings",
+    "learnt": "learnt from an error",
+    "server": "from the server",
+    "model": "the model's own",
+    "default": "assumed",
+}
+"""Where a window size comes from, in words."""
+
+
+_WITH_RATES = 100
+"""Columns of the screen from which on prices stand in the rows as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRow:
+    """One model of the list."""
+
+    name: str
+    """Full name, ``provider:model``."""
+    window: int
+    """Tokens; 0 when not known."""
+    window_source: str = "default"
+    available: bool = True
+    """Whether it could answer now (key set, server up)."""
+    why_not: str = ""
+    """What is missing, for example ``set OPENAI_API_KEY``."""
+    needs_key: str = ""
+    """Variable of the key that is all it lacks: it is asked for when the model is chosen."""
+    fits: bool = True
+    """Whether the present conversation fits its window."""
+    price: str = ""
+    """For a person, for example ``$0.25 in · $2.00 out``; empty when unknown or free."""
+    too_small: bool = False
+    """Whether it would not fit even after a compaction."""
+    rates: str = ""
+    """Price in and out in few cells, ``0.25/2.00``; empty when unknown."""
+    can: tuple[str, ...] = ()
+    """What it is known to do: ``tools``, ``thinking``, ``images``."""
+    current: bool = False
+
+
+def model_state(row: ModelRow, conversation_tokens: int) -> str:
+    """``current``, what is missing, ``fits``, or why it does not."""
+    if not row.available:
+        return one_line(row.why_not, 40) or "not available"
+    if not row.fits:
+        even = "too large even compacted" if row.too_small else "will not fit: compact first"
+        return f"{tokens(conversation_tokens)} {even}"
+    return "current" if row.current else "fits"
+
+
+def model_line(
+    row: ModelRow,
+    conversation_tokens: int,
+    name_width: int,
+    *,
+    with_state: bool = True,
+    with_rates: bool = False,
+) -> Content:
+    """One row: name, window, and its state unless it is said elsewhere; columns line up."""
+    window = window_text(row.window) if row.window else "?"
+    name = one_line(row.name, name_width)
+    colour = "$text-muted" if not row.available else "$text-warning" if not row.fits else ""
+    padding = " " * (name_width - Content(name).cell_length)
+    text = Content.assemble(
+        (name, "bold" if row.current else ""),
+        padding,
+        f"{window:>7}  ",
+        f"{row.rates:>11}  " if with_rates else "",
+        (model_state(row, conversation_tokens) if with_state else "", colour),
+    )
+    return text if row.available else text.stylize("$text-muted")
+
+
+class ModelPicker(FilterDialog[str]):
+    """Dismisses with a full model name, or ``None``. A name that is not listed can be typed."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/model_picker.tcss"]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "use", 0),
+        Hint("up/down", "choose", 1),
+        Hint("esc", "cancel", 0, "screen.close"),
+    )
+    NAME = "picker"
+    PLACEHOLDER = "search, or type a full name: provider:model"
+
+    def __init__(self, choices: Sequence[ModelRow], conversation_tokens: int, *, asked: bool = True) -> None:
+        """Offer models.
+
+        Args:
+            choices: Models; those that can answer now are shown first, else the order is kept.
+            conversation_tokens: Size of the present conversation.
+            asked: Whether servers were asked to the end; else their models are missing.
+        """
+        super().__init__()
+        self._choices = sorted(choices, key=lambda row: not row.available)
+        self._tokens = conversation_tokens
+        self._asked = asked
+        self._shown: list[ModelRow | str] = []
+
+    @property
+    def title_text(self) -> str:
+        """Says how large the conversation is."""
+        missing = "" if self._asked else " · without models of servers"
+        return f"Model · this conversation is {tokens(self._tokens)}{self.narrowed}{missing}"
+
+    @property
+    def total(self) -> int:
+        """All models that are offered."""
+        return len(self._choices)
+
+    @property
+    def found(self) -> int:
+        """Models that the filter leaves, without a name that is not in the list."""
+        return sum(isinstance(row, ModelRow) for row in self._shown)
+
+    def fill(self, wanted: str) -> None:
+        """List the models with these words in their names; a full name that is not listed is offered."""
+        words = wanted.lower().split()
+        name = wanted.strip()
+        self._shown = [row for row in self._choices if all(word in row.name.lower() for word in words)]
+        if _is_full_name(name) and all(row.name != name for row in self._choices):
+            self._shown.append(name)
+        width = min(48, max(24, self.size.width // 2 - 10))
+        self.options.clear_options()
+        self.options.add_options([Option(self._line(row, width)) for row in self._shown])
+        if self._shown:
+            self.options.highlighted = self._first(name)
+        else:
+            self.note("No model has that in its name. Type provider:model to use one that is not listed.")
+
+    def _first(self, name: str) -> int:
+        """The row to mark: the exact name, else the present model, else the first."""
+        names = [row if isinstance(row, str) else row.name for row in self._shown]
+        if name in names:
+            return names.index(name) if isinstance(self._shown[names.index(name)], ModelRow) else 0
+        current = (at for at, row in enumerate(self._shown) if isinstance(row, ModelRow) and row.current)
+        return next(current, 0)
+
+    def _line(self, row: ModelRow | str, width: int) -> Content:
+        if isinstance(row, str):
+            return Content(f"use {one_line(row, 60)}   not in the list")
+        wide = self.size.width >= _WITH_RATES
+        return model_line(row, self._tokens, width, with_state=not self._is_narrow, with_rates=wide)
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Whether the state of a model has no room in its row: the note below the list says it then."""
+        return self.size.width < 60
+
+    def explain(self, index: int) -> None:
+        """Window, its source and the price of a model."""
+        row = self._shown[index]
+        if isinstance(row, str):
+            self.note("Its window is asked for when it is used.")
+            return
+        window = f"window {window_text(row.window)} ({SOURCES.get(row.window_source, row.window_source)})"
+        state = "current" if row.current else ""
+        if self._is_narrow:
+            state = model_state(row, self._tokens)
+        price = f"{row.price} per million" if row.price.startswith("$") else row.price or "price not known"
+        can = ", ".join(row.can)
+        parts = [window if row.window else "window not known", price, can, state]
+        if row.why_not:
+            parts = [row.why_not, window if row.window else "", price if row.price else ""]
+        self.note(" · ".join(one_line(part, 160) for part in parts if part))
+
+    def use(self, index: int) -> None:
+        """Dismiss with a model that can answer; say what is missing for one that cannot."""
+        row = self._shown[index]
+        if isinstance(row, str):
+            self.dismiss(row)
+        elif row.available or row.needs_key:
+            self.dismiss(row.name)
+        else:
+            why = one_line(row.why_not, 160) or "not available"
+            self.note(f"{one_line(row.name, 60)} cannot be used yet: {why}")
+
+
+def _is_full_name(text: str) -> bool:
+    provider, _, model = text.partition(":")
+    return bool(provider and model) and not any(character.isspace() for character in text)
+
+
+# The conversation does not fit the model it is to go to: three ways, with their numbers.
+#
+# The question may come up seconds after the command, when the person is writing again. So it starts on the
+# way that changes nothing, no letter chooses, and what is still typed into it goes back to the prompt.
+
+Way = Literal["compact", "anyway", "cancel"]
+ONE_LINE = 96
+"""Columns from which a way and what it does stand in one row."""
+SHORT = 20
+"""Rows below which each way has one; what the marked one does stands below them."""
+WAYS: tuple[Way, ...] = ("compact", "anyway", "cancel")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchPlan:
+    """What a switch would mean; sizes in tokens."""
+
+    target: str
+    """Full name of the model to switch to."""
+    limit: int
+    """Its window."""
+    tokens: int
+    """Size of the present conversation as that model counts it."""
+    estimate_after: int
+    """About how large it would be after a compaction; what must stay when none can help."""
+    summary_model: str
+    can_compact: bool = True
+    """Whether a compaction can make it fit."""
+    usable: int = 0
+    """What fits into the window beside the answer."""
+    cost: float | None = None
+    """Estimated price of the summary in US dollars; ``None`` when not known."""
+    can_truncate: bool = True
+    """Whether dropping old messages from each request can make it fit."""
+    drops_tokens: int = 0
+    keeps_turns: int = 0
+    tokens_now: int = 0
+    """Its size as the present model counts it; 0 where that is the same."""
+    current: str = ""
+    """Full name of the model that stays on cancel."""
+
+
+_ALIKE = 0.05
+"""Share by which two models' counts may differ without a word: neither is better known."""
+
+
+def size_text(plan: SwitchPlan) -> str:
+    """Size of the conversation by the gauge, and by the other model's count where that is much else."""
+    here = plan.tokens_now or plan.tokens
+    alike = abs(plan.tokens - here) <= here * _ALIKE
+    return tokens(here) + ("" if alike else f", which it counts as about {tokens(plan.tokens)}")
+
+
+def switch_lines(plan: SwitchPlan) -> tuple[str, str, str]:
+    """What each of the three ways does, in the order of :data:`WAYS`."""
+    price = f" · ~{cost(plan.cost)}" if plan.cost else ""
+    turns = f"keeps the last {count(plan.keeps_turns, 'turn')}"
+    drops = f"drops the oldest {window_text(plan.drops_tokens)} for each request, {turns}"
+    after, model = window_text(plan.estimate_after), one_line(plan.summary_model, 32)
+    compact = f"about {after} after · summary by {model}{price}"
+    hopeless = f"not possible: {after} must stay, {window_text(plan.usable)} fit beside the answer"
+    stay = f"stay on {one_line(plan.current, 40)}" if plan.current else "stay on the present model"
+    return (
+        compact if plan.can_compact else hopeless,
+        drops if plan.can_truncate else "not possible: the latest prompt alone is too large",
+        stay,
+    )
+
+
+class SwitchDialog(Dialog[Way]):
+    """Dismisses with the way chosen; Esc is ``cancel``."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/switch_dialog.tcss"]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("up/down", "mark", 1),
+        Hint("enter", "choose", 0),
+        Hint("esc", "cancel", 0, "screen.close"),
+    )
+
+    def __init__(self, plan: SwitchPlan, *, clock: Callable[[], float] = monotonic) -> None:
+        """Ask how to go on.
+
+        Args:
+            plan: What a switch would mean.
+            clock: Seconds that only go forward; keys are told apart by the time between them.
+        """
+        super().__init__()
+        self._plan = plan
+        self._stray = StrayKeys(clock)
+
+    @property
+    def typed(self) -> str:
+        """What the person went on writing while the dialog was there; it belongs to the prompt."""
+        return self._stray.text.rstrip("\n")
+
+    def compose(self) -> ComposeResult:
+        """The problem in one sentence, three ways, keys."""
+        plan = self._plan
+        size = f"holds {window_text(plan.limit)}. This conversation is {size_text(plan)}."
+        labels = ("Compact and switch", "Switch anyway", "Cancel")
+        possible = (plan.can_compact, plan.can_truncate, True)
+        room = self.app.size
+        gap = " " if room.width >= ONE_LINE or room.height < SHORT else "\n    "
+        with Vertical(classes="dialog"):
+            yield self.heading(f"{one_line(plan.target, 60)} {size}")
+            yield OptionList(
+                *(
+                    Option(Content.assemble((f"{label:<20}", "bold"), gap, effect), disabled=not can)
+                    for label, effect, can in zip(labels, switch_lines(plan), possible, strict=True)
+                ),
+                compact=True,
+                markup=False,
+            )
+            yield Static(id="switch-effect", markup=False)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Start on the way that changes nothing; whoever wants another goes there."""
+        options = self.query_one(OptionList)
+        options.focus()
+        options.highlighted = WAYS.index("cancel")
+
+    def on_key(self, event: events.Key) -> None:
+        """Let only those keys through to the list that are meant for it."""
+        # Bindings act only after this.
+        if self._stray.catch(event):
+            event.stop()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Keep a paste for the prompt as well."""
+        event.stop()
+        self._stray.text += event.text
+
+    @on(OptionList.OptionHighlighted)
+    def _marked(self, event: OptionList.OptionHighlighted) -> None:
+        """Say in full what the marked way does, where each has only one line."""
+        event.stop()
+        effect = switch_lines(self._plan)[event.option_index]
+        self.query_one("#switch-effect", Static).update(Content(effect))
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.dismiss(WAYS[event.option_index])
+
+    def action_close(self) -> None:
+        """Esc changes nothing."""
+        self.dismiss("cancel")
+
+
+# Choosing a model, and what to do when the conversation does not fit it.
+
+if TYPE_CHECKING:
+    Listed = tuple[list[ModelChoice], dict[int, Fit]]
+
+
+async def choose_model(app: "PlimsollApp", session: ChatSession) -> None:
+    """Let the person pick a model and change to it; a key that it lacks is asked for."""
+    asked = True
+    try:
+        try:
+            choices, fit = await look_up(
+                app, session, _asking(session), _lister(session), "esc lists the others"
+            )
+        except LookupCancelled:
+            # Whoever does not want to wait for a server may still want another model.
+            asked = False
+            choices, fit = await look_up(app, session, "Listing models", _lister(session, discover=False))
+    except LookupCancelled:
+        _stay(session)
+        return
+    used = session.state.usage.total if session.state.usage else 0
+    rows = [_row(choice, fit, session.state.model) for choice in choices]
+    name = await app.push_screen_wait(ModelPicker(rows, used, asked=asked))
+    chosen = next((choice for choice in choices if choice.name == name), None)
+    if name and chosen is not None and chosen.needs_key:
+        await _with_key(app, session, name, chosen.needs_key)
+    elif name:
+        await switch_to(app, session, name)
+
+
+def _lister(session: ChatSession, *, discover: bool = True) -> "Callable[[OpenSession], Awaitable[Listed]]":
+    """What lists the models, with those of servers unless nobody is to be waited for."""
+    settings, keys = session.launch.settings, session.launch.api_keys
+
+    async def look(opened: "OpenSession") -> "Listed":
+        from tui_app.agent.catalog import list_models
+
+        env = await asyncio.to_thread(keys.readable)
+        listed = await list_models(env=env, endpoints=settings.endpoints, discover=discover)
+        return listed, opened.conversation.models.fit_of(choice.window for choice in listed if choice.window)
+
+    return look
+
+
+def _asking(session: ChatSession) -> str:
+    """Who is asked for models: the person's own servers by their names, and what else runs here."""
+    own = [one_line(name, 24) for name in session.launch.settings.endpoints]
+    if session.launch.env.get("OPENAI_BASE_URL"):
+        own.append("OPENAI_BASE_URL")
+    return f"Asking {', '.join([*own, 'servers on this machine'])} for models"
+
+
+async def _with_key(app: "PlimsollApp", session: ChatSession, name: str, variable: str) -> None:
+    """Go on with a model once its key is there; a server without a model goes back to the list."""
+    if not await ask_for_key(app, session, name, variable):
+        _stay(session)
+    elif name.endswith(":"):
+        await choose_model(app, session)
+    else:
+        await switch_to(app, session, name)
+
+
+async def switch_to(app: "PlimsollApp", session: ChatSession, name: str) -> None:
+    """Change to a model; asks first when its key is missing, or the conversation does not fit it."""
+    if name == session.state.model:
+        session.say(f"{name} answers already.")
+        return
+    keys, endpoints = session.launch.api_keys, session.launch.settings.endpoints
+
+    async def look(opened: "OpenSession") -> "SwitchForecast | str":
+        from tui_app.agent.catalog import missing_key
+
+        missing = missing_key(name, await asyncio.to_thread(keys.readable), endpoints)
+        return missing or await opened.conversation.models.forecast(name)
+
+    try:
+        found = await look_up(app, session, f"Looking up {name}", look)
+    except LookupCancelled:
+        _stay(session)
+    except Exception as error:
+        session.say(f"{name} cannot be used: {str(error).splitlines()[0] if str(error) else 'not available'}")
+    else:
+        if isinstance(found, str):
+            await _with_key(app, session, name, found)
+        else:
+            await _switch(app, session, found)
+
+
+async def _switch(app: "PlimsollApp", session: ChatSession, forecast: "SwitchForecast") -> None:
+    if forecast.fits:
+        session.submit(Switch(forecast.target))
+        return
+    dialog = SwitchDialog(_plan(forecast, session.state.model))
+    way = await app.push_screen_wait(dialog)
+    write_on(app, dialog.typed)
+    if way in ("compact", "anyway"):
+        session.submit(Switch(forecast.target, way))
+    else:
+        _stay(session)
+
+
+def _stay(session: ChatSession) -> None:
+    session.say(f"Stayed on {session.state.model}.")
+
+
+def _row(choice: "ModelChoice", fit: "dict[int, Fit]", current: str) -> ModelRow:
+    can = (("tools", choice.tools), ("thinking", choice.thinking), ("images", choice.images))
+    known = choice.price_in is not None and choice.price_out is not None
+    return ModelRow(
+        name=choice.name,
+        window=choice.window or 0,
+        window_source=choice.window_source,
+        available=choice.available,
+        why_not=choice.why_not,
+        needs_key=choice.needs_key,
+        fits=fit.get(choice.window or 0, "fits") == "fits",
+        too_small=fit.get(choice.window or 0) == "too small",
+        rates=f"{choice.price_in:.2f}/{choice.price_out:.2f}" if known else "",
+        can=tuple(word for word, able in can if able),
+        price=choice.price,
+        current=choice.name == current,
+    )
+
+
+def _plan(forecast: "SwitchForecast", current: str) -> SwitchPlan:
+    return SwitchPlan(
+        target=forecast.target,
+        limit=forecast.window.limit,
+        tokens=forecast.tokens,
+        tokens_now=forecast.tokens_now,
+        usable=forecast.window.effective,
+        estimate_after=forecast.after_compaction,
+        summary_model=forecast.summary_model,
+        can_compact=forecast.can_compact,
+        can_truncate=forecast.can_truncate,
+        drops_tokens=forecast.drops,
+        keeps_turns=forecast.keeps_turns,
+        current=current,
+    )

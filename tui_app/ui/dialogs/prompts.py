@@ -1,0 +1,124 @@
+"""Earlier prompts: search them and write one again."""
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets.option_list import Option
+
+from tui_app.context.storage_errors import storage_error
+from tui_app.session.prompt_history import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.keys import Hint, fixed_key
+from tui_app.ui.text import count, count_lines, one_line
+
+if TYPE_CHECKING:
+    from tui_app.ui.app import PlimsollApp
+
+_TIME_CELLS = 18
+
+
+def prompt_line(prompt: PastPrompt, width: int, tz: tzinfo | None = None) -> Content:
+    """One row: when it was sent, and its beginning."""
+    when = (
+        datetime.fromtimestamp(prompt.time, tz).strftime("%Y-%m-%d %H:%M") if prompt.time else "this session"
+    )
+    text = one_line(prompt.text, max(12, width - _TIME_CELLS))
+    return Content.assemble((f"{when:<{_TIME_CELLS}}", "$text-muted"), text)
+
+
+class PromptsScreen(FilterDialog[PastPrompt]):
+    """Dismisses with the prompt to write again, or ``None``: then the draft stays as it is."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/prompts.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        fixed_key("prompts.next", "ctrl+r", "move(1)", "Next", "Go on to the next prompt found."),
+    ]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "write it again", 0),
+        Hint("up/down", "choose", 1),
+        Hint("esc", "keep the draft", 0, "screen.close"),
+    )
+    NAME = "prompts"
+    PLACEHOLDER = "search what you have said in this folder"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(self, prompts: Sequence[PastPrompt], *, tz: tzinfo | None = None) -> None:
+        """Offer prompts.
+
+        Args:
+            prompts: Newest first.
+            tz: Time zone of the dates; ``None`` for that of the machine.
+        """
+        super().__init__()
+        self._prompts = [(prompt, prompt.text.lower()) for prompt in prompts]
+        self._shown: list[PastPrompt] = []
+        self._tz = tz
+
+    @property
+    def title_text(self) -> str:
+        """Says how many there are."""
+        return f"Earlier prompts · {self.how_many}"
+
+    @property
+    def total(self) -> int:
+        """All earlier prompts."""
+        return len(self._prompts)
+
+    def fill(self, wanted: str) -> None:
+        """List the prompts that hold all of the words."""
+        words = wanted.lower().split()
+        self._shown = [prompt for prompt, text in self._prompts if all(word in text for word in words)]
+        self.options.clear_options()
+        width = max(40, self.size.width - 8)
+        self.options.add_options([Option(prompt_line(prompt, width, self._tz)) for prompt in self._shown])
+        if self._shown:
+            self.options.highlighted = 0
+            return
+        empty = "Nothing was said in this folder yet."
+        self.note("No prompt holds all of that." if self._prompts else empty)
+
+    def explain(self, index: int) -> None:
+        """How long a prompt is."""
+        text = self._shown[index].text
+        more = "more than " if len(text) >= SEARCHED_CHARS else ""
+        lines = count_lines(text)
+        self.note(f"{more}{count(len(text), 'character')}, {count(lines, 'line')}")
+
+    def use(self, index: int) -> None:
+        """Dismiss with a prompt."""
+        self.dismiss(self._shown[index])
+
+
+# Writing an earlier prompt again.
+
+
+async def search_prompts(app: "PlimsollApp", session: ChatSession) -> None:
+    """Let the person choose among all they have said in this folder; closing the list keeps the draft."""
+    database, editor = session.launch.database, app.chat.pane.prompt.editor
+    try:
+        logged = await asyncio.to_thread(past_prompts, database, session.launch.cwd)
+        chosen = await app.push_screen_wait(PromptsScreen(listed(editor.prompts, logged)))
+        if chosen is not None:
+            editor.replace_draft(await asyncio.to_thread(whole_prompt, database, chosen))
+    except sqlite3.Error as error:
+        told = storage_error(error, session.launch.paths.database) or error
+        session.say(f"The prompts cannot be read. {told}")
+
+
+def listed(typed: Sequence[str], logged: Sequence[PastPrompt]) -> list[PastPrompt]:
+    """What to list: first what the editor brings back and the log of this folder has not, then the log.
+
+    Args:
+        typed: What the editor brings back, oldest first: prompts, commands, drafts that were cleared.
+        logged: Newest first.
+    """
+    known = {prompt.text for prompt in logged}
+    unsent = (text for text in dict.fromkeys(reversed(typed)) if text[:SEARCHED_CHARS] not in known)
+    return [*(PastPrompt(text=text) for text in unsent), *logged]

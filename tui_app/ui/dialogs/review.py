@@ -1,0 +1,477 @@
+"""A summary that is not applied yet: while it is written, then in numbers, with its text to edit.
+
+The question may come up while the person is writing: so it starts on the way that decides nothing, and what
+is still typed goes back to the prompt.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.timer import Timer
+from textual.types import CSSPathType
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart, Fact
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, EditDialog, readable, write_on
+from tui_app.ui.dialogs.compaction import COLOURS
+from tui_app.ui.keys import Hint
+from tui_app.ui.prompt.editor import WrittenArea
+from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
+from tui_app.ui.type_ahead import StrayKeys
+
+if TYPE_CHECKING:
+    from tui_app.ui.app import PlimsollApp
+
+# The text of a summary under review: it grows while it is written, and is edited afterwards.
+
+_PAINT_S = 0.1
+"""Seconds for which streamed text is gathered before it is painted."""
+
+
+class SummaryArea(WrittenArea):
+    """Holds a summary; nothing in it can be changed before it is complete."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Create an empty area that waits for text."""
+        super().__init__(compact=True, read_only=True, id=id)
+        self._heard, self._part = "", 1
+        self._painting: Timer | None = None
+        self._written = self._shown = ""
+
+    def on_mount(self) -> None:
+        """Show what was written before there was a screen."""
+        self._paint()
+
+    def hear(self, progress: CompactionProgress) -> None:
+        """Go on with what was written since."""
+        if progress.part != self._part or not progress.tokens_written:
+            self._heard, self._part = "", progress.part
+        self._heard += progress.text
+        if self._painting is None and self.read_only and self.is_mounted:
+            self._painting = self.set_timer(_PAINT_S, self._paint)
+
+    def _paint(self) -> None:
+        self._painting = None
+        if self.read_only:
+            self.text = readable(self._heard)
+            self.move_cursor(self.document.end)
+
+    def complete(self, summary: str) -> None:
+        """Show the whole summary; from now on it can be edited."""
+        self._written, self._shown = summary, clean(summary)
+        self.read_only = False
+        self.text = self._shown
+
+    def add_line(self, line: str) -> None:
+        """Put a line under the text, unless it stands there."""
+        if line not in self.text.splitlines():
+            self.text = f"{self.text.rstrip()}\n{line}"
+
+    @property
+    def editing(self) -> bool:
+        """Whether keys change the text."""
+        return self.has_focus and not self.read_only
+
+    @property
+    def edited(self) -> bool:
+        """Whether it is another text than the one that was written."""
+        return self.text != self._shown
+
+    @property
+    def summary(self) -> str:
+        """The summary as it is to be; byte for byte as it was where nothing was changed."""
+        return self.text if self.edited else self._written
+
+
+# The words of a review: what would leave and stay, at what price, and which facts are at risk.
+
+CANNOT = "It cannot be applied like this"
+
+
+def progress_line(progress: CompactionProgress, glyphs: Glyphs) -> str:
+    """``part 1 of 2, 840 tokens so far · claude-sonnet-5``."""
+    of = f"part {progress.part} of {progress.parts}, " if progress.parts > 1 else ""
+    by = f" {glyphs.separator} {progress.model}" if progress.model else ""
+    return clean(f"{of}{count(progress.tokens_written, 'token')} so far{by}")
+
+
+def numbers_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
+    """``203 messages leave, 9 stay · 3 results are in files · 91.5k → about 6.2k tokens · $0.004``."""
+    leave, stay = proposed.messages_leave, proposed.messages_stay
+    parts = [f"{count(leave, 'message')} {_verb(leave, 'leave')}, {stay:,} {_verb(stay, 'stay')}"]
+    if proposed.in_files:
+        where = "is in a file" if proposed.in_files == 1 else "are in files"
+        parts.append(f"{proposed.in_files} of their results {where}")
+    parts.append(
+        f"{tokens(proposed.tokens_before)} {glyphs.arrow} about {tokens(proposed.tokens_after)} tokens"
+    )
+    if proposed.cost_usd is not None:
+        parts.append(cost(proposed.cost_usd))
+    return f" {glyphs.separator} ".join(parts)
+
+
+def _verb(number: int, verb: str) -> str:
+    return f"{verb}s" if number == 1 else verb
+
+
+def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
+    """``Facts: 98 % kept by weight · 7 recoverable · 1 lost``; empty where none were found."""
+    if proposed.retention is None:
+        return ""
+    parts = [f"Facts: {percent(proposed.retention)} kept by weight"]
+    for state in ("recoverable", "lost"):
+        number = sum(fact.state == state for fact in proposed.facts)
+        parts.extend([f"{number} {state}"] if number else [])
+    if len(parts) > 1:
+        parts.append("enter keeps one")
+    return f" {glyphs.separator} ".join(parts)
+
+
+def at_risk(facts: Iterable[Fact]) -> list[Fact]:
+    """Facts that the summary does not hold: lost ones first, weightier ones first."""
+    missing = [fact for fact in facts if fact.state != "kept"]
+    return sorted(missing, key=lambda fact: (fact.state != "lost", -fact.weight))
+
+
+def risk_row(fact: Fact, glyphs: Glyphs, *, kept: bool) -> Content:
+    """One fact at risk, or that it stands in the text by now."""
+    state = "kept" if kept else fact.state
+    signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
+    return Content.assemble(
+        (f"{signs[state]} {state:<12}", COLOURS[state]),
+        (f"{fact.kind:<9} ", "$text-muted"),
+        one_line(fact.text, 300),
+        (f"  {one_line(fact.source, 30)}".rstrip(), "$text-muted"),
+    )
+
+
+def verbatim(fact: Fact) -> str:
+    """The line of a summary that holds a fact word for word, with where it comes from."""
+    return f"- {fact.text} ({fact.source})" if fact.source else f"- {fact.text}"
+
+
+def problem_line(proposed: CompactionProposed) -> str:
+    """Why it cannot be applied; empty where it can."""
+    return f"{CANNOT}: {one_line(proposed.problem, 200)}." if proposed.problem else ""
+
+
+Way = Literal["apply", "edit", "focus", "discard"]
+WAYS: tuple[Way, ...] = ("apply", "edit", "focus", "discard")
+_EFFECTS = (
+    "the summary takes the place of what leaves",
+    "change its text",
+    "have it written anew, with something to keep above all",
+    "nothing changes",
+)
+_WRITING = "The summary is being written …"
+_READY = "Review the summary before it is applied"
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What the person wants."""
+
+    summary: str | None
+    """The summary to apply; None discards it, or nothing is decided."""
+    typed: str = ""
+    """What they went on writing while the dialog came up; it belongs to the prompt."""
+    focus: str | None = None
+    """What another summary should keep above all; None wants no other one."""
+    later: bool = False
+    """Whether nothing is decided: the question comes up again, or there is none any more."""
+
+
+class ReviewScreen(Dialog[Reviewed]):
+    """Dismisses with what the person wants."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/review.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "tab",
+            "other",
+            "Summary, facts or ways",
+            show=False,
+            id="review.other",
+            priority=True,
+            tooltip="Go to the summary, to the facts at risk, or back to the ways.",
+        ),
+        Binding("e", "edit", "Edit", show=False, id="review.edit", tooltip="Change the text of the summary."),
+        Binding(
+            "f",
+            "focus_on",
+            "Focus on",
+            show=False,
+            id="review.focus",
+            tooltip="Have it written anew, with something to keep above all.",
+        ),
+    ]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "choose", 0),
+        Hint("e", "edit", 1, "screen.edit"),
+        Hint("f", "focus on …", 2, "screen.focus_on"),
+        Hint("tab", "next part", 2, "screen.other"),
+        Hint("esc", "discard", 1, "screen.close"),
+    )
+    _ASIDE: ClassVar[tuple[Hint, ...]] = (
+        Hint("tab", "next part", 1, "screen.other"),
+        Hint("esc", "back to the ways", 0, "screen.close"),
+    )
+    _WAITING: ClassVar[tuple[Hint, ...]] = (Hint("esc", "to the chat; it comes up again", 0, "screen.close"),)
+
+    def __init__(
+        self,
+        proposed: CompactionProposed | None,
+        *,
+        job: str = "",
+        glyphs: Glyphs = UNICODE,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """Ask about a summary.
+
+        Args:
+            proposed: What would be applied; None while it is still written.
+            job: Which compaction this is about, where nothing is proposed yet.
+            glyphs: Signs to draw with.
+            clock: Seconds that only go forward; keys are told apart by the time between them.
+        """
+        super().__init__()
+        self._proposed, self._glyphs = proposed, glyphs
+        self.job = proposed.job if proposed else job
+        """Which compaction this is about."""
+        self._heard: CompactionProgress | None = None
+        self._built = False
+        self._area = SummaryArea(id="review-text")
+        self._risks: list[Fact] = []
+        self._stray = StrayKeys(clock)
+
+    @property
+    def writing(self) -> bool:
+        """Whether the summary is still written: there is nothing to decide yet."""
+        return self._proposed is None
+
+    def compose(self) -> ComposeResult:
+        """Heading, numbers, summary, facts at risk, ways, keys."""
+        with Vertical(classes="dialog -full"):
+            yield self.heading(_WRITING)
+            yield Static(classes="dialog-note", id="review-numbers", markup=False)
+            yield Static(id="review-problem", markup=False)
+            yield self._area
+            yield Static(id="review-facts-line", markup=False)
+            yield OptionList(id="review-facts", compact=True, markup=False)
+            ways = zip(WAYS, _EFFECTS, strict=True)
+            options = [Option(Content.assemble((f"{way.title():<9}", "bold"), what)) for way, what in ways]
+            yield OptionList(*options, id="review-ways", compact=True, markup=False)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Show what there is so far."""
+        if self not in self.app.screen_stack:
+            return  # given up before it was built: nothing is
+        self._built = True
+        for name in ("#review-problem", "#review-facts-line", "#review-facts", "#review-ways"):
+            self.query_one(name).display = False
+        self.set_focus(self._area)
+        self._show()
+
+    # What is told from outside; it may come before the screen is built, or while another stands above
+
+    def hear(self, progress: CompactionProgress) -> None:
+        """Show what was written since."""
+        self._heard = progress
+        self._area.hear(progress)
+        self._show()
+
+    def propose(self, proposed: CompactionProposed) -> None:
+        """Show what would be applied, and start where enter decides nothing."""
+        self._proposed = proposed
+        self._show()
+
+    def give_up(self) -> None:
+        """Leave without a decision, and with what was asked on top of this."""
+        while self.app.screen is not self:
+            self.app.screen.dismiss(None)
+        self._end(Reviewed(None, later=True))
+
+    def _show(self) -> None:
+        """Show what is known by now."""
+        if not self._built:
+            return  # it is shown with the rest
+        if self._proposed is not None:
+            self._show_proposed(self._proposed)
+        elif self._heard is not None:
+            numbers = Content(progress_line(self._heard, self._glyphs))
+            self.query_one("#review-numbers", Static).update(numbers)
+
+    def _show_proposed(self, proposed: CompactionProposed) -> None:
+        self.query_one(".dialog-title", Static).update(Content(_READY))
+        self.query_one("#review-numbers", Static).update(Content(numbers_line(proposed, self._glyphs)))
+        self._say("#review-problem", problem_line(proposed))
+        self._say("#review-facts-line", facts_line(proposed, self._glyphs))
+        self._area.complete(proposed.summary)
+        self._risks = at_risk(proposed.facts)
+        self._facts.display = bool(self._risks)
+        self._facts.set_options(risk_row(fact, self._glyphs, kept=False) for fact in self._risks)
+        self._facts.highlighted = 0 if self._risks else None
+        self._ways.display = True
+        self.set_focus(self._ways)
+        self._ways.highlighted = WAYS.index("edit")
+
+    def on_descendant_focus(self) -> None:
+        """Name the keys of the part that has them now; who has changed the text may want it applied."""
+        if self._ways.has_focus and self._area.edited:
+            self._ways.highlighted = WAYS.index("apply")
+        if self.writing:
+            self.key_row.hints = self._WAITING
+        elif self._facts.has_focus:
+            self.key_row.hints = (Hint("enter", "keep it word for word", 0), *self.HINTS[1:3], *self._ASIDE)
+        else:
+            self.key_row.hints = self.HINTS if self._ways.has_focus else self._ASIDE
+
+    def _say(self, name: str, text: str) -> None:
+        row = self.query_one(name, Static)
+        row.update(Content(text))
+        row.display = bool(text)
+
+    def on_key(self, event: events.Key) -> None:
+        """Let only those keys through to the ways that are meant for them."""
+        # Bindings act only after this.
+        if not self._area.editing and self._stray.catch(event, {"e", "f"} if not self.writing else ()):
+            event.stop()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Keep a paste for the prompt, unless the summary is being edited."""
+        if not self._area.editing:
+            event.stop()
+            self._stray.text += event.text
+
+    @on(OptionList.OptionSelected, "#review-ways")
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        match WAYS[event.option_index]:
+            case "apply":
+                self._end(Reviewed(self._area.summary))
+            case "edit":
+                self.action_edit()
+            case "focus":
+                self.action_focus_on()
+            case "discard":
+                self._discard()
+
+    @on(OptionList.OptionSelected, "#review-facts")
+    def _keep(self, event: OptionList.OptionSelected) -> None:
+        """Put a fact into the text, word for word."""
+        event.stop()
+        fact = self._risks[event.option_index]
+        self._area.add_line(clean(verbatim(fact)))
+        row = risk_row(fact, self._glyphs, kept=True)
+        self._facts.replace_option_prompt_at_index(event.option_index, row)
+
+    def action_other(self) -> None:
+        """Go to the next part: summary, facts at risk, ways."""
+        if not self.writing:
+            round_ = [part for part in (self._ways, self._area, self._facts) if part.display]
+            at = next((place for place, part in enumerate(round_) if part is self.focused), 0)
+            # At once: the next key may be there already.
+            self.set_focus(round_[(at + 1) % len(round_)])
+
+    def action_edit(self) -> None:
+        """Go to the text."""
+        self.set_focus(self._area)
+
+    def action_focus_on(self) -> None:
+        """Ask what another summary should keep above all."""
+        about = "What should the summary keep above all? It is written anew; nothing has changed yet."
+        self.app.push_screen(EditDialog("Focus on", about, "", verb="write anew"), self._focused)
+
+    def _focused(self, focus: str | None) -> None:
+        if focus:
+            self._end(Reviewed(None, focus=focus))
+
+    def action_close(self) -> None:
+        """One step back: to the ways; then nothing is applied. While it is written only to the chat."""
+        if self.writing:
+            self.give_up()
+        elif self.focused is not self._ways:
+            self.set_focus(self._ways)
+        else:
+            self._discard()
+
+    @property
+    def _facts(self) -> OptionList:
+        return self.query_one("#review-facts", OptionList)
+
+    @property
+    def _ways(self) -> OptionList:
+        return self.query_one("#review-ways", OptionList)
+
+    def _discard(self) -> None:
+        """Nothing is applied; what was edited is not thrown away by one key."""
+        if not self._area.edited:
+            self._end(Reviewed(None))
+            return
+        question = ConfirmDialog("Discard the summary you have edited?", verb="Discard", keep="Keep")
+        self.app.push_screen(question, lambda yes: self._end(Reviewed(None)) if yes else None)
+
+    def _end(self, wanted: Reviewed) -> None:
+        self.dismiss(replace(wanted, typed=self._stray.text.rstrip("\n")))
+
+
+# A summary that waits for a decision, and is looked at while it is written.
+
+Reviewable = CompactionStart | CompactionProgress | CompactionProposed
+
+
+def review(app: "PlimsollApp", session: ChatSession, event: Reviewable) -> None:
+    """Follow a summary under review: a question that stands is kept up to date, else one is asked."""
+    shown = _screen(app, event.job)
+    match event:
+        case CompactionProgress():
+            if shown is not None:
+                shown.hear(event)
+        case CompactionProposed() if shown is not None:
+            shown.propose(event)
+        case CompactionProposed():
+            _begin(app, session, ReviewScreen(event, glyphs=session.glyphs))
+        case CompactionStart():
+            _begin(app, session, ReviewScreen(None, job=event.job, glyphs=session.glyphs))
+
+
+def _begin(app: "PlimsollApp", session: ChatSession, screen: ReviewScreen) -> None:
+    app.chat.work(_ask(app, session, screen), group="review")
+
+
+async def _ask(app: "PlimsollApp", session: ChatSession, screen: ReviewScreen | None) -> None:
+    """Show a summary and pass the decision on; with another focus it is shown again while it is written."""
+    while screen is not None:
+        job = screen.job
+        wanted = await app.push_screen_wait(screen)
+        screen = None
+        if wanted is None:
+            return
+        write_on(app, wanted.typed)
+        if wanted.focus is not None:
+            session.link.refocus(job, wanted.focus)
+            screen = ReviewScreen(None, job=job, glyphs=session.glyphs)
+        elif not wanted.later:
+            session.link.decide(job, wanted.summary)
+
+
+def close_review(app: "PlimsollApp", job: str) -> None:
+    """Take the question off the screen when its job has ended otherwise."""
+    screen = _screen(app, job)
+    if screen is not None:
+        screen.give_up()
+
+
+def _screen(app: "PlimsollApp", job: str) -> ReviewScreen | None:
+    found = (screen for screen in app.screen_stack if isinstance(screen, ReviewScreen) and screen.job == job)
+    return next(found, None)

@@ -1,0 +1,425 @@
+"""Earlier prompts: which one to go back to, and what would leave the model's view with it."""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from textual import on
+from textual.app import App, ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui_app.context.compaction_range import Span
+from tui_app.context.storage_errors import storage_error
+from tui_app.context.visible_text import visible
+from tui_app.conversation.work import Compact, Restate, Restore, RestoreFiles, Rewind, asked_compaction
+from tui_app.log_numbers import log_number
+from tui_app.session.entries import Entry
+from tui_app.session.lock import SessionLocked
+from tui_app.session.management import delete_session
+from tui_app.session.port import SessionNotFound
+from tui_app.session.rewind_fork import (
+    Fork,
+    NotAPrompt,
+    RewindPoint,
+    fork_points,
+    fork_session,
+    rewind_points,
+    tokens_after_rewind,
+)
+from tui_app.session.stores import open_store
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.base import Dialog, confirmed
+from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.queue import agreed, is_above
+from tui_app.ui.dialogs.quit import what_leaving_costs
+from tui_app.ui.keys import Hint
+from tui_app.ui.launch import Launch
+from tui_app.ui.text import clock, count, one_line, tokens
+
+if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.conversation.file_snapshots import FileFate, FileOutlook
+    from tui_app.ui.app import PlimsollApp
+
+_TITLE_CELLS = 400
+
+
+class PromptPicker(FilterDialog[int]):
+    """Dismisses with the log number of a prompt, or ``None``. Nothing is lost, so it does not ask twice."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/rewind.tcss"]
+    NAME = "rewind"
+    PLACEHOLDER = "filter by words of the prompt"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(
+        self,
+        points: Sequence[RewindPoint],
+        title: str,
+        verb: str,
+        explained: Callable[[RewindPoint], str],
+        *,
+        unit: str = "msg",
+        tz: tzinfo | None = None,
+    ) -> None:
+        """Offer prompts.
+
+        Args:
+            points: Newest first.
+            title: What is asked for.
+            verb: What enter does.
+            explained: What would come of choosing one, in words; asked for the marked one only.
+            unit: What the number of each row counts.
+            tz: Time zone of the clock; ``None`` for that of the machine.
+        """
+        super().__init__()
+        self._points = tuple(points)
+        self._shown: list[RewindPoint] = []
+        self._title, self._verb, self._explained = title, verb, explained
+        self._unit, self._tz = unit, tz
+
+    @property
+    def title_text(self) -> str:
+        """What is asked for, and how many there are."""
+        return f"{self._title} · {self.how_many} {'prompt' if self.total == 1 else 'prompts'}"
+
+    def on_mount(self) -> None:
+        """Name the keys."""
+        self.key_row.hints = (
+            Hint("enter", self._verb, 0),
+            Hint("up/down", "choose", 1),
+            Hint("esc", "close", 0, "screen.close"),
+        )
+
+    @property
+    def total(self) -> int:
+        """All prompts."""
+        return len(self._points)
+
+    def fill(self, wanted: str) -> None:
+        """List the prompts that hold these words in their first line."""
+        words = wanted.lower().split()
+        self._shown = [point for point in self._points if all(word in point.title.lower() for word in words)]
+        self.options.clear_options()
+        width = max(30, self.size.width - 8)
+        self.options.add_options(
+            [Option(prompt_line(point, width, self._tz, self._unit)) for point in self._shown]
+        )
+        if self._shown:
+            self.options.highlighted = 0
+        else:
+            self.note("No prompt has these words in its first line.")
+
+    def explain(self, index: int) -> None:
+        """What would come of choosing a prompt."""
+        self.note(self._explained(self._shown[index]))
+
+    def use(self, index: int) -> None:
+        """Dismiss with the prompt."""
+        self.dismiss(self._shown[index].seq)
+
+
+def prompt_line(point: RewindPoint, width: int, tz: tzinfo | None = None, unit: str = "msg") -> Content:
+    """One row: when, the prompt, its number, and, where there is room, how many messages follow with it."""
+    number = f"#{point.seq}"
+    size = f"{number:>7} {point.messages:>6} {unit}" if width >= 50 else f"{number:>5}"
+    room = width - len(size) - 9
+    title = one_line(point.title, max(12, min(room, _TITLE_CELLS))) or "(no text)"
+    padding = " " * max(0, room - Content(title).cell_length)
+    return Content.assemble(
+        (f"{clock(point.time, tz):<5}  ", "$text-muted"),
+        (title, "bold"),
+        padding,
+        (f"  {size}", "$text-muted"),
+    )
+
+
+def leaving_words(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
+    """What leaves the model's view, in words.
+
+    Args:
+        point: The prompt that is gone back to.
+        sizes: Tokens of the next request before and after; ``None`` while they are not known.
+    """
+    size = f": ~{tokens(sizes[0])} → ~{tokens(sizes[1])}" if sizes else ""
+    said = [f"{count(point.messages, 'message')} would leave the model's view{size}."]
+    if point.compactions:
+        taken_back = count(point.compactions, "compaction")
+        said.append(f"{taken_back} would be taken back: the history in front of it comes back in full.")
+    if point.restored:
+        comes = "comes" if point.restored == 1 else "come"
+        said.append(f"{count(point.restored, 'result')} rewritten since {comes} back in full.")
+    return " ".join([*said, "The prompt goes into the editor; the log keeps everything."])
+
+
+# Going back to a prompt behind which tools changed files: do the files go back as well?
+
+Way = Literal["keep", "restore", "overwrite"]
+_FATES: "dict[FileFate, tuple[str, str]]" = {
+    "restore": ("restored", ""),
+    "remove": ("removed", "a tool had made it"),
+    "same": ("as it was", ""),
+    "changed": ("left alone", "changed since, but not by a tool"),
+    "lost": ("left alone", "what it held was not kept"),
+}
+_MOST = 200
+
+
+class RewindFiles(Dialog[Way]):
+    """Dismisses with what to do about the files; ``None`` goes back to nothing at all."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/rewind.tcss"]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "choose", 0),
+        Hint("up/down", "mark", 1),
+        Hint("esc", "cancel: nothing changes", 0, "screen.close"),
+    )
+
+    def __init__(self, files: "Sequence[FileOutlook]") -> None:
+        """Ask.
+
+        Args:
+            files: What would become of each file.
+        """
+        super().__init__()
+        self._files = files
+        self._ways = ways(files)
+
+    def compose(self) -> ComposeResult:
+        """Question, files, ways, keys."""
+        with Vertical(classes="dialog -small"):
+            yield self.heading("Do files go back as well?")
+            with VerticalScroll(id="rewind-files", can_focus=False):
+                yield Static(Content("\n").join(file_lines(self._files)), markup=False)
+            note = "Only what tools wrote is known; what commands changed stays as it is."
+            yield Static(note, classes="dialog-note", markup=False)
+            options = [
+                Option(Content.assemble((f"{words:<28}", "bold"), what)) for _, words, what in self._ways
+            ]
+            yield OptionList(*options, compact=True, markup=False)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Start where no file changes."""
+        options = self.query_one(OptionList)
+        options.focus()
+        options.highlighted = 0
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.dismiss(self._ways[event.option_index][0])
+
+
+def ways(files: "Sequence[FileOutlook]") -> list[tuple[Way, str, str]]:
+    """What can be chosen: the way, its name, what it does."""
+    clean = sum(file.fate in ("restore", "remove") for file in files)
+    changed = sum(file.fate == "changed" for file in files)
+    found: list[tuple[Way, str, str]] = [("keep", "Conversation only", "files stay as they are")]
+    if clean:
+        found.append(
+            (
+                "restore",
+                "Conversation and files",
+                f"{count(clean, 'file')} {'goes' if clean == 1 else 'go'} back",
+            )
+        )
+    if changed:
+        what = f"also {count(changed, 'file')} that others changed since"
+        found.append(("overwrite", "Conversation and all files", what))
+    return found
+
+
+def file_lines(files: "Sequence[FileOutlook]") -> list[Content]:
+    """One line for each file: what becomes of it, its path, and why."""
+    lines: list[Content] = []
+    for file in files[:_MOST]:
+        word, why = _FATES[file.fate]
+        style = "$text-warning" if word == "left alone" else "$text-muted"
+        lines.append(
+            Content.assemble(
+                (f"{word:<11}", style), visible(file.path), (f"  {why}" if why else "", "$text-muted")
+            )
+        )
+    if len(files) > _MOST:
+        lines.append(Content(f"and {len(files) - _MOST} more"))
+    return lines
+
+
+# Going back to before an earlier prompt.
+
+NOTHING = "Nothing to rewind: the context holds no earlier prompt."
+
+
+async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
+    """Go back to a prompt: the one with a log number, or one that the person chooses."""
+    if argument:
+        await rewind_to(app, session, argument)
+        return
+    points = rewind_points(session.presenter.agent_view)
+    if not points:
+        session.say(NOTHING)
+        return
+
+    def explained(point: RewindPoint) -> str:
+        usage = session.state.usage
+        if usage is None:
+            return leaving_words(point, None)
+        after = tokens_after_rewind(session.presenter.agent_view, point.seq, usage)
+        return leaving_words(point, (usage.total, after))
+
+    chosen = await app.push_screen_wait(PromptPicker(points, "Rewind to before", "rewind", explained))
+    if chosen is not None:
+        await _submit(app, session, Rewind(chosen))
+
+
+async def rewind_to(app: App[Any], session: ChatSession, argument: str) -> None:
+    """Go back to the prompt with a log number, written ``#12`` or ``12``."""
+    if (number := log_number(argument)) is not None:
+        await _submit(app, session, Rewind(number))
+    else:
+        session.say("/rewind takes the number of a prompt, as in /rewind #12; alone it lists them.")
+
+
+async def retry(app: "PlimsollApp", session: ChatSession) -> None:
+    """Send the last prompt once more; what is in the editor stays there."""
+    points = rewind_points(session.presenter.agent_view)
+    above = is_above(session)
+    if above and not await agreed(app, session, "the last prompt again"):
+        return
+    again = Rewind(points[0].seq if points else 0, again=True, above_budget=above)
+    await _submit(app, session, again)
+
+
+async def _submit(app: App[Any], session: ChatSession, wanted: Rewind) -> None:
+    """Ask whether files that tools changed since go back as well, and go back."""
+    files = await _changed_files(session, wanted.to)
+    way: Way | None = "keep"
+    if any(file.fate != "same" for file in files):
+        way = await app.push_screen_wait(RewindFiles(files))
+    if way is not None:
+        session.submit(replace(wanted, files=way))
+
+
+async def _changed_files(session: ChatSession, to: int) -> "Sequence[FileOutlook]":
+    if session.read_only or not session.link.ready or not to:
+        return ()
+
+    async def look(opened: "OpenSession") -> "Sequence[FileOutlook]":
+        return await opened.conversation.tooling.files.outlook(to)
+
+    return await session.link.ask(look)
+
+
+# Going on from an earlier prompt in a session of its own.
+
+FORKING_NOTHING = "Nothing to fork: there is no prompt yet."
+
+
+async def fork(app: "PlimsollApp", session: ChatSession, argument: str) -> None:
+    """Open a new session with what was said before a prompt; the prompt goes along as a draft."""
+    at = await _chosen(app, session, argument)
+    if at is None:
+        return
+    question = what_leaving_costs(session)
+    if question and not await confirmed(app, question, verb="Leave", keep="Stay"):
+        return
+    work = asyncio.create_task(asyncio.to_thread(_fork, session.launch, session.id, at))
+    try:
+        forked = await asyncio.shield(work)
+    except asyncio.CancelledError:
+        # The thread cannot be stopped: what it makes is taken away when it is there.
+        app.run_worker(_take_away(work, session.launch), exit_on_error=False)
+        raise
+    except (NotAPrompt, SessionNotFound) as error:
+        session.say(str(error))
+    except (OSError, sqlite3.Error) as error:
+        told = storage_error(error, session.launch.paths.database) or error
+        session.report(f"The session could not be forked: {told}")
+    else:
+        session.presenter.give_back(forked.prompt)
+        app.open_session(forked.session)
+
+
+async def _take_away(work: asyncio.Task[Fork], launch: Launch) -> None:
+    """Delete a fork that nobody wants any more; one that has failed has left nothing."""
+    with suppress(NotAPrompt, SessionNotFound, SessionLocked, OSError, sqlite3.Error):
+        made = await work
+        await asyncio.to_thread(delete_session, launch.database, launch.paths.sessions_dir, made.session)
+
+
+async def _chosen(app: "PlimsollApp", session: ChatSession, argument: str) -> int | None:
+    """Log number of the prompt that is named, or that the person chooses."""
+    if argument:
+        if number := log_number(argument):
+            return number
+        session.say("/fork takes the number of a prompt, as in /fork #12; alone it lists them.")
+        return None
+    points = fork_points(session.presenter.view.entries)
+    if not points:
+        session.say(FORKING_NOTHING)
+        return None
+    return await app.push_screen_wait(PromptPicker(points, "Fork before", "fork", _explained, unit="rows"))
+
+
+def _explained(point: RewindPoint) -> str:
+    along = (
+        "1 row of the conversation comes"
+        if point.messages == 1
+        else f"{point.messages:,} rows of the conversation come"
+    )
+    return f"{along} along into a new session, the prompt as a draft. This session stays as it is."
+
+
+def _fork(launch: Launch, session: str, at: int) -> Fork:
+    store = open_store(launch.database)
+    try:
+        return fork_session(store, launch.paths.sessions_dir, session, at=at, now=time.time())
+    finally:
+        store.close()
+
+
+# Compacting what was said, and taking back what was done to it: from a command, a key or a row.
+
+
+def compact(session: ChatSession, argument: str = "") -> None:
+    """Compact now, or after the running turn.
+
+    Args:
+        session: The open session.
+        argument: What stands behind ``/compact``: see :func:`asked_compaction`.
+    """
+    asked = asked_compaction(argument)
+    if isinstance(asked, str):
+        session.say(asked)
+    else:
+        session.submit(asked)
+
+
+def compact_part(session: ChatSession, entry: Entry, *, up_to: bool) -> None:
+    """Compact what was said up to a row, or from it on."""
+    session.submit(Compact(span=part_of(entry, up_to=up_to)))
+
+
+def part_of(entry: Entry, *, up_to: bool) -> Span:
+    """What was said up to a row, or from it on."""
+    return Span(last=entry.result_seq or entry.seq) if up_to else Span(first=entry.seq)
+
+
+def undo(session: ChatSession, entry: Entry) -> None:
+    """Take back what a row stands for: a compaction, a rewrite, a rewind, or files that went back."""
+    if entry.kind == "files":
+        session.submit(RestoreFiles(entry.seq))
+    elif entry.kind in ("rewrite", "clear"):
+        session.submit(Restore(entry.seq))
+    else:
+        session.submit(Restate(undo=True, compaction=entry.seq))

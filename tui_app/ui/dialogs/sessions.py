@@ -1,0 +1,312 @@
+"""Earlier sessions: open one, name one, or delete one after a question."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from functools import partial
+from pathlib import PurePath
+from typing import Any, ClassVar, Literal
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets.option_list import Option
+
+from tui_app.session.errors import explained
+from tui_app.session.lock import SessionLocked
+from tui_app.session.management import delete_session, rename_session
+from tui_app.session.port import SessionInfo, SessionNotFound
+from tui_app.session.search import Searched, searching
+from tui_app.session.stores import has_begun, open_store
+from tui_app.session.workspace import SessionFolder
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
+from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.search import Search, SearchFailed, SearchScreen
+from tui_app.ui.keys import Hint, fixed_key
+from tui_app.ui.launch import Launch
+from tui_app.ui.text import count, one_line, padded, tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """One session of the list."""
+
+    id: str
+    title: str
+    cwd: str
+    updated: float
+    """Seconds since the epoch."""
+    messages: int
+    tokens: int
+    """Size of the last request; 0 when nothing was ever sent from here."""
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChoice:
+    """What to do with which session."""
+
+    action: Literal["open", "delete", "rename", "search"]
+    id: str = ""
+
+
+def session_line(row: SessionRow, width: int, tz: tzinfo | None = None) -> Content:
+    """One row: when, title, messages, tokens, and the model and folder where there is room."""
+    moment = datetime.fromtimestamp(row.updated, tz)
+    if width < 50:
+        return _short_line(row, moment, width)
+    when = moment.strftime("%Y-%m-%d %H:%M")
+    roomy = width >= 100
+    title_width = max(12, width - (75 if roomy else 38))
+    title = one_line(row.title, title_width) or "untitled"
+    padding = " " * (title_width - Content(title).cell_length)
+    size = f"{row.messages:>6} msg {tokens(row.tokens) if row.tokens else '?':>7}"
+    tail = f"  {padded(one_line(row.model, 20), 20)}  {one_line(PurePath(row.cwd).name, 13)}" if roomy else ""
+    return Content.assemble(
+        (f"{when}  ", "$text-muted"), (title, "bold"), padding, size, (tail, "$text-muted")
+    )
+
+
+def _short_line(row: SessionRow, moment: datetime, width: int) -> Content:
+    """Day, title and messages, for a terminal without room for more."""
+    room = width - 16
+    title = one_line(row.title, room) or "untitled"
+    padding = " " * (room - Content(title).cell_length)
+    return Content.assemble(
+        (f"{moment:%m-%d}  ", "$text-muted"), (title, "bold"), padding, f" {row.messages:>4} msg"
+    )
+
+
+class SessionsScreen(FilterDialog[SessionChoice]):
+    """Dismisses with a choice, or ``None``. Deleting asks first."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/sessions.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        fixed_key("sessions.rename", "f6", "rename", "Rename", "Give the marked session another title."),
+        fixed_key("sessions.search", "f7", "search", "Search", "Search what was said in all sessions."),
+        Binding(
+            "f8", "delete", "Delete", show=False, id="sessions.delete", tooltip="Delete, after a question."
+        ),
+    ]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "open", 0),
+        Hint("up/down", "choose", 2),
+        Hint("f7", "search all", 1, "screen.search"),
+        Hint("f6", "rename", 1, "screen.rename"),
+        Hint("f8", "delete", 0, "screen.delete"),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+    NAME = "sessions"
+    PLACEHOLDER = "filter by title, folder or model"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(
+        self,
+        rows: Sequence[SessionRow],
+        *,
+        held: Callable[[str], str] = lambda _: "",
+        tz: tzinfo | None = None,
+    ) -> None:
+        """Offer sessions.
+
+        Args:
+            rows: Newest first.
+            held: Says where the session with an id is open, empty where it is not; asked in a thread.
+            tz: Time zone of the dates; ``None`` for that of the machine.
+        """
+        super().__init__()
+        self._held = held
+        self._rows = tuple(rows)
+        self._shown: list[SessionRow] = []
+        self._tz = tz
+
+    @property
+    def title_text(self) -> str:
+        """Says how many there are."""
+        return f"Sessions · {self.how_many}"
+
+    @property
+    def total(self) -> int:
+        """All sessions."""
+        return len(self._rows)
+
+    def fill(self, wanted: str) -> None:
+        """List the sessions with these words in title, folder or model."""
+        words = wanted.lower().split()
+        self._shown = [row for row in self._rows if all(word in _searched_in(row) for word in words)]
+        self.options.clear_options()
+        width = max(30, self.size.width - 8)
+        self.options.add_options([Option(session_line(row, width, self._tz)) for row in self._shown])
+        if self._shown:
+            self.options.highlighted = 0
+            return
+        empty = "There is no other session yet."
+        self.note("No session has that in its title, folder or model." if self._rows else empty)
+
+    def explain(self, index: int) -> None:
+        """Id, model and folder of a session."""
+        row = self._shown[index]
+        self.note(f"{one_line(row.id, 40)} · {one_line(row.model, 40)} · {one_line(row.cwd, 80)}")
+
+    def use(self, index: int) -> None:
+        """Dismiss with the session to open."""
+        self.dismiss(SessionChoice("open", self._shown[index].id))
+
+    def action_search(self) -> None:
+        """Dismiss with the wish to search what was said."""
+        self.dismiss(SessionChoice("search"))
+
+    def action_rename(self) -> None:
+        """Dismiss with the session to name."""
+        at = self.options.highlighted
+        if at is not None and self._shown:
+            self.dismiss(SessionChoice("rename", self._shown[at].id))
+
+    async def action_delete(self) -> None:
+        """Ask, then dismiss with the session to delete; one that is open elsewhere cannot be."""
+        at = self.options.highlighted
+        if at is None or not self._shown:
+            return
+        row = self._shown[at]
+        if who := await asyncio.to_thread(self._held, row.id):
+            self.note(f"This session is open in {who}. Close it there first.")
+            return
+        title = one_line(row.title, 60) or "untitled"
+        question = f'Delete session "{title}"? {count(row.messages, "message")}, cannot be undone.'
+        self.ask(ConfirmDialog(question), lambda: self.dismiss(SessionChoice("delete", row.id)))
+
+
+def _searched_in(row: SessionRow) -> str:
+    return f"{row.title} {row.cwd} {row.model} {row.id}".lower()
+
+
+# The list of sessions: open another one, name or delete one, search all of them.
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Where to go on."""
+
+    session: str
+    """Id of the session."""
+    seq: int = 0
+    """Log number of the message to show; 0 for the end."""
+
+
+async def choose_session(app: App[Any], launch: Launch, current: str, written: str = "") -> Chosen | None:
+    """Show the sessions until the person opens one or leaves the list.
+
+    Args:
+        app: Shows the screens.
+        launch: Where the sessions are.
+        current: Id of the open session, which is not listed; a search finds it too.
+        written: What the list is filtered by at first.
+
+    Returns:
+        What to open; None when the list was closed.
+    """
+    while True:
+        try:
+            infos = await asyncio.to_thread(_list, launch)
+        except sqlite3.Error as error:
+            told = explained(error, launch.paths.database)
+            await app.push_screen_wait(DetailsScreen("No sessions", f"The sessions cannot be read. {told}"))
+            return None
+        rows = [_row(info) for info in infos if info.messages and info.id != current]
+        screen = SessionsScreen(rows, held=partial(held_elsewhere, launch))
+        screen.written = written
+        choice = await app.push_screen_wait(screen)
+        written = screen.written
+        if choice is None:
+            return None
+        if choice.action == "open":
+            return Chosen(choice.id)
+        if choice.action == "search":
+            search = SearchScreen(_searching(launch))
+            search.written = written
+            if (found := await app.push_screen_wait(search)) is not None:
+                return Chosen(found.session, found.seq)
+        elif choice.action == "rename":
+            await _rename(app, launch, next(row for row in rows if row.id == choice.id))
+        elif refusal := await asyncio.to_thread(_delete, launch, choice.id):
+            await app.push_screen_wait(DetailsScreen("Not deleted", refusal))
+
+
+def held_elsewhere(launch: Launch, session: str) -> str:
+    """Where a session is open for writing, in words; empty where it is not, or nobody can say."""
+    try:
+        with closing(open_store(launch.database, read_only=True)) as store:
+            return store.holder(session, SessionFolder(launch.paths.sessions_dir / session).lock_file)
+    except (OSError, sqlite3.Error):
+        return ""
+
+
+def _searching(launch: Launch) -> Search:
+    """What searches the sessions while somebody types."""
+
+    def search(words: str, stopped: Callable[[], bool]) -> Generator[Searched, None, None]:
+        try:
+            yield from searching(launch.database, words, stopped, typing=True)
+        except sqlite3.Error as error:
+            told = explained(error, launch.paths.database)
+            raise SearchFailed(f"The sessions cannot be searched. {told}") from error
+
+    return search
+
+
+async def _rename(app: App[Any], launch: Launch, row: SessionRow) -> None:
+    about = "What the list calls it. Empty for its first prompt."
+    title = await app.push_screen_wait(EditDialog("Title of the session", about, one_line(row.title, 200)))
+    if title is None:
+        return
+    if refusal := await asyncio.to_thread(_name, launch, row.id, title):
+        await app.push_screen_wait(DetailsScreen("Not renamed", refusal))
+
+
+def _name(launch: Launch, session: str, title: str) -> str:
+    """Give a session a title; why it was not possible, empty when it was."""
+    try:
+        with closing(open_store(launch.database)) as store:
+            rename_session(store, session, title)
+    except (SessionNotFound, OSError, sqlite3.Error) as error:
+        return f"The session could not be renamed. {explained(error, launch.paths.database)}"
+    return ""
+
+
+def _list(launch: Launch) -> list[SessionInfo]:
+    if not has_begun(launch.database):
+        return []
+    store = open_store(launch.database, read_only=True)
+    try:
+        return store.sessions()
+    finally:
+        store.close()
+
+
+def _delete(launch: Launch, session: str) -> str:
+    """Delete a session the person has said yes to; why it was not possible, empty when it was."""
+    try:
+        delete_session(launch.database, launch.paths.sessions_dir, session)
+    except SessionLocked as locked:
+        return f"This session is open in {locked}. Close it there first."
+    except SessionNotFound:
+        return ""  # another window was faster
+    except (OSError, sqlite3.Error) as error:
+        return f"The session could not be deleted. {explained(error, launch.paths.database)}"
+    return ""
+
+
+def _row(info: SessionInfo) -> SessionRow:
+    return SessionRow(
+        id=info.id,
+        title=info.title,
+        cwd=info.cwd,
+        updated=info.updated,
+        messages=info.messages,
+        tokens=info.tokens,
+        model=info.model,
+    )

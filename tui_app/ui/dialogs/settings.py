@@ -1,0 +1,435 @@
+"""Settings, or the keys of actions, as a list: what is in force, where it comes from, what is allowed."""
+
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import Input
+from textual.widgets.option_list import Option
+
+from tui_app.conversation.policies import choose_policy, policy_names
+from tui_app.conversation.work import ChangePolicy
+from tui_app.settings import Settings, SettingsError
+from tui_app.settings.edit import SettingsFile
+from tui_app.settings.rules import Table
+from tui_app.settings.spec import RULES, shown_store
+from tui_app.settings.values import Effect, Entry, entries, key_entries, table_lines
+from tui_app.ui.chat.pane import ChatHints
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
+from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog, ThemePicker
+from tui_app.ui.keys import Hint, textual_keymap
+from tui_app.ui.text import one_line, padded
+from tui_app.ui.themes import own_themes
+
+if TYPE_CHECKING:
+    from tui_app.ui.app import PlimsollApp
+
+_KEY_CELLS, _SOURCE_CELLS = 23, 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a person wants of a setting: change it, or have the built-in value back."""
+
+    entry: Entry
+    reset: bool = False
+
+
+def entry_line(entry: Entry, width: int) -> Content:
+    """One row: name, value, source; columns line up, and the source gives way where it is narrow."""
+    key_cells = min(_KEY_CELLS, width // 2)
+    source = f"  {one_line(entry.source, _SOURCE_CELLS)}" if width >= 60 else ""
+    room = max(4, width - key_cells - (_SOURCE_CELLS + 2 if source else 0))
+    name, value = one_line(entry.key.removeprefix("keymap."), key_cells - 1), one_line(entry.value, room)
+    gap = " " * (room - Content(value).cell_length) if source else ""
+    changed = entry.origin.kind != "default"
+    return Content.assemble(
+        padded(name, key_cells),
+        (value, "bold $text-accent" if changed else "$text-muted"),
+        gap,
+        (source, "$text-muted"),
+    )
+
+
+def entry_note(entry: Entry) -> str:
+    """What the marked setting is for, what it may be, and when a change counts."""
+    first = one_line(entry.about.text, 200)
+    if entry.origin.is_forced:
+        second = f"{entry.origin.name} gives it and ranks above the file: change it there."
+    else:
+        second = f"A change counts {entry.about.effect.value}."
+    return "\n".join(part for part in (first, f"Allowed: {entry.allowed}", second) if part)
+
+
+class SettingsScreen(FilterDialog[None]):
+    """Tells what is wanted through ``wanted``; what is shown is given to it."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "f8", "reset", "Built-in value", show=False, id="settings.reset",
+            tooltip="Take it out of the file, so that the built-in value counts.",
+        ),
+    ]  # fmt: skip
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "change", 0),
+        Hint("up/down", "choose", 1),
+        Hint("f8", "built-in value", 2, "screen.reset"),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+    NAME = "settings"
+    PLACEHOLDER = "filter by name, value, source or purpose"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(self, title: str, entries: Sequence[Entry], words: str = "") -> None:
+        """List settings.
+
+        Args:
+            title: First row.
+            entries: The settings as they stand.
+            words: What to filter by at first.
+        """
+        super().__init__()
+        self._title, self._words = title, words
+        self._entries = tuple(entries)
+        self._shown: list[Entry] = []
+        self._marked = ""
+        """Key of the marked setting."""
+        self._said = ""
+        """What came of the last wish; shown until another setting is marked."""
+        self._wishes = Wishes[Wish]()
+
+    async def wanted(self) -> Wish | None:
+        """Wait for what the person wants next; None when the screen was closed."""
+        return await self._wishes.next()
+
+    def show(self, entries: Sequence[Entry], said: str) -> None:
+        """Show the settings anew, the same row marked, and say what has happened."""
+        self._entries, self._said = tuple(entries), said
+        if self.is_attached:  # it may have been closed meanwhile
+            self.narrow(self.query_one(Input).value)
+
+    @property
+    def title_text(self) -> str:
+        """First row of the dialog."""
+        return f"{one_line(self._title, 200)}{self.narrowed}"
+
+    def on_mount(self) -> None:
+        """Show everything, or what was asked for."""
+        self.query_one(Input).value = self._words
+
+    @property
+    def total(self) -> int:
+        """All settings."""
+        return len(self._entries)
+
+    def fill(self, wanted: str) -> None:
+        """List the settings with these words in name, value, source or purpose; the marked one stays so."""
+        words = wanted.lower().split()
+        self._shown = [entry for entry in self._entries if all(word in _searched_in(entry) for word in words)]
+        self.options.clear_options()
+        width = max(20, self.size.width - 8)
+        self.options.add_options([Option(entry_line(entry, width)) for entry in self._shown])
+        if self._shown:
+            keys = [entry.key for entry in self._shown]
+            self.options.highlighted = keys.index(self._marked) if self._marked in keys else 0
+        else:
+            self.note("No setting has that in its name, value, source or purpose.")
+
+    def explain(self, index: int) -> None:
+        """Say all about a setting, or what has just come of a change to it."""
+        entry = self._shown[index]
+        if entry.key != self._marked:
+            self._marked, self._said = entry.key, ""
+        self.note(self._said or entry_note(entry))
+
+    def use(self, index: int) -> None:
+        """Ask for a setting to be changed."""
+        self._wishes.ask(Wish(self._shown[index]))
+
+    def action_reset(self) -> None:
+        """Ask for the built-in value."""
+        at = self.options.highlighted
+        if at is not None and self._shown:
+            self._wishes.ask(Wish(self._shown[at], reset=True))
+
+    def action_close(self) -> None:
+        """Close; whoever waits is told."""
+        self._wishes.close()
+        super().action_close()
+
+
+def _searched_in(entry: Entry) -> str:
+    return f"{entry.key} {entry.value} {entry.source} {entry.about.text}".lower()
+
+
+# The settings as the running program has them: shown, changed in the file, and put into effect at once.
+
+
+class SettingsDesk:
+    """Changes settings of an application that runs.
+
+    Args:
+        app: The application; sessions begun from now on get what is changed here.
+    """
+
+    def __init__(self, app: "PlimsollApp") -> None:
+        launch = app.launch
+        self._app = app
+        self._file = SettingsFile(launch.paths, launch.env, launch.flags)
+
+    @property
+    def place(self) -> str:
+        """The settings file."""
+        return str(self._file.paths.config_file)
+
+    def entries(self) -> list[Entry]:
+        """Every setting as it stands now. Raises ``SettingsError``."""
+        return entries(self._file.settings(), self._file.sources())
+
+    def entry(self, key: str) -> Entry:
+        """One setting as it stands now. Raises ``SettingsError``."""
+        return next(entry for entry in self.entries() if entry.key == key)
+
+    def key_entries(self) -> list[Entry]:
+        """Every action with its keys. Raises ``SettingsError``."""
+        return key_entries(self._file.settings(), self._file.sources())
+
+    def table(self, key: str) -> list[str]:
+        """A table in full, as lines. Raises ``SettingsError``."""
+        assert key in RULES
+        return table_lines(getattr(self._file.settings(), key))
+
+    def change(self, key: str, text: str | None) -> str:
+        """Write a value to the file and use it.
+
+        Args:
+            key: A setting, or with a dot one of its table.
+            text: The value as a person writes it; None goes back to what is built in.
+
+        Returns:
+            Why it was not possible, in words; empty when it is done.
+        """
+        try:
+            settings = self._file.unset(key) if text is None else self._file.set(key, text)
+        except SettingsError as error:
+            # Whoever has just written the value knows where it comes from.
+            told = str(error).removeprefix(f"{self.place}, environment or command line: ")
+            return told.removeprefix(f"{self.place}: ")
+        except OSError as error:
+            return f"{self.place} cannot be written: {error.strerror or error}. Nothing was changed."
+        self._use(settings)
+        return ""
+
+    def _use(self, settings: Settings) -> None:
+        """Put into effect what can be while the program runs."""
+        app, before = self._app, self._app.launch.settings
+        # Sessions of two stores do not belong into one list: another one is for the next start.
+        app.launch = replace(app.launch, settings=replace(settings, store=before.store))
+        for theme in own_themes(settings.themes):
+            app.register_theme(theme)
+        if settings.theme != before.theme:
+            app.theme = settings.theme
+        still = settings.plain or not settings.animations
+        app.animation_level = "none" if still else "full"
+        app.outside.bell_after_s = settings.bell_after_s
+        if settings.review != before.review and app.chat.is_ready:
+            app.chat.session.link.ask_about(settings.review)
+        pane = app.chat.pane
+        if settings.timeline != before.timeline:
+            pane.set_class(settings.timeline, "-timeline")
+        if settings.keymap != before.keymap:
+            app.set_keymap(textual_keymap(settings.keymap))
+            pane.query_one(ChatHints).keymap = settings.keymap
+
+
+# Showing and changing settings, one after the other, until the person closes the list.
+
+_CANCELLED = "Nothing was changed."
+
+
+async def show_settings(app: "PlimsollApp", words: str) -> None:
+    """List all settings and change what is asked for.
+
+    Args:
+        app: Shows the screens.
+        words: What to filter the list by at first.
+    """
+    desk = SettingsDesk(app)
+    try:
+        await _list(app, desk, f"Settings · {desk.place}", desk.entries, words)
+    except SettingsError as error:
+        await _tell_of_file(app, error)
+
+
+async def choose_theme(app: "PlimsollApp", session: "ChatSession", name: str) -> None:
+    """Let the person pick a theme, or take the one named; it is written to the settings.
+
+    Args:
+        app: Shows the picker.
+        session: Says what came of it.
+        name: A theme; empty opens the picker.
+    """
+    desk = SettingsDesk(app)
+    try:
+        entry = desk.entry("theme")
+        chosen = name or await _pick_theme(app, entry)
+        if chosen:
+            session.say(_keep_theme(app, desk, entry, chosen))
+    except SettingsError as error:
+        session.report(str(error))
+
+
+async def _pick_theme(app: "PlimsollApp", entry: Entry) -> str:
+    return await app.push_screen_wait(ThemePicker(entry.choices, entry.value, app.theme)) or ""
+
+
+def _keep_theme(app: "PlimsollApp", desk: SettingsDesk, entry: Entry, name: str) -> str:
+    """Write a theme to the settings, or use it for now where something ranks above them."""
+    if not entry.origin.is_forced:
+        return desk.change("theme", name) or f"Theme {name}, also from the next start on."
+    if name not in entry.choices:
+        return f"No theme {name}. Allowed: {entry.allowed}"
+    app.theme = name
+    return f"Theme {name} for now: {entry.origin.name} gives another one at the next start."
+
+
+async def _list(
+    app: "PlimsollApp", desk: SettingsDesk, title: str, entries: Callable[[], list[Entry]], words: str = ""
+) -> None:
+    screen = SettingsScreen(title, entries(), words)
+    app.push_screen(screen)
+    while wish := await screen.wanted():
+        try:
+            said, listed = await _grant(app, desk, wish), entries()
+        except SettingsError as error:
+            await _tell_of_file(app, error)
+            continue
+        screen.show(listed, said)
+        if not screen.is_current:  # closed meanwhile
+            app.chat.session.say(said)
+
+
+async def _tell_of_file(app: "PlimsollApp", error: SettingsError) -> None:
+    """Somebody changed the file by hand meanwhile."""
+    await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
+
+
+async def _grant(app: "PlimsollApp", desk: SettingsDesk, wish: Wish) -> str:
+    """Do what is wanted of a setting; what to say about it."""
+    entry = wish.entry
+    if entry.origin.is_forced and not entry.is_table:
+        return f"{entry.key}: {entry.origin.name} gives it and ranks above the file. Change it there."
+    if wish.reset:
+        return desk.change(entry.key, None) or _built_in(desk, entry)
+    if entry.is_table:
+        await _show_table(app, desk, entry)
+        return ""
+    if entry.is_flag:
+        return _change(desk, entry, "false" if entry.value == "true" else "true")
+    if entry.choices:
+        chosen = await app.push_screen_wait(_choices(app, entry))
+        return _change(desk, entry, chosen) if chosen else _CANCELLED
+    return await _ask(app, desk, entry)
+
+
+def _choices(app: "PlimsollApp", entry: Entry) -> ChoiceDialog:
+    if entry.key == "theme":
+        return ThemePicker(entry.choices, entry.value, app.theme)
+    return ChoiceDialog(entry.key, entry.choices, entry.value)
+
+
+def _change(desk: SettingsDesk, entry: Entry, text: str) -> str:
+    return desk.change(entry.key, text) or _done(desk, entry, f"is {text}")
+
+
+async def _ask(app: "PlimsollApp", desk: SettingsDesk, entry: Entry) -> str:
+    """Ask for a value until it is allowed or the person gives up; an empty one is the built-in value."""
+    text, refused = "" if entry.value == "not set" else entry.value, ""
+    while True:
+        typed = await app.push_screen_wait(EditDialog(entry.key, entry_note(entry), text, refused))
+        if typed is None:
+            return _CANCELLED
+        if entry.key == "store" and typed == entry.value:
+            return _CANCELLED  # what is shown lacks the password
+        refused = desk.change(entry.key, typed or None)
+        if not refused:
+            shown = shown_store(typed) if entry.key == "store" else typed
+            return _done(desk, entry, f"is {shown}") if typed else _built_in(desk, entry)
+        text = typed
+
+
+async def _show_table(app: "PlimsollApp", desk: SettingsDesk, entry: Entry) -> None:
+    if entry.key == "keymap":
+        await _list(app, desk, f"Keys · {desk.place}", desk.key_entries)
+        return
+    lines = desk.table(entry.key) or ["None yet."]
+    named = isinstance(RULES[entry.key], Table)
+    how = f"Written in {desk.place}, below [{entry.key}{'.NAME' if named else ''}]."
+    if entry.key == "hooks":
+        how = f"Written in {desk.place} and nowhere else, below [[hooks.EVENT]]."
+    text = "\n".join([entry.about.text, how, "docs/settings.md has all keys.", "", *lines])
+    await app.push_screen_wait(DetailsScreen(entry.key, text))
+
+
+def _done(desk: SettingsDesk, entry: Entry, what: str) -> str:
+    return f"{entry.key} {what}{_when(entry)}. Written to {desk.place}"
+
+
+def _built_in(desk: SettingsDesk, entry: Entry) -> str:
+    return f"{entry.key} has its built-in value{_when(entry)}. Nothing in {desk.place} says otherwise."
+
+
+def _when(entry: Entry) -> str:
+    return "" if entry.about.effect is Effect.NOW else f", {entry.about.effect.value}"
+
+
+# Showing the governance policies, and changing to one of them.
+
+_FRAME = 10
+"""Cells a screen takes around a text, with the bar to scroll by."""
+_HOW = "/policy NAME changes it for this session, the setting policy for new ones."
+
+
+async def show_policies(app: App[Any], session: ChatSession) -> None:
+    """One line for each policy, the present one marked."""
+    text = policy_text(session.launch.settings, session.state.policy, app.size.width - _FRAME)
+    await app.push_screen_wait(DetailsScreen("Policies", text))
+
+
+def policy_text(settings: Settings, current: str, cells: int = 1_000) -> str:
+    """The policies with a sentence each, broken so that the names stand alone at the left.
+
+    Args:
+        settings: Knows the person's own ones.
+        current: Name of the one in force.
+        cells: How long a line may be.
+    """
+    names = policy_names(settings)
+    width = max(map(len, names))
+    lines = [
+        wrapped
+        for name in names
+        for wrapped in textwrap.wrap(
+            choose_policy(settings, name).about,
+            max(cells, width + 24),
+            initial_indent=f"{'>' if name == current else ' '} {name:<{width}}  ",
+            subsequent_indent=" " * (width + 4),
+        )
+    ]
+    return "\n".join([*lines, "", *textwrap.wrap(_HOW, max(cells, 24))])
+
+
+def change_policy(session: ChatSession, name: str) -> None:
+    """Change to a policy once nothing else is under way; an unknown name is answered at once."""
+    names = policy_names(session.launch.settings)
+    if name in names:
+        session.submit(ChangePolicy(name))
+    else:
+        session.say(f"No policy {one_line(name, 20)}. There are {', '.join(names)}.")

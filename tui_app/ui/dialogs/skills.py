@@ -1,0 +1,107 @@
+"""Skills: what there is for the model to load, where from, and which the conversation has loaded."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets.option_list import Option
+
+from tui_app.conversation.message_actions import SkillRow
+from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.keys import Hint
+from tui_app.ui.text import one_line
+
+NONE = (
+    "There is no skill. Put one in .plimsoll/skills/NAME/SKILL.md; docs/instructions-and-skills.md says how."
+)
+_NAME_CELLS, _STATE_CELLS = 24, 10
+
+
+def skill_line(row: SkillRow, width: int) -> Content:
+    """One row: name, whether it is in use, what it is for."""
+    name = one_line(row.name, _NAME_CELLS - 1)
+    padded = name + " " * (_NAME_CELLS - Content(name).cell_length)
+    state = "in use" if row.in_use else row.place
+    room = max(8, width - _NAME_CELLS - _STATE_CELLS)
+    return Content.assemble(
+        (padded, "bold"),
+        (f"{state:<{_STATE_CELLS}}", "$text-success" if row.in_use else "$text-muted"),
+        one_line(row.description, room),
+    )
+
+
+class SkillsScreen(FilterDialog[str]):
+    """Dismisses with the file of the skill to read, or ``None``."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/skills.tcss"]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "read it", 1),
+        Hint("up/down", "choose", 2),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+    NAME = "skills"
+    PLACEHOLDER = "filter by name or purpose"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(
+        self, rows: Sequence[SkillRow], refused: Sequence[str] = (), *, folder: Path | None = None
+    ) -> None:
+        """List skills.
+
+        Args:
+            rows: All there are.
+            refused: What is no usable skill, and why.
+            folder: Files in it are named from there on; None names each from the root.
+        """
+        super().__init__()
+        self._folder = folder
+        self._rows, self._refused = tuple(rows), tuple(refused)
+        self._shown: list[SkillRow] = []
+
+    @property
+    def title_text(self) -> str:
+        """Says how many there are."""
+        return f"Skills · {self.how_many} · {sum(row.in_use for row in self._rows)} in use"
+
+    @property
+    def total(self) -> int:
+        """All skills."""
+        return len(self._rows)
+
+    def fill(self, wanted: str) -> None:
+        """List skills with these words in name or description."""
+        words = wanted.lower().split()
+        self._shown = [
+            row
+            for row in self._rows
+            if all(word in f"{row.name} {row.description}".lower() for word in words)
+        ]
+        self.options.clear_options()
+        width = max(40, self.size.width - 8)
+        self.options.add_options([Option(skill_line(row, width)) for row in self._shown])
+        if self._shown:
+            self.options.highlighted = 0
+        else:
+            self.note("\n".join(["No skill has that." if self._rows else NONE, *self._told]))
+
+    @property
+    def _told(self) -> list[str]:
+        return [one_line(text, 300) for text in self._refused[:3]]
+
+    def explain(self, index: int) -> None:
+        """The marked skill in full."""
+        row = self._shown[index]
+        lines = [one_line(row.description, 500), one_line(self._named(row.file), 300), *self._told]
+        self.note("\n".join(lines))
+
+    def _named(self, file: str) -> str:
+        path = Path(file)
+        if self._folder is None or not path.is_relative_to(self._folder):
+            return file
+        return str(path.relative_to(self._folder))
+
+    def use(self, index: int) -> None:
+        """Dismiss with the file to read."""
+        self.dismiss(self._shown[index].file)

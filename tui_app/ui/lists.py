@@ -1,0 +1,234 @@
+"""A list of one-line rows that are painted only when visible; ten thousand rows cost nothing."""
+
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui_app.ui.keys import fixed_key
+from tui_app.ui.text import cut_cells
+from tui_app.ui.themes import legible
+
+
+class Row(NamedTuple):
+    """What one row says; texts must be clean."""
+
+    text: str
+    right: str = ""
+    """Right-aligned; leaves first when the row is too narrow."""
+    component: str = "row-list--row"
+    """Component class that colours the text."""
+    right_component: str = "row-list--right"
+
+
+class RowList(ScrollView, can_focus=True, inherit_bindings=False):
+    """Shows ``row(0)`` to ``row(count - 1)`` with a cursor; follows its end until scrolled."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        fixed_key("list.up", "up", "move(-1)", "Previous row", "Mark the row before."),
+        fixed_key("list.down", "down", "move(1)", "Next row", "Mark the next row."),
+        fixed_key("list.page_up", "pageup", "page(-1)", "Page up", "Scroll up a page."),
+        fixed_key("list.page_down", "pagedown", "page(1)", "Page down", "Scroll down a page."),
+        fixed_key("list.home", "home", "first", "First row", "Go to the first row."),
+        fixed_key("list.end", "end", "last", "Last row", "Go to the last row."),
+        fixed_key("list.select", "enter", "select", "Select", "Show it in the conversation."),
+    ]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "row-list--row", "row-list--right", "row-list--head", "row-list--cursor",
+    }  # fmt: skip
+    DEFAULT_CSS = """
+    RowList {
+        background: $background;
+        color: $foreground;
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-gutter: stable;
+        scrollbar-size-vertical: 1;
+        & > .row-list--right { color: $foreground 70%; }
+        & > .row-list--head { color: $foreground; text-style: bold; }
+        & > .row-list--cursor {
+            background: $block-cursor-background;
+            color: $block-cursor-foreground;
+            text-style: bold;
+        }
+    }
+    """
+
+    cursor: reactive[int | None] = reactive(None)
+    """Index of the focused row."""
+
+    class Selected(Message):
+        """The person chose a row with enter or a click."""
+
+        def __init__(self, row_list: "RowList", index: int) -> None:
+            super().__init__()
+            self.row_list = row_list
+            self.index = index
+
+        @property
+        def control(self) -> "RowList":
+            """The list that sent it."""
+            return self.row_list
+
+    def __init__(
+        self,
+        row: Callable[[int], Row],
+        *,
+        head: str = "",
+        follows: bool = True,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        """Make an empty list.
+
+        Args:
+            row: Returns the row with an index; called for visible rows only.
+            head: A title that stays at the top while the rows scroll under it; empty for none.
+            follows: Whether it starts at its end and stays there while rows come.
+            id: Textual id.
+            classes: Textual classes.
+        """
+        super().__init__(id=id, classes=classes)
+        self._row = row
+        self._head = head
+        self._head_rows = 1 if head else 0
+        self._nothing = ""
+        self._count = 0
+        self._follows = self._following = follows
+        self._placing = False
+        self._placed_rows = 0
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return self._count
+
+    def say_when_empty(self, text: str) -> None:
+        """Say in place of the rows why there are none; empty text says nothing."""
+        self._nothing = text
+        self.refresh()
+
+    def set_head(self, head: str) -> None:
+        """Change the title of a list that has one."""
+        self._head = head
+        self.refresh()
+
+    def set_count(self, count: int) -> None:
+        """Say how many rows there are now, and that any of them may have changed."""
+        self._count = count
+        if self.cursor is not None:
+            self.cursor = min(self.cursor, count - 1) if count else None
+        self._place()
+
+    def follow(self) -> None:
+        """Go to the end and stay there."""
+        self._following = True
+        self._place()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Stay at the end, if that is where the list was."""
+        self._place()
+
+    def _place(self) -> None:
+        if not self.size:
+            return
+        self._placing = True
+        self._placed_rows = self.size.height
+        self.virtual_size = Size(self.scrollable_content_region.width, self._count + self._head_rows)
+        if self._following:
+            self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
+        self._placing = False
+        self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Stop following when the person scrolls up, and follow again at the end."""
+        super().watch_scroll_y(old_value, new_value)
+        # With another height than was placed for, Textual has moved the window, not a person.
+        if not self._placing and self.size.height == self._placed_rows:
+            self._following = self._follows and round(new_value) >= self.max_scroll_y
+
+    def watch_cursor(self, cursor: int | None) -> None:
+        """Bring the focused row into view."""
+        if cursor is None or not self.size:
+            return
+        rows = max(1, self.scrollable_content_region.height - self._head_rows)
+        top = self.scroll_offset.y
+        if not top <= cursor < top + rows:
+            self.scroll_to(y=cursor if cursor < top else cursor - rows + 1, animate=False, force=True)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one line of the window."""
+        width = self.scrollable_content_region.width
+        if y < self._head_rows:
+            # Where no row shows that this list has the keys, its title does.
+            focused = self.has_focus and not self._cursor_in_sight
+            return self._paint(Row(self._head, component="row-list--head"), width, focused=focused)
+        index = self.scroll_offset.y + y - self._head_rows
+        if not self._count and not index and self._nothing:
+            return self._paint(Row(self._nothing, component="row-list--right"), width)
+        if index >= self._count:
+            return Strip.blank(width, self.rich_style)
+        focused = index == self.cursor and self.has_focus
+        return self._paint(self._row(index), width, focused=focused)
+
+    @property
+    def _cursor_in_sight(self) -> bool:
+        top, rows = self.scroll_offset.y, self.scrollable_content_region.height - self._head_rows
+        return self.cursor is not None and top <= self.cursor < top + rows
+
+    def _paint(self, row: Row, width: int, *, focused: bool = False) -> Strip:
+        over = legible(self.get_component_rich_style("row-list--cursor")) if focused else Style.null()
+        right = row.right if cell_len(row.right) + 8 <= width else ""
+        room = width - (cell_len(right) + 1 if right else 0)
+        text = cut_cells(row.text, room)
+        space = " " * (width - cell_len(text) - cell_len(right))
+        base = self.rich_style
+        segments = [
+            Segment(text, base + legible(self.get_component_rich_style(row.component)) + over),
+            Segment(space, base + over),
+            Segment(right, base + legible(self.get_component_rich_style(row.right_component)) + over),
+        ]
+        return Strip(segments, width)
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor by some rows."""
+        if self._count:
+            start = self._count if self.cursor is None else self.cursor
+            self.cursor = min(max(0, start + step), self._count - 1)
+
+    def action_page(self, step: int) -> None:
+        """Move the cursor by a page."""
+        self.action_move(step * max(1, self.scrollable_content_region.height - self._head_rows))
+
+    def action_first(self) -> None:
+        """Move the cursor to the first row."""
+        self.action_move(-self._count)
+
+    def action_last(self) -> None:
+        """Move the cursor to the last row."""
+        self.action_move(self._count)
+
+    def action_select(self) -> None:
+        """Choose the focused row."""
+        if self.cursor is not None:
+            self.post_message(self.Selected(self, self.cursor))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose a row with the mouse."""
+        offset = event.get_content_offset(self)
+        if offset is None or offset.y < self._head_rows:
+            return
+        index = self.scroll_offset.y + offset.y - self._head_rows
+        if index < self._count:
+            self.cursor = index
+            self.action_select()

@@ -1,0 +1,1 @@
+"""The prompt: the editor, what it completes, and the row below it."""

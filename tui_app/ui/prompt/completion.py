@@ -1,0 +1,418 @@
+"""What the prompt offers for what is typed, and what a choice puts in its place."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import partial
+from heapq import nsmallest
+from pathlib import Path, PurePosixPath
+from time import monotonic
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.worker import Worker
+
+from tui_app.ui.commands import (
+    CustomCommand,
+    SlashCommand,
+    UnknownCommand,
+    complete,
+    is_command,
+    named,
+    parse,
+)
+from tui_app.ui.failures import TellsFailures
+from tui_app.ui.mentions import Mention, is_writable, mention_at, written
+from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, padded
+
+# The list above the prompt: commands or files that fit what is typed. It shows; the prompt decides.
+
+MAX_ROWS = 8
+_GROUP = "offers"
+
+
+class Offer(NamedTuple):
+    """One row that can be chosen; texts must be clean."""
+
+    label: str
+    summary: str = ""
+    aside: str = ""
+    """Shown behind the summary where there is room."""
+
+
+class OfferList(TellsFailures, Widget):
+    """What fits what is typed, one row of it marked; or one sentence when nothing does."""
+
+    DEFAULT_CSS = """
+    OfferList { height: auto; max-height: 8; padding: 0 2; background: $panel; display: none; }
+    OfferList.-open { display: block; }
+    """
+
+    offers: reactive[tuple[Offer, ...]] = reactive((), layout=True)
+    marked: reactive[int] = reactive(0)
+    message: reactive[str] = reactive("", layout=True)
+    """Shown instead of offers: ``No command /foo. Closest: /compact``."""
+    glyphs: reactive[Glyphs] = reactive(UNICODE)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether offers or a message are on screen."""
+        return bool(self.offers or self.message)
+
+    def show(self, offers: Sequence[Offer]) -> None:
+        """Show the offers, the first one marked; none closes the list."""
+        if tuple(offers) != self.offers:
+            self.offers = tuple(offers)
+            self.marked = 0
+        self.message = ""
+
+    def say(self, message: str) -> None:
+        """Show one sentence in place of the offers."""
+        self.offers = ()
+        self.message = message
+
+    def close(self) -> None:
+        """Take the list off the screen."""
+        self.offers, self.message = (), ""
+
+    def look(self, search: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Begin the work that finds the next offers, in place of what looked for others."""
+        # What makes a coroutine: the next letter may cancel a worker before it has begun.
+        _looking: Worker[None] = self.run_worker(search, group=_GROUP, exclusive=True, exit_on_error=False)
+
+    def look_no_more(self) -> None:
+        """Give up what is being looked for."""
+        self.workers.cancel_group(self, _GROUP)
+
+    def move(self, step: int) -> None:
+        """Mark the next or previous offer, round the ends."""
+        if self.offers:
+            self.marked = (self.marked + step) % len(self.offers)
+
+    def watch_offers(self) -> None:
+        """Open or close with the content."""
+        self.set_class(self.is_open, "-open")
+
+    def watch_message(self) -> None:
+        """Open or close with the content."""
+        self.set_class(self.is_open, "-open")
+
+    def render(self) -> Content:
+        """One row per offer: mark, label, summary; where there are more than rows, the last says which."""
+        if not self.offers:
+            return Content.styled(one_line(self.message, max(20, self.size.width)), "$text-warning")
+        total, rows = len(self.offers), min(MAX_ROWS, self.size.height or MAX_ROWS)
+        room = rows if total <= rows else max(1, rows - 1)
+        first = max(0, min(self.marked - room + 1, total - room))
+        lines = [self._row(first + at, each) for at, each in enumerate(self.offers[first : first + room])]
+        if room < rows:
+            where = f"  {first + 1}-{first + room} of {total}   up/down shows the others"
+            lines.append(Content.styled(cut_cells(where, max(1, self.size.width)), "$text-muted"))
+        return Content("\n").join(lines)
+
+    def _row(self, index: int, offer: Offer) -> Content:
+        pointer = self.glyphs.prompt if index == self.marked else " "
+        style = "bold $text-accent" if index == self.marked else ""
+        text = (
+            f"{pointer} {padded(offer.label, 23)} {offer.summary}"
+            if offer.summary
+            else f"{pointer} {offer.label}"
+        )
+        longer = f"{text}  {offer.aside}"
+        if offer.aside and cell_len(longer) <= self.size.width:
+            text = longer
+        return Content.styled(cut_cells(text, max(1, self.size.width)), style)
+
+    def get_content_height(self, *_: object) -> int:
+        """Rows needed, at most eight."""
+        return min(MAX_ROWS, max(1, len(self.offers)))
+
+
+# Looking for files by a part of their name, in threads: the screen never waits for a disk.
+
+KEPT_S = 10.0
+"""Seconds for which the list of files is good; then the folder is walked again."""
+SCAN_S = 5.0
+"""Seconds that one walk may take; what it has not seen by then is not offered."""
+SHOWN = 50
+"""Paths that are offered at most."""
+
+
+class FileFinder:
+    """Knows the files and folders of one workspace, as its tools see them. Belongs to one event loop.
+
+    Args:
+        root: The workspace.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._walk: asyncio.Task[tuple[str, ...]] | None = None
+        self._stop = threading.Event()
+        self._walked_at = 0.0
+
+    async def find(self, wanted: str) -> list[str]:
+        """Paths that fit, the likeliest first, folders ending in a slash."""
+        return await asyncio.to_thread(rank, await self._paths(), wanted)
+
+    def stop(self) -> None:
+        """End a walk that is still under way; what it would have found is not wanted any more."""
+        if self._walk is not None and not self._walk.done():
+            self._stop.set()
+            self._walk = None
+
+    async def _paths(self) -> tuple[str, ...]:
+        if self._walk is None or (self._walk.done() and monotonic() - self._walked_at > KEPT_S):
+            self._stop, self._walked_at = threading.Event(), monotonic()
+            self._walk = asyncio.create_task(asyncio.to_thread(scan, self.root, self._stop), name="files")
+        # Whoever types on is another one who waits for the same walk.
+        return await asyncio.shield(self._walk)
+
+
+def scan(root: Path, cancelled: threading.Event) -> tuple[str, ...]:
+    """Walk a folder; blocks.
+
+    Args:
+        root: Where to begin. Links are not followed, so nothing outside it is seen.
+        cancelled: Ends the walk when set.
+
+    Returns:
+        Files and folders relative to it, folders ending in a slash.
+    """
+    # Not needed for the first frame.
+    from tui_app.agent.tools.commands import Cancelled, Stop
+    from tui_app.agent.tools.files import Walk
+
+    files: list[str] = []
+    try:
+        stop = Stop(cancelled, monotonic() + SCAN_S)
+        files.extend(path.relative_to(root).as_posix() for path in Walk(root, stop).files())
+    except Cancelled:
+        return ()
+    folders = {f"{folder}/" for path in files for folder in PurePosixPath(path).parents if folder.name}
+    return tuple(path for path in (*sorted(folders), *files) if is_writable(path))
+
+
+def rank(paths: Sequence[str], wanted: str, limit: int = SHOWN) -> list[str]:
+    """Sort out the paths that hold what is wanted.
+
+    The whole path comes first, then paths that begin so, names that begin so, names and paths that hold it,
+    and last those that hold its letters in order; among equals the one that is less deep, then the shorter.
+    """
+    low = wanted.lower().removeprefix("./")
+    fitting = ((fit, path) for path in paths if (fit := _fit(path, low)) is not None)
+    return [path for _, path in nsmallest(limit, fitting)]
+
+
+def _fit(path: str, wanted: str) -> tuple[int, int, int] | None:
+    low = path.lower()
+    name = low.rstrip("/").rpartition("/")[2]
+    depth = low.rstrip("/").count("/")
+    order = (depth, len(low))
+    if low.rstrip("/") == wanted.rstrip("/") and wanted:
+        return (0, *order)
+    if low.startswith(wanted):
+        return (1, *order)
+    if name.startswith(wanted):
+        return (2, *order)
+    if wanted in name:
+        return (3, *order)
+    if wanted in low:
+        return (4, *order)
+    return (5, *order) if _in_order(wanted, low) else None
+
+
+def _in_order(letters: str, text: str) -> bool:
+    rest = iter(text)
+    return all(letter in rest for letter in letters)
+
+
+class AtCursor(NamedTuple):
+    """The prompt as it stands in the editor, chips folded, and where its cursor is."""
+
+    text: str
+    line: str
+    """The cursor's line."""
+    column: int
+
+    @property
+    def mention(self) -> Mention | None:
+        """The path that is being written."""
+        return mention_at(self.line, self.column)
+
+    @property
+    def is_command(self) -> bool:
+        """Whether it is, or becomes, one of the slash commands."""
+        return is_command(self.text) and "\n" not in self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Text to put between two columns of the cursor's line; without them in place of everything."""
+
+    text: str
+    span: tuple[int, int] | None = None
+    back: int = 0
+    """Signs by which the cursor then stands before the end of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """The prompt is complete."""
+
+    text: str
+
+
+class Completer:
+    """Lists commands at the start of a prompt and files behind an ``@``.
+
+    Args:
+        shown: Where they are listed.
+        finder: Looks for files.
+    """
+
+    def __init__(self, shown: OfferList, finder: FileFinder) -> None:
+        self._shown, self._finder = shown, finder
+        self.custom: tuple[CustomCommand, ...] = ()
+        """Commands that are not built in."""
+        self._commands: list[SlashCommand | CustomCommand] = []
+        self._paths: list[str] = []
+        self._mention: Mention | None = None
+        self._chosen_for: str | None = None
+        self._said_about: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a list or a sentence to close."""
+        return self._shown.is_open
+
+    @property
+    def is_listing(self) -> bool:
+        """Whether there is something to choose from."""
+        return bool(self._shown.offers)
+
+    def follow(self, typed: AtCursor) -> None:
+        """List what fits a prompt that has just changed."""
+        # A change is reported after the Enter that came with it in one write: keep what Enter said.
+        if typed.text == self._said_about and self._shown.message:
+            return
+        mention = None if typed.is_command else typed.mention
+        if mention is not None:
+            if mention != self._mention or not self.is_listing:
+                self._mention = mention
+                self._shown.look(partial(self._look, mention))
+            return
+        self._forget_files()
+        self._commands = self._fitting(typed.text.strip()) if typed.is_command else []
+        self._shown.show([_command_offer(command) for command in self._commands])
+
+    def leave(self, typed: AtCursor) -> None:
+        """Close the list of files once the cursor stands elsewhere."""
+        if self._mention is not None and typed.mention != self._mention and not typed.is_command:
+            self.close()
+
+    def move(self, step: int, typed: AtCursor) -> None:
+        """Mark another row: a visible choice."""
+        self._shown.move(step)
+        self._chosen_for = typed.text
+
+    def close(self) -> None:
+        """Take the list away; the text stays."""
+        self._forget_files()
+        self._shown.close()
+
+    def choice(self, typed: AtCursor) -> Fill | None:
+        """What the marked row would write."""
+        if not self.is_listing:
+            return None
+        if self._mention is None:
+            return _command_fill(self._commands[self._shown.marked])
+        return self._file(self._mention) if self._mention == typed.mention else None
+
+    def entered(self, typed: AtCursor, draft: str) -> Fill | Send | None:
+        """What Enter does: an inexact command or path is completed or named, never sent as something else.
+
+        Args:
+            typed: The prompt as it is shown.
+            draft: The same with chips expanded.
+        """
+        if is_command(draft):
+            parsed = parse(draft)
+            if named(self.custom, draft) is not None:
+                return Send(draft)
+            if isinstance(parsed, UnknownCommand):
+                return self._inexact(parsed, typed)
+            if not parsed.refusal:
+                return Send(draft)
+            self._refuse(parsed.refusal, typed)
+            return None
+        if self._mention is not None and not self._is_exact:
+            return self.choice(typed) or Send(draft)
+        return Send(draft)
+
+    @property
+    def _is_exact(self) -> bool:
+        """Whether the path is written out already that the list has marked."""
+        return (
+            self._mention is not None
+            and self.is_listing
+            and self._paths[self._shown.marked] == self._mention.wanted
+        )
+
+    def _inexact(self, unknown: UnknownCommand, typed: AtCursor) -> Fill | Send | None:
+        found = self._fitting(typed.text.strip())
+        if not found:
+            self._refuse(unknown.message, typed)
+            return None
+        marked = self._commands[self._shown.marked] if self.is_listing and self._mention is None else None
+        if marked is None or self._chosen_for != typed.text:
+            return _command_fill(found[0])
+        # Arrow keys are a visible choice of one command, unlike the row that happened to be first.
+        return _command_fill(marked) if marked.argument else Send(f"/{marked.name}")
+
+    def _refuse(self, why: str, typed: AtCursor) -> None:
+        self._said_about = typed.text
+        self._forget_files()
+        self._shown.say(why)
+
+    def _fitting(self, prefix: str) -> list[SlashCommand | CustomCommand]:
+        """What begins as it is typed: built-in commands, then the others."""
+        wanted = prefix.removeprefix("/").lower()
+        return [*complete(prefix), *(each for each in self.custom if each.name.startswith(wanted))]
+
+    async def _look(self, mention: Mention) -> None:
+        paths = await self._finder.find(mention.wanted)
+        if self._mention == mention:
+            self._paths = paths
+            self._shown.show([Offer(path) for path in paths])
+
+    def _file(self, mention: Mention) -> Fill:
+        path = self._paths[self._shown.marked]
+        text, span = written(path), (mention.start, mention.end)
+        if path.endswith("/"):  # What is in the folder comes next; a quoted path is written on inside.
+            return Fill(text, span, back=int(text.endswith('"')))
+        return Fill(f"{text} ", span)
+
+    def _forget_files(self) -> None:
+        if self._mention is not None:
+            self._mention = None
+            self._shown.look_no_more()
+            self._finder.stop()
+
+
+def _command_offer(command: SlashCommand | CustomCommand) -> Offer:
+    if isinstance(command, CustomCommand):
+        return Offer(
+            one_line(f"/{command.name} {command.argument}".rstrip(), 40), one_line(command.summary, 60)
+        )
+    aliases = "".join(f" /{alias}" for alias in command.aliases)
+    name = f"/{command.name} {command.argument}".rstrip()
+    return Offer(name, command.summary, f"={aliases}" if aliases else "")
+
+
+def _command_fill(command: SlashCommand | CustomCommand) -> Fill:
+    return Fill(f"/{command.name} " if command.argument else f"/{command.name}")

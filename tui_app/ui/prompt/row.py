@@ -1,0 +1,201 @@
+"""The row that holds the prompt editor: its sign, the size of the draft, and above it what is offered."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Static
+from textual.worker import Worker
+
+from tui_app.context.counting.encodings import estimate
+from tui_app.ui.failures import TellsFailures
+from tui_app.ui.prompt.completion import FileFinder, OfferList
+from tui_app.ui.prompt.editor import PromptEditor
+from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, tokens
+
+# One row above the prompt: what goes along with it, how many tokens that is, and what does not go along.
+
+_LABEL_CELLS = 40
+CHIP_KEYS = "ctrl+o expands, backspace removes"
+"""What can be done with the chip of a pasted text that the cursor stands at."""
+CHIP_AWAY = "ctrl+o at its mark expands"
+"""The same from anywhere else in the draft."""
+
+
+class Bundle(NamedTuple):
+    """A file or a pasted text of the draft."""
+
+    label: str
+    tokens: int = 0
+    """About how many it adds; 0 for what does not go along."""
+    why_not: str = ""
+    """Why a file does not go along; empty when it does."""
+
+
+def weigh(folder: Path, paths: Sequence[str]) -> tuple[Bundle, ...]:
+    """Look at the files that a draft names; blocks on the disk."""
+    # Not needed for the first frame.
+    from tui_app.agent.tools.workspace import Workspace
+    from tui_app.conversation.turns import Attached, read_attachments
+
+    return tuple(
+        Bundle(found.path, found.tokens)
+        if isinstance(found, Attached)
+        else Bundle(found.path, why_not=found.why)
+        for found in read_attachments(Workspace(folder), paths)
+    )
+
+
+def attached_line(bundles: Sequence[Bundle], width: int, *, keys: str = "", separator: str = "·") -> str:
+    """Say what goes along and what does not, never wider than ``width`` cells.
+
+    Args:
+        bundles: What the draft names and holds.
+        width: Cells.
+        keys: What can be done with it; left out where there is no room.
+        separator: Between two of them.
+    """
+    gap = f" {separator} "
+    along = gap.join(f"{_label(each)} ~{tokens(each.tokens)} tok" for each in bundles if not each.why_not)
+    rest = gap.join(f"@{_label(each)}: {each.why_not}" for each in bundles if each.why_not)
+    # What the person may have to change comes first: the end of the row is what gets cut.
+    parts = (rest and f"not attached: {rest}", along and f"attached: {along}")
+    line = gap.join(filter(None, parts))
+    if along and rest and len(line) > width:
+        going = [each.tokens for each in bundles if not each.why_not]
+        line = f"{len(going)} attached ~{tokens(sum(going))} tok{gap}{parts[0]}"
+    longer = f"{line}{gap}{keys}"
+    return longer if keys and len(longer) <= width else cut_cells(line, max(1, width))
+
+
+def _label(bundle: Bundle) -> str:
+    return one_line(bundle.label, _LABEL_CELLS)
+
+
+class AttachedRow(Widget):
+    """Takes no room while the draft brings nothing along."""
+
+    DEFAULT_CSS = """
+    AttachedRow { height: 1; width: 1fr; padding: 0 2; color: $text-muted; display: none; }
+    AttachedRow.-bringing { display: block; }
+    """
+
+    bundles: reactive[tuple[Bundle, ...]] = reactive(())
+    keys: reactive[str] = reactive("")
+    glyphs: reactive[Glyphs] = reactive(UNICODE)
+
+    def watch_bundles(self, bundles: tuple[Bundle, ...]) -> None:
+        """Appear and disappear with the first and last of them."""
+        self.set_class(bool(bundles), "-bringing")
+
+    def render(self) -> Content:
+        """The row."""
+        width = max(1, self.size.width)
+        return Content(attached_line(self.bundles, width, keys=self.keys, separator=self.glyphs.separator))
+
+
+class PromptRow(TellsFailures, Vertical):
+    """The prompt with its sign and its size in tokens; above it the list of offers and what goes along."""
+
+    DEFAULT_CSS = """
+    PromptRow { height: auto; width: 1fr; }
+    PromptRow > #prompt-line {
+        height: auto; border-top: solid $border-blurred; border-bottom: solid $border-blurred;
+    }
+    PromptRow:focus-within > #prompt-line { border-top: solid $border; border-bottom: solid $border; }
+    PromptRow.-plain > #prompt-line { border: none; }
+    PromptRow #prompt-sign { width: 2; color: $text-accent; text-style: bold; }
+    PromptRow #prompt-count { width: auto; padding-left: 1; color: $text-muted; }
+    """
+
+    count: reactive[int] = reactive(0)
+    """Tokens that the draft would add, attached files included; 0 shows nothing."""
+    glyphs: reactive[Glyphs] = reactive(UNICODE)
+
+    def __init__(self, folder: Path, *, prompts: list[str] | None = None, id: str | None = None) -> None:
+        """Create the row.
+
+        Args:
+            folder: The workspace, whose files can be named.
+            prompts: Earlier prompts, oldest first.
+            id: Textual id.
+        """
+        super().__init__(id=id)
+        self._folder, self._finder = folder, FileFinder(folder)
+        self._offers, self._attached = OfferList(), AttachedRow()
+        self._named: tuple[str, ...] = ()
+        self._files: tuple[Bundle, ...] = ()
+        self.editor = PromptEditor(self._offers, self._finder, prompts=prompts, id="prompt")
+
+    def compose(self) -> ComposeResult:
+        """Stack offers and attachments on the line with sign, editor and size."""
+        yield self._offers
+        yield self._attached
+        with Horizontal(id="prompt-line"):
+            yield Static(id="prompt-sign", markup=False)
+            yield self.editor
+            yield Static(id="prompt-count", markup=False)
+
+    def watch_count(self, count: int) -> None:
+        """Show the size of the draft."""
+        for label in self.query("#prompt-count").results(Static):
+            label.update(f"~{tokens(count)} tok" if count else "")
+        # It takes room away from a text that may be painted already, whose unchanged lines are not anew.
+        self.call_after_refresh(self.editor.refresh)
+
+    def watch_glyphs(self, glyphs: Glyphs) -> None:
+        """Show the sign, and rules only where the terminal draws them."""
+        self.set_class(glyphs.gauge_full.isascii(), "-plain")
+        self._offers.glyphs = self._attached.glyphs = glyphs
+        for label in self.query("#prompt-sign").results(Static):
+            label.update(glyphs.prompt)
+
+    def on_mount(self) -> None:
+        """Draw what was set before the children existed."""
+        self.watch_count(self.count)
+        self.watch_glyphs(self.glyphs)
+        self.watch(self.editor, "selection", self._name_keys, init=False)
+
+    def on_unmount(self) -> None:
+        """End a walk through the workspace."""
+        self._finder.stop()
+
+    @on(PromptEditor.Typed)
+    def _typed(self, event: PromptEditor.Typed) -> None:
+        """Look at the files that are named now, and show what goes along."""
+        if event.files != self._named:
+            self._named = event.files
+            known = {each.label: each for each in self._files}
+            self._files = tuple(known[path] for path in event.files if path in known)
+            # What makes a coroutine: the next letter may cancel a worker before it has begun.
+            _weighing: Worker[None] = self.run_worker(
+                partial(self._weigh, event.files), group="attached", exclusive=True, exit_on_error=False
+            )
+        self._show()
+
+    async def _weigh(self, named: tuple[str, ...]) -> None:
+        if named:
+            self._files = await asyncio.to_thread(weigh, self._folder, named)
+            self._show()
+
+    def _name_keys(self) -> None:
+        """Say what can be done with a pasted text where the cursor is now."""
+        there = CHIP_KEYS if self.editor.chip_at_cursor() is not None else CHIP_AWAY
+        self._attached.keys = there if self.editor.pastes else ""
+
+    def _show(self) -> None:
+        editor = self.editor
+        chips = tuple(Bundle(chip, estimate(body)) for chip, body in editor.pastes)
+        # A path that is still being written is no mistake.
+        files = tuple(each for each in self._files if not (each.why_not and each.label == editor.writing))
+        self._attached.bundles = (*files, *chips)
+        self._name_keys()
+        self.count = estimate(editor.draft) + sum(each.tokens for each in self._files)

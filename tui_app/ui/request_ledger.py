@@ -1,0 +1,301 @@
+"""The items of the next request as a list that can be ordered and searched; only visible rows are painted."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from tui_app.session.event_heads import MessageKind
+from tui_app.session.request_ledger import ItemState, LedgerRow
+from tui_app.ui.lists import Row, RowList
+from tui_app.ui.prompt.editor import WrittenLine
+from tui_app.ui.text import one_line, tokens
+
+# The words of the items of the next request: pure functions from the ledger to rows.
+
+KINDS: dict[MessageKind, str] = {
+    "user": "you",
+    "assistant": "answer",
+    "tool_result": "tool result",
+    "tool_result_archived": "archived",
+    "system": "system",
+    "tool_summary": "tool digest",
+    "summary": "summary",
+    "acknowledgement": "for summary",
+    "memory": "memory",
+}
+"""What a person reads for a kind of message."""
+STATES: dict[ItemState, str] = {
+    "visible": "visible",
+    "latest": "latest: stays",
+    "stays": "stays",
+    "stand_in": "stands for others",
+    "archived": "archived",
+    "offloaded": "in a file",
+    "trimmed": "trimmed",
+    "cut": "cut to size",
+    "pointer": "pointer",
+    "stale": "stale: the file has changed since",
+    "gone": "stale: the file is gone",
+}
+"""What a person reads for the form an item stands in."""
+CALLS_ONLY = "(calls tools)"
+"""Stands for an answer without text."""
+SORTS: tuple["Sort", ...] = ("tokens", "age", "kind")
+_NARROW = 60
+_STATE_SHARE = 3
+
+Sort = Literal["tokens", "age", "kind"]
+"""What the items are ordered by: the largest, the oldest, or those of one kind first."""
+Note = Callable[[tuple[int, int]], str]
+"""What was done to an item, by the place of its form: the path of a file, a length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How much room the columns have."""
+
+    width: int
+    """Cells of a row."""
+    number: int = 0
+    """Cells of the longest number of a message, with its sign."""
+
+    @property
+    def narrow(self) -> bool:
+        """Whether what an item is leaves no room for its kind and state."""
+        return self.width < _NARROW
+
+    @property
+    def state(self) -> int:
+        """Cells that a state may take."""
+        return max(8, self.width // _STATE_SHARE)
+
+
+def head_text(sort: Sort, wanted: str, shown: int, count: int, columns: Columns) -> str:
+    """Names of the columns, what they are ordered by, and how many of them a search has left."""
+    kind = "" if columns.narrow else f"{'kind':<12}  "
+    names = f"{'tok':>7}  {'age':>4}  {kind}what"
+    found = f"   {shown} of {count} with {one_line(wanted, 30)!r}" if wanted.strip() else ""
+    return f"{names}   by {sort}{found}"
+
+
+def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerRow]:
+    """The items that hold every word that was typed, in an order."""
+    words = wanted.casefold().split()
+    found = [row for row in rows if all(word in _searched(row) for word in words)] if words else list(rows)
+    match sort:
+        case "tokens":
+            return sorted(found, key=lambda row: -row.tokens)
+        case "age":
+            return found
+        case "kind":
+            return sorted(found, key=lambda row: (KINDS[row.kind], -row.tokens))
+
+
+def _searched(row: LedgerRow) -> str:
+    pinned = "pinned" if row.pinned else ""
+    return f"{KINDS[row.kind]} {row.title or CALLS_ONLY} {STATES[row.state]} {pinned} #{row.seq}".casefold()
+
+
+def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[LedgerRow, ...]:
+    """Say of results that are shown as they came that their file holds something else by now."""
+    states: dict[str, ItemState] = {"changed": "stale", "gone": "gone"}
+    return tuple(
+        replace(row, state=states[stale[row.seq]])
+        if row.seq in stale and row.state in ("visible", "cut")
+        else row
+        for row in rows
+    )
+
+
+def ledger_row(row: LedgerRow, note: str, columns: Columns, sign: str = "") -> Row:
+    """One item as it is painted; ``sign`` marks it."""
+    kind = "" if columns.narrow else f"{one_line(KINDS[row.kind], 12):<12}  "
+    figures = f"{sign or ' '}{tokens(row.tokens):>6}  {row.age:>4}  {kind}"
+    number = f"{'#' + str(row.seq):>{columns.number}}"
+    right = number if columns.narrow else f"{one_line(_state(row, note), columns.state)}  {number}"
+    return Row(f"{figures}{one_line(row.title, 200) or CALLS_ONLY}", right)
+
+
+def _state(row: LedgerRow, note: str) -> str:
+    # A path says where it is by its end: its folder is known.
+    state = note.rpartition("/")[2] if row.state == "offloaded" and note else STATES[row.state]
+    state = f"in {state}" if row.state == "offloaded" and note else state
+    return f"pinned, {state}" if row.pinned else state
+
+
+class LedgerList(Vertical):
+    """Column names, a search box where it is wanted, and the rows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "s", "sort", "Order", show=False, id="context.sort", tooltip="By tokens, by age, by kind of item."
+        ),
+        Binding(
+            "slash", "search", "Search", show=False, id="context.search", tooltip="Show the items with words."
+        ),
+        Binding(
+            "space",
+            "choose",
+            "Mark",
+            show=False,
+            id="context.mark",
+            tooltip="Mark the item: keys then act on all that are marked.",
+        ),
+    ]
+
+    class Marked(Message):
+        """Another row is marked, or the marked one has changed."""
+
+    class Rows(RowList):
+        """Says which row is marked."""
+
+        def watch_cursor(self, cursor: int | None) -> None:
+            """Bring the row into view and say so."""
+            super().watch_cursor(cursor)
+            self.post_message(LedgerList.Marked())
+
+    def __init__(self, rows: Sequence[LedgerRow], note: Note, sign: str = "✓") -> None:
+        """Make a list.
+
+        Args:
+            rows: The items in the order they are sent.
+            note: Says what was done to an item; asked for visible rows only.
+            sign: Stands in front of marked items.
+        """
+        super().__init__(id="context-ledger")
+        self._all, self._note, self._sign = rows, note, sign
+        self._sort: Sort = "tokens"
+        self._wanted = ""
+        self._chosen: frozenset[int] = frozenset()
+        self._shown = arranged(rows, self._sort, "")
+
+    def compose(self) -> ComposeResult:
+        """Column names, search box, rows."""
+        yield Static(self._head(), id="context-head", markup=False)
+        search = WrittenLine(placeholder="words to look for", id="context-search", compact=True)
+        search.display = False
+        yield search
+        yield self.Rows(self._row, follows=False, id="context-items")
+
+    def on_mount(self) -> None:
+        """The rows have the focus, the first one is marked."""
+        self.rows.set_count(len(self._shown))
+        self.rows.cursor = 0 if self._shown else None
+        self.rows.focus()
+
+    @property
+    def rows(self) -> RowList:
+        """The rows."""
+        return self.query_one(self.Rows)
+
+    @property
+    def marked(self) -> LedgerRow | None:
+        """The marked item."""
+        cursor = self.rows.cursor
+        return self._shown[cursor] if cursor is not None and cursor < len(self._shown) else None
+
+    @property
+    def chosen(self) -> Sequence[LedgerRow]:
+        """What a key acts on: all items with a mark, else the one under the cursor."""
+        found = [row for row in self._all if row.seq in self._chosen]
+        return found or ([self.marked] if self.marked is not None else [])
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether any item is marked."""
+        return bool(self._chosen)
+
+    def forget_choice(self) -> bool:
+        """Take all marks away; whether there were any."""
+        had = bool(self._chosen)
+        self._chosen = frozenset()
+        self.rows.refresh()
+        return had
+
+    def action_choose(self) -> None:
+        """Mark the item under the cursor, or take its mark away, and go on to the next."""
+        if self.marked is not None:
+            self._chosen ^= {self.marked.seq}
+            self.rows.refresh()
+            self.rows.action_move(1)
+            self.post_message(self.Marked())
+
+    def show(self, rows: Sequence[LedgerRow]) -> None:
+        """Show other items; the mark stays on the item it is on."""
+        self._all = rows
+        self._arrange()
+
+    def _arrange(self) -> None:
+        seq = self.marked.seq if self.marked is not None else 0
+        self._shown = arranged(self._all, self._sort, self._wanted)
+        places = [place for place, row in enumerate(self._shown) if row.seq == seq]
+        self.rows.set_count(len(self._shown))
+        self.rows.cursor = next(iter(places), 0) if self._shown else None
+        self.rows.refresh()
+        self.query_one("#context-head", Static).update(self._head())
+        self.post_message(self.Marked())
+
+    def _head(self) -> Content:
+        shown, count = len(self._shown), len(self._all)
+        return Content(head_text(self._sort, self._wanted, shown, count, self._columns))
+
+    @property
+    def _columns(self) -> Columns:
+        return Columns(self.size.width, len(f"#{max((row.seq for row in self._all), default=0)}"))
+
+    def on_resize(self) -> None:
+        """Name the columns that there is room for."""
+        self.query_one("#context-head", Static).update(self._head())
+
+    def _row(self, index: int) -> Row:
+        row = self._shown[index]
+        sign = self._sign if row.seq in self._chosen else ""
+        return ledger_row(row, self._note(row.form), self._columns, sign)
+
+    def action_sort(self) -> None:
+        """Order the rows by the next thing."""
+        self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
+        self._arrange()
+
+    def action_search(self) -> None:
+        """Type the words that items must hold."""
+        search = self.query_one(Input)
+        search.display = True
+        search.focus()
+
+    @property
+    def searched(self) -> bool:
+        """Whether the search box is there."""
+        return bool(self.query_one(Input).display)
+
+    @property
+    def is_written_in(self) -> bool:
+        """Whether letters are words to look for."""
+        return self.searched and self.screen.focused is self.query_one(Input)
+
+    def end_search(self) -> bool:
+        """Show everything again; whether anything was searched for."""
+        search = self.query_one(Input)
+        searched = bool(search.display)
+        search.value, search.display = "", False
+        self.rows.focus()
+        return searched
+
+    @on(Input.Changed)
+    def _searched(self, event: Input.Changed) -> None:
+        event.stop()
+        self._wanted = event.value
+        self._arrange()
+
+    @on(Input.Submitted)
+    def _found(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.rows.focus()

@@ -1,0 +1,71 @@
+"""Starting the screen: what it is started with, and the one call that runs it."""
+
+import contextlib
+import gc
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from textual.driver import Driver
+from tui_app.ui.launch import Launch
+
+_SWITCH_S = 0.001
+"""Seconds after which a busy thread lets the screen's go on; with Python's own 5 ms, frames come late."""
+
+
+def run_app(launch: Launch) -> int:
+    """Show the screen until the person leaves.
+
+    Returns:
+        The process's exit code.
+    """
+    # Hardly anything that start-up makes is garbage: looking for it costs a sixth of the time to the prompt.
+    gc.disable()
+    from tui_app.ui.app import FaultConsole, PlimsollApp
+
+    sys.setswitchinterval(_SWITCH_S)
+    if not launch.settings.color:
+        # Textual reads this variable and nothing else when the application is made.
+        os.environ["NO_COLOR"] = "1"
+    if launch.settings.plain:
+        from tui_app.ui.plain_lines import use_plain_bars
+
+        use_plain_bars()
+    app = PlimsollApp(launch)
+    app.driver_class = _safe_driver(app.driver_class)
+    app.error_console = faults = FaultConsole()
+    app.run(mouse=launch.settings.mouse)
+    _say_goodbye(app.farewell, app.ended_by or faults.told(launch.paths.log_file))
+    # Everything is closed; searching all that was loaded for cycles would only keep the shell waiting.
+    gc.freeze()
+    return app.return_code or 0
+
+
+def _safe_driver(chosen: type["Driver"]) -> type["Driver"]:
+    """The driver to use where Textual chose its own for terminals; one named by the environment stays."""
+    if sys.platform == "win32":
+        return chosen
+    from textual.drivers.linux_driver import LinuxDriver
+
+    from tui_app.ui.terminal_input import PasteSafeDriver
+
+    return PasteSafeDriver if chosen is LinuxDriver else chosen
+
+
+def _say_goodbye(text: str, trouble: str) -> None:
+    """Print on the restored terminal what ended the program and how to go on; nothing without its window."""
+    try:
+        if trouble:
+            print(trouble, file=sys.stderr)
+        if text:
+            print(text)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        # What is still buffered would fail again at the interpreter's end and change the exit code.
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.dup2(nowhere, sys.stderr.fileno())
+            os.close(nowhere)

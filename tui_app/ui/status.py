@@ -1,0 +1,376 @@
+"""The status row: what is going on right now, since when, and what Esc does about it."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from rich.cells import cell_len
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.timer import Timer
+from textual.widget import Widget
+
+from tui_app.ui.commands import ParsedCommand, is_command, parse
+from tui_app.ui.text import UNICODE, Glyphs, duration, one_line, tokens
+from tui_app.ui.transcript.lines import wrap_spans
+
+Kind = Literal["idle", "connecting", "answering", "tool", "pausing", "compacting", "message"]
+BUSY: frozenset[Kind] = frozenset({"connecting", "answering", "tool", "pausing", "compacting"})
+SHORT = 56
+"""Columns below which a compaction is named in one word, so that its time stays."""
+MOST_ROWS = 3
+"""Rows that a message takes at most."""
+LEAST_REASON = 24
+"""Cells of the reason of a pause that are worth more than the number of tries."""
+_LONG_S = 3_599
+"""Seconds whose words need as much room as any."""
+GAP = 2
+"""Columns kept free before the hint at the right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What the row says."""
+
+    kind: Kind = "idle"
+    text: str = ""
+    """The message, or the name of the running tool."""
+    started: float = 0.0
+    """When it began, in seconds of the row's own clock (monotonic)."""
+    wait_s: float = 0.0
+    """Seconds of a pause, from ``started`` on."""
+    tokens: int = 0
+    """Tokens written so far."""
+    size: int = 0
+    """Tokens of the history that is being compacted."""
+    trigger: str = ""
+    part: int = 0
+    parts: int = 0
+    """Parts of the history summarised separately; shown from two on."""
+    model: str = ""
+    notes: tuple[str, ...] = ()
+    """Said behind it where there is room: what to do next, or something that came up meanwhile."""
+    hint: str = ""
+    """What Esc does next, when it is not the usual: ``esc takes back "queued two"``."""
+    under: "Status | None" = None
+    """What stood there before, where this only answers a key; None for what stays."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether something runs, so that time passes and Esc has an effect."""
+        return self.kind in BUSY
+
+
+def status_pieces(
+    status: Status, elapsed: float, glyphs: Glyphs, *, short: bool = False
+) -> list[tuple[int, str]]:
+    """The words of a status with their rank; higher ranks leave first when room is short.
+
+    Args:
+        status: What goes on.
+        elapsed: Seconds since it began.
+        glyphs: Signs to draw with.
+        short: Name a compaction in one word.
+    """
+    since = (0, duration(int(elapsed)) if elapsed >= 1 else "0 s")
+    amount = str(status.tokens) if status.tokens < 1_000 else tokens(status.tokens)
+    unit = "token" if status.tokens == 1 else "tokens"
+    written = [(2, f"{amount} {unit}")] if status.tokens else []
+    match status.kind:
+        case "idle":
+            return []
+        case "message":
+            return [(0, status.text), *_notes(status)]
+        case "connecting":
+            name = f"Connecting to {status.model}" if status.model else "Connecting"
+            return [(0, name), since, *_notes(status)]
+        case "answering":
+            return [(0, "Answering"), since, *written, *_notes(status)]
+        case "tool":
+            return [(0, f"Running {status.text}"), since, *written, *_notes(status)]
+        case "pausing":
+            left = duration(max(1, math.ceil(status.wait_s - elapsed)))
+            return [(0, f"{'Again' if short else 'Trying again'} in {left}"), *_notes(status)]
+        case "compacting":
+            return [*_compacting(status, since, glyphs, short), *_notes(status)]
+
+
+def _notes(status: Status) -> list[tuple[int, str]]:
+    return list(enumerate(status.notes, start=1))
+
+
+def _compacting(status: Status, since: tuple[int, str], glyphs: Glyphs, short: bool) -> list[tuple[int, str]]:
+    name = "Compacting" if short else "Compacting conversation history"
+    pieces = [(0, f"{glyphs.load_line} {name}")]
+    if status.trigger:
+        pieces.append((2, status.trigger.replace("_", " ")))
+    if status.size:
+        pieces.append((4, tokens(status.size)))
+    if status.parts > 1:
+        pieces.append((1, f"part {status.part} of {status.parts}"))
+    if status.tokens:
+        pieces.append((3, f"{tokens(status.tokens)} written"))
+    pieces.append(since)
+    if status.model:
+        pieces.append((5, status.model))
+    return pieces
+
+
+def fit_pieces(pieces: list[tuple[int, str]], width: int, separator: str = " · ") -> str:
+    """Join the pieces, leaving out whole ones of the highest rank until they fit.
+
+    Pieces of rank 0 stay; if they alone are too long the text ends in an ellipsis.
+    """
+    left = list(pieces)
+    while True:
+        text = separator.join(piece for _, piece in left)
+        worst = max((rank for rank, _ in left), default=0)
+        if cell_len(text) <= width or worst == 0:
+            return one_line(text, max(1, width))
+        left = [(rank, piece) for rank, piece in left if rank != worst]
+
+
+def _with_reason(pieces: list[tuple[int, str]], reason: str, width: int, separator: str) -> str:
+    """The words of a pause with as much of its reason as there is room for: it counts for more than tries."""
+    if not reason:
+        return fit_pieces(pieces, width, separator)
+    least = separator.join(piece for rank, piece in pieces if rank == 0)
+    every = separator.join(piece for _, piece in pieces)
+    rest = width - cell_len(every) - cell_len(separator)
+    text = every if rest >= min(LEAST_REASON, cell_len(reason)) else least
+    return one_line(f"{text}{separator}{reason}", max(1, width))
+
+
+def message_rows(pieces: Sequence[str], width: int, separator: str) -> list[str]:
+    """Break a message and what is said behind it into rows; what has no room behind it is left out.
+
+    Args:
+        pieces: The message, then what leaves first where there is no room.
+        width: Columns of a row.
+        separator: Stands between two pieces.
+
+    Returns:
+        At most three rows; the last one ends in an ellipsis where even the message is longer.
+    """
+
+    def broken(most: int) -> list[str]:
+        text = one_line(separator.join(pieces[:most]), (MOST_ROWS + 1) * width)
+        return [text[start:stop] for start, stop, _ in wrap_spans(text, width)]
+
+    alone = broken(1)
+    if len(alone) > MOST_ROWS:
+        return [*alone[: MOST_ROWS - 1], one_line(" ".join(alone[MOST_ROWS - 1 :]), width)]
+    every = (broken(most) for most in range(len(pieces), 0, -1))
+    return next(rows for rows in every if len(rows) <= len(alone))
+
+
+class StatusRow(Widget):
+    """One row of words; no spinner, so that a screen reader and a slow line are not busy with it.
+
+    A message that is too long for one row takes up to three: its end says what to do next. What is said while
+    something runs takes rows below that where it has no room behind it.
+    """
+
+    DEFAULT_CSS = """
+    StatusRow { height: auto; width: 1fr; }
+    """
+
+    status: reactive[Status] = reactive(Status())
+    glyphs: reactive[Glyphs] = reactive(UNICODE)
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic, id: str | None = None) -> None:
+        """Create the row.
+
+        Args:
+            clock: Seconds that only go forward; ``Status.started`` is read on the same clock.
+            id: Textual id.
+        """
+        super().__init__(id=id)
+        self._clock = clock
+        self._ticker: Timer | None = None
+
+    def on_mount(self) -> None:
+        """Prepare the clock tick; it runs only while something does."""
+        self._ticker = self.set_interval(1.0, self.refresh, pause=not self.status.busy)
+
+    def watch_status(self, status: Status) -> None:
+        """Let time pass only while something runs: an idle screen does nothing."""
+        if len(self._rows(self.size.width)) != self.size.height:
+            self.refresh(layout=True)
+        if self._ticker is None:
+            return
+        if status.busy:
+            self._ticker.resume()
+        else:
+            self._ticker.pause()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many rows as the message needs."""
+        return len(self._rows(width))
+
+    def render(self) -> Content:
+        """The words at the left, what Esc does at the right."""
+        rows = self._rows(self.size.width)
+        if not self.status.busy:
+            return Content("\n".join(rows)) if len(rows) > 1 else self._row(self.status)
+        if len(rows) == 1:
+            return self._row(self.status)
+        return Content("\n").join([self._row(replace(self.status, notes=())), *map(Content, rows[1:])])
+
+    def _rows(self, width: int) -> list[str]:
+        """The rows of what is too long for one; an empty one stands for whatever has room in it."""
+        status, separator = self.status, f" {self.glyphs.separator} "
+        if status.busy:
+            return ["", *self._answers(width, separator)]
+        if status.kind != "message" or not width or cell_len(one_line(status.text, 2 * width)) <= width:
+            return [""]
+        return message_rows([status.text, *status.notes], width, separator)
+
+    def _answers(self, width: int, separator: str) -> list[str]:
+        """Rows for what was said while something runs, where there is no room for it behind that."""
+        status = self.status
+        if status.kind == "pausing" or not status.notes or not width:
+            return []
+        pieces = status_pieces(status, _LONG_S, self.glyphs, short=width < SHORT)
+        line = separator.join([*(piece for _, piece in pieces), self._hint(width)])
+        return [] if cell_len(line) + GAP <= width else message_rows(status.notes, width, separator)
+
+    def _row(self, status: Status) -> Content:
+        elapsed = max(0.0, self._clock() - status.started)
+        separator = f" {self.glyphs.separator} "
+        pieces = status_pieces(status, elapsed, self.glyphs, short=self.size.width < SHORT)
+        least = separator.join(piece for rank, piece in pieces if rank == 0)
+        hint = self._hint(self.size.width - cell_len(least) - GAP)
+        room = self.size.width - (cell_len(hint) + GAP if hint else 0)
+        text = fit_pieces(pieces, room, separator)
+        if status.kind == "pausing":
+            text = _with_reason(pieces, status.text, room, separator)
+        spaces = " " * max(0, self.size.width - cell_len(text) - cell_len(hint))
+        colour = "$text-accent" if status.busy else ""
+        return Content.assemble((text, colour), spaces, (hint, "$text-muted"))
+
+    def _hint(self, room: int) -> str:
+        """What Esc does next; without what it quotes where there is no room for that."""
+        if not self.status.busy:
+            return ""
+        usual = "esc cancels" if self.status.kind == "compacting" else "esc stops"
+        hint = one_line(self.status.hint, max(1, self.size.width)) or usual
+        return hint if cell_len(hint) <= room else hint.partition(' "')[0]
+
+
+# What waits to be sent, one row each.
+
+MAX_ROWS = 3
+"""Prompts shown in full rows; the rest is counted."""
+PAUSED = "queued · Enter sends next · a new prompt goes first"
+"""How a paused queue goes on, behind how many wait."""
+LET_IN = "Enter on an empty prompt lets it in after the present step"
+_LET_IN_SHORT = "Enter on an empty prompt lets it in"
+
+
+def queue_lines(
+    prompts: tuple[str, ...], paused: bool, width: int, *, steerable: bool = False, sending: str = ""
+) -> list[str]:
+    """Rows for the waiting prompts, oldest first, never wider than ``width`` cells.
+
+    Args:
+        prompts: What waits.
+        paused: Whether it waits for the person.
+        width: Cells.
+        steerable: Whether a turn is under way that the next one may cut short.
+        sending: What has left the queue and is not in the conversation yet.
+    """
+    total = len(prompts)
+    rows = [one_line(f"Sending: {sending}", width)] if sending else []
+    rows += [
+        one_line(f"Queued {at} of {total}: {prompt}{_when(prompt)}", width)
+        for at, prompt in enumerate(prompts[:MAX_ROWS], start=1)
+    ]
+    if total > MAX_ROWS:
+        rows.append(f"and {total - MAX_ROWS} more")
+    if paused and total:
+        whole = f"{total} {PAUSED}"
+        rows.append(whole if len(whole) <= width else one_line(whole.rpartition(" · ")[0], width))
+    elif steerable and total:
+        rows.append(LET_IN if len(LET_IN) <= width else one_line(_LET_IN_SHORT, width))
+    return rows
+
+
+def _when(prompt: str) -> str:
+    """What to say of a command, which changes the history and therefore waits."""
+    if is_command(prompt) and isinstance(parse(prompt), ParsedCommand):
+        return " · runs when what is under way is done"
+    return ""
+
+
+class QueueView(Widget, can_focus=True):
+    """Waiting prompts; takes no room while there are none. Attributes down, :class:`Opened` up."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "enter",
+            "open",
+            "Change the queue",
+            show=False,
+            id="queue.open",
+            tooltip="Edit, remove or move what waits.",
+        ),
+    ]
+    HELP = "What waits to be sent. Enter opens it: edit, remove, move."
+    DEFAULT_CSS = """
+    QueueView { height: auto; width: 1fr; color: $text-muted; display: none; }
+    QueueView.-waiting { display: block; }
+    QueueView:focus { color: $foreground; text-style: bold; }
+    """
+
+    prompts: reactive[tuple[str, ...]] = reactive((), layout=True)
+    paused: reactive[bool] = reactive(False, layout=True)
+    """Whether the queue waits for the person (after a cancelled turn)."""
+
+    steerable: reactive[bool] = reactive(False, layout=True)
+    """Whether a turn is under way."""
+
+    sending: reactive[str] = reactive("", layout=True)
+    """What has left the queue and is not in the conversation yet."""
+
+    class Opened(Message):
+        """The person wants to change the queue."""
+
+    def fill(self, prompts: tuple[str, ...], sending: str, *, paused: bool, steerable: bool) -> None:
+        """Show what waits, and how it may go on."""
+        self.prompts, self.sending, self.paused, self.steerable = prompts, sending, paused, steerable
+
+    def action_open(self) -> None:
+        """Ask for it to be changed."""
+        self.post_message(self.Opened())
+
+    def on_click(self, event: events.Click) -> None:
+        """The same with the mouse."""
+        event.stop()
+        self.action_open()
+
+    def watch_prompts(self) -> None:
+        """Appear and disappear with the queue."""
+        self.set_class(bool(self.prompts or self.sending), "-waiting")
+
+    def watch_sending(self) -> None:
+        """Appear and disappear with what is on its way."""
+        self.watch_prompts()
+
+    def render(self) -> Content:
+        """The rows."""
+        return Content("\n".join(self._lines(max(1, self.size.width))))
+
+    def get_content_height(self, *_: object) -> int:
+        """As many rows as there are lines."""
+        return len(self._lines(80))
+
+    def _lines(self, width: int) -> list[str]:
+        steerable, sending = self.steerable, self.sending
+        return queue_lines(self.prompts, self.paused, width, steerable=steerable, sending=sending)

@@ -1,0 +1,125 @@
+"""What is said outside the screen: the window's title, its progress, and a bell when long work has ended."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from tui_app.context.counting.usage import ContextUsage, percent_text
+from tui_app.ui.gauge_text import BACKGROUND, BLOCKING
+from tui_app.ui.text import one_line, tokens
+
+if TYPE_CHECKING:
+    from tui_app.ui.chat.state import ChatState
+
+KEEP_TITLE, TITLE_BACK = "\x1b[22;2t", "\x1b[23;2t"
+"""Ask the terminal to remember its title, and to show it again (xterm's window operations)."""
+NO_PROGRESS = "\x1b]9;4;0;0\x07"
+_SOME_PROGRESS = "\x1b]9;4;3;0\x07"
+_TITLE_CELLS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Outward:
+    """What the window says."""
+
+    title: str
+    progress: str
+    """Escape sequence of the progress; empty where the terminal knows none."""
+
+
+class Outside:
+    """Tells the terminal what changes, once each.
+
+    Args:
+        env: Names the terminal.
+        title: Whether to set its title.
+        bell_after_s: Seconds a turn must have taken for a bell at its end; 0 for none.
+        ring: Rings the bell.
+    """
+
+    def __init__(
+        self, env: Mapping[str, str], *, title: bool, bell_after_s: float, ring: Callable[[], None]
+    ) -> None:
+        self._titled, self._progress = title, shows_progress(env)
+        self._ring = ring
+        self.bell_after_s = bell_after_s
+        """Seconds a turn must have taken for a bell at its end; 0 for none."""
+        self._write: Callable[[str], None] | None = None
+        self._said = Outward("", "")
+        self._turn_started: float | None = None
+
+    def attach(self, write: Callable[[str], None]) -> None:
+        """Use a terminal from now on."""
+        self._write = write
+        if self._titled:
+            write(KEEP_TITLE)
+        said, self._said = self._said, Outward("", "")
+        self._say(said)
+
+    def farewell(self) -> str:
+        """What gives the terminal its own title back and ends the progress."""
+        return (TITLE_BACK if self._titled else "") + (NO_PROGRESS if self._progress else "")
+
+    def show(self, state: "ChatState", now: float) -> None:
+        """Say what a new state changes.
+
+        Args:
+            state: Of the chat.
+            now: Monotonic seconds, the clock of the state.
+        """
+        self._say(
+            Outward(
+                window_title(state) if self._titled else "",
+                progress(state) if self._progress else "",
+            )
+        )
+        started, self._turn_started = self._turn_started, state.turn_started if state.turn else None
+        if started is not None and not state.turn and 0 < self.bell_after_s <= now - started:
+            self._ring()
+
+    def _say(self, now: Outward) -> None:
+        before, self._said = self._said, now
+        if self._write is None:
+            return
+        if now.title and now.title != before.title:
+            self._write(f"\x1b]2;{now.title}\x07")
+        if now.progress != before.progress:
+            self._write(now.progress)
+
+
+@runtime_checkable
+class Announcing(Protocol):
+    """An application that says something outside its screen."""
+
+    outside: Outside
+
+
+def window_title(state: "ChatState") -> str:
+    """The load line's sign, how full the context is, and the session's title; without control characters."""
+    share = _fill_text(state.usage) if state.usage is not None else ""
+    doing = "…" if state.busy else ""
+    return " ".join(part for part in ("⊖", share, doing, one_line(state.title, _TITLE_CELLS)) if part)
+
+
+def _fill_text(usage: ContextUsage) -> str:
+    """How full the context is, in the words of the gauge; nothing where the limit is not known."""
+    limit = usage.window.stated
+    if usage.total > limit > 0:
+        return f"over by {tokens(usage.total - limit)}"
+    return percent_text(usage.total, limit, (BACKGROUND, BLOCKING))
+
+
+def progress(state: "ChatState") -> str:
+    """The sequence for taskbars and tabs: how far a compaction is, or just that something is under way."""
+    if state.background:
+        return f"\x1b]9;4;1;{round(state.background * 100)}\x07"
+    return _SOME_PROGRESS if state.busy else NO_PROGRESS
+
+
+def shows_progress(env: Mapping[str, str]) -> bool:
+    """Whether the terminal is known to show progress; others may take the sequence for a notification."""
+    if env.get("TMUX") or env.get("STY"):
+        return False
+    if env.get("WT_SESSION") or env.get("ConEmuANSI") == "ON":
+        return True
+    return env.get("TERM_PROGRAM", "").lower() in ("ghostty", "wezterm")

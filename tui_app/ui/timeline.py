@@ -1,0 +1,358 @@
+"""The timeline: one row for every prompt, tool, answer, compaction and change of model."""
+
+import re
+from collections.abc import Sequence
+from datetime import tzinfo
+from enum import Enum
+from typing import ClassVar, NamedTuple, assert_never
+
+from rich.cells import cell_len
+from textual import events
+from textual.binding import BindingType
+from textual.message import Message
+from textual.reactive import reactive
+
+from tui_app.session.entries import Entry, EntryState
+from tui_app.ui.keys import fixed_key
+from tui_app.ui.lists import Row, RowList
+from tui_app.ui.text import PLAIN, Glyphs, clock, count, one_line, tokens, without_drawing
+from tui_app.ui.transcript.pieces import LEFT
+
+# What the rows of the timeline say, and which of them a filter shows: pure functions over entries.
+
+_CELLS = 200
+_MESSAGES = re.compile(r"[\d,]+ messages? ")
+_BAD: frozenset[EntryState] = frozenset(
+    {"failed", "denied", "cancelled", "interrupted", "vetoed", "discarded"}
+)
+
+
+class TimelineFilter(Enum):
+    """Which rows are shown; the value is the word that says so."""
+
+    ALL = "all"
+    PROMPTS = "prompts"
+    TOOLS = "tools"
+    COMPACTIONS = "compactions"
+    CHANGES = "changes"
+    TROUBLE = "trouble"
+
+    @property
+    def following(self) -> "TimelineFilter":
+        """The one after it; behind the last comes the first."""
+        every = list(TimelineFilter)
+        return every[(every.index(self) + 1) % len(every)]
+
+    def shows(self, entry: Entry) -> bool:
+        """Whether an entry passes."""
+        match self:
+            case TimelineFilter.ALL:
+                return True
+            case TimelineFilter.PROMPTS:
+                return entry.kind == "user"
+            case TimelineFilter.TOOLS:
+                return entry.kind in ("tool", "hook", "approval")
+            case TimelineFilter.COMPACTIONS:
+                return entry.kind in ("compaction", "checkpoint", "rewrite", "truncation")
+            case TimelineFilter.CHANGES:
+                return entry.kind in ("model", "clear", "memory", "files")
+            case TimelineFilter.TROUBLE:
+                return entry.state in _BAD
+            case _:
+                assert_never(self)
+
+
+class Wording(NamedTuple):
+    """What the words and signs of a row depend on."""
+
+    glyphs: Glyphs
+    plain: bool = False
+    """ASCII only."""
+    tz: tzinfo | None = None
+    scale: float = 1.0
+    """Tokens as the model counts them for each counted one."""
+
+
+def rows_of(entry: Entry) -> int:
+    """Rows of an entry: none for what has nothing to say, two for a compaction with figures."""
+    if entry.kind == "notice" or (entry.kind == "assistant" and not entry.chars):
+        return 0
+    return 2 if entry.kind == "compaction" and entry.state in ("ok", "undone") and entry.title else 1
+
+
+def timeline_row(entry: Entry, number: int, wording: Wording) -> Row:
+    """One row of an entry.
+
+    Args:
+        entry: What happened.
+        number: Which of its rows, from 0.
+        wording: Signs and time zone.
+    """
+    row = _second_row(entry, wording.glyphs) if number else _first_row(entry, wording)
+    if entry.left:
+        row = Row(row.text, row.right, "timeline--left", "timeline--left")
+    if not wording.plain:
+        return row
+    return Row(without_drawing(row.text), row.right, row.component, row.right_component)
+
+
+def _first_row(entry: Entry, wording: Wording) -> Row:
+    glyphs, title, time = wording.glyphs, one_line(entry.title, _CELLS), clock(entry.time, wording.tz)
+    match entry.kind:
+        case "user":
+            return _prompt_row(entry, title, time, glyphs)
+        case "compaction":
+            return _compaction_row(entry, title, time, glyphs)
+        case "checkpoint":
+            return Row(f"{glyphs.checkpoint} {title}", "", "timeline--detail")
+        case "model" | "clear" | "truncation":
+            word = "undone" if entry.state == "undone" and not entry.left else ""
+            return Row(_change_text(entry, title, glyphs), f"{word} {time}".strip(), "timeline--detail")
+        case "error":
+            word = LEFT if entry.left else ""
+            return Row(f"{glyphs.cross} {title}", f"{word} {time}".strip(), "timeline--bad")
+        case "assistant":
+            return _detail_row(entry, "answer", wording)
+        case _:
+            return _detail_row(entry, title.split(" · ")[0] or entry.kind, wording)
+
+
+def _change_text(entry: Entry, title: str, glyphs: Glyphs) -> str:
+    match entry.kind:
+        case "model":
+            return f"{glyphs.arrow} {'' if title.startswith('policy ') else 'model '}{title}"
+        case "truncation":
+            return f"{glyphs.load_line} {title or 'Request truncated'}"
+        case _:
+            return f"{glyphs.separator} {title or 'conversation cleared'}"
+
+
+def _prompt_row(entry: Entry, title: str, time: str, glyphs: Glyphs) -> Row:
+    word = LEFT if entry.left else "not sent" if entry.state == "failed" else ""
+    return Row(f"{glyphs.bullet} {title}", f"{word} {time}".strip(), "timeline--user")
+
+
+def _detail_row(entry: Entry, title: str, wording: Wording) -> Row:
+    """A tool, an answer or a rewrite: its size, and how it ended unless it went well."""
+    glyphs = wording.glyphs
+    bad = entry.state in _BAD
+    word = {"ok": "", "undone": "" if entry.left else "undone"}.get(entry.state, entry.state)
+    size = tokens(round(entry.tokens * wording.scale)) if entry.tokens else ""
+    size = "  ".join(filter(None, (count(entry.calls, "call") if entry.calls else "", size)))
+    if bad:
+        word = f"{glyphs.cross} {word}" + (f" {glyphs.separator} {LEFT}" if entry.left else "")
+    right = "  ".join(filter(None, (word, size)))
+    return Row(
+        f"{glyphs.pipe}  {title}", right, "timeline--detail", "timeline--bad" if bad else "row-list--right"
+    )
+
+
+def _compaction_row(entry: Entry, title: str, time: str, glyphs: Glyphs) -> Row:
+    if entry.state in ("ok", "undone"):
+        text = "Conversation compacted" if entry.state == "ok" else "Compaction undone"
+        return Row(f"{glyphs.load_line} {text}", time, "timeline--compaction")
+    if entry.state == "running":
+        how, _, done = title.partition(" · ")
+        text = f"Compacting {glyphs.separator} {how}" if how else "Compacting"
+        return Row(f"{glyphs.load_line} {text}", done, "timeline--compaction")
+    return Row(f"{glyphs.load_line} {_ended(entry.state, title)}", time, "timeline--detail")
+
+
+def _ended(state: EntryState, title: str) -> str:
+    """How a compaction stands that has changed nothing, and why."""
+    text = f"Compaction {state}"
+    if title.lower().startswith(text.lower()):
+        return title
+    return f"{text}: {title}" if title and title.lower() != state else text
+
+
+def _second_row(entry: Entry, glyphs: Glyphs) -> Row:
+    """The figures of a compaction, as short as they can be said; the transcript has them all."""
+    parts = one_line(entry.title, _CELLS).split(" · ")
+    if parts[0].lower().startswith("conversation compacted"):
+        parts = parts[1:]
+    short = [part.replace("facts kept", "kept").removesuffix(" by weight") for part in parts]
+    short = [part for part in short if not _MESSAGES.match(part)]
+    return Row(f"{glyphs.pipe}  {' · '.join(short)}", "", "timeline--detail")
+
+
+class Timeline(RowList):
+    """Lists what happened; enter on a row asks to jump there."""
+
+    HELP = "What happened so far. Enter shows a row in the conversation, f rows of one kind only."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        fixed_key(
+            "timeline.filter", "f", "filter", "Rows of one kind", "Show all rows, or those of one kind."
+        ),
+    ]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "timeline--user", "timeline--detail", "timeline--compaction", "timeline--bad",
+        "timeline--left",
+    }  # fmt: skip
+    DEFAULT_CSS = """
+    Timeline {
+        & > .timeline--user { color: $foreground; }
+        & > .timeline--detail { color: $foreground 75%; }
+        & > .timeline--compaction { color: $text-accent; text-style: bold; }
+        & > .timeline--bad { color: $text-error; }
+        & > .timeline--left { color: $foreground 55%; }
+    }
+    """
+
+    plain: reactive[bool] = reactive(False)
+    """ASCII signs only."""
+    scale: reactive[float] = reactive(1.0)
+    """Tokens as the model counts them for each counted one."""
+    shown: reactive[TimelineFilter] = reactive(TimelineFilter.ALL, init=False)
+    """Which rows are listed."""
+    running: reactive[Entry | None] = reactive(None, init=False)
+    """A compaction under way: the last row as long as it runs, because its entry comes when it has ended."""
+
+    class Jump(Message):
+        """The person wants to see an entry in the transcript."""
+
+        def __init__(self, timeline: "Timeline", entry: Entry) -> None:
+            super().__init__()
+            self.timeline = timeline
+            self.entry = entry
+
+        @property
+        def control(self) -> "Timeline":
+            """The timeline that sent it."""
+            return self.timeline
+
+    def __init__(
+        self, glyphs: Glyphs, *, tz: tzinfo | None = None, id: str | None = None, classes: str | None = None
+    ) -> None:
+        super().__init__(self._entry_row, head="Timeline", id=id, classes=classes)
+        self._glyphs = glyphs
+        self._tz = tz
+        self._entries: list[Entry] = []
+        self._slots: dict[int, int] = {}
+        self._lines: list[tuple[int, int]] = []
+        """For each row the index of its entry, and which row of that entry it is."""
+
+    def set_entries(self, entries: Sequence[Entry]) -> None:
+        """Show another conversation, from its end."""
+        self._entries = list(entries)
+        self._slots = {entry.seq: slot for slot, entry in enumerate(self._entries)}
+        self.cursor = None
+        self._list_rows()
+        self.follow()
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry; a mark on what runs stays there."""
+        on_running = self._on_running
+        self._slots[entry.seq] = len(self._entries)
+        self._entries.append(entry)
+        self._add_rows(len(self._entries) - 1)
+        self._count_rows()
+        if on_running:
+            self.cursor = self.count - 1
+
+    def replace(self, *entries: Entry) -> None:
+        """Show a new state of the entries with the same log numbers; unknown ones are ignored."""
+        same_rows = [self._replaced(entry) for entry in entries if entry.seq in self._slots]
+        if not all(same_rows):
+            self._list_anew()
+        elif same_rows:
+            self.refresh()
+
+    def _replaced(self, entry: Entry) -> bool:
+        """Put an entry in the place of its former state; whether that takes the same rows."""
+        slot = self._slots[entry.seq]
+        before, self._entries[slot] = self._entries[slot], entry
+        return rows_of(before) == rows_of(entry) and self.shown.shows(before) == self.shown.shows(entry)
+
+    def watch_plain(self) -> None:
+        """Paint with the other signs."""
+        self._say_which()
+
+    def watch_running(self) -> None:
+        """Show it, or take it away."""
+        self._count_rows()
+
+    def on_row_list_selected(self, event: RowList.Selected) -> None:
+        """Turn the chosen row into its entry; what runs now runs behind the last one."""
+        if event.row_list is not self:
+            return
+        event.stop()
+        slot = self._slot(event.index)
+        if slot is not None:
+            self.post_message(self.Jump(self, self._entries[slot]))
+        elif self._entries:
+            self.post_message(self.Jump(self, self._entries[-1]))
+
+    def action_filter(self) -> None:
+        """Show the next kind of rows."""
+        self.shown = self.shown.following
+
+    def watch_shown(self) -> None:
+        """List what passes, and say which it is."""
+        self._list_anew()
+        self._say_which()
+        self.follow()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Keep the word at the right end of the title."""
+        self._say_which()
+
+    def on_click(self, event: events.Click) -> None:
+        """Change the filter with a click on the title; rows are the list's own."""
+        offset = event.get_content_offset(self)
+        if offset is not None and offset.y == 0:
+            self.action_filter()
+
+    def _say_which(self) -> None:
+        word = f"{self.shown.value} {self._wording.glyphs.expanded}"
+        room = self.scrollable_content_region.width - cell_len(word)
+        self.set_head(f"{'Timeline':<{max(0, room - 1)}} {word}")
+
+    @property
+    def _on_running(self) -> bool:
+        """Whether what runs now is marked."""
+        return self.cursor is not None and self._slot(self.cursor) is None
+
+    def _row_of(self, entry: Entry) -> int | None:
+        """The first row of an entry; none where the filter hides it."""
+        slot = self._slots[entry.seq]
+        return next((row for row, (of, _) in enumerate(self._lines) if of == slot), None)
+
+    def _list_anew(self) -> None:
+        """List what passes, and keep the mark on its entry."""
+        on_running = self._on_running
+        slot = self._slot(self.cursor) if self.cursor is not None else None
+        self._list_rows()
+        self.cursor = self._row_of(self._entries[slot]) if slot is not None else None
+        if on_running and self.count > len(self._lines):
+            self.cursor = self.count - 1
+
+    def _list_rows(self) -> None:
+        self._lines = []
+        for slot in range(len(self._entries)):
+            self._add_rows(slot)
+        self.say_when_empty(f"No {self.shown.value}. f shows others." if self._entries else "")
+        self._count_rows()
+
+    def _add_rows(self, slot: int) -> None:
+        entry = self._entries[slot]
+        if self.shown.shows(entry):
+            self._lines.extend((slot, number) for number in range(rows_of(entry)))
+
+    def _count_rows(self) -> None:
+        runs = self.running is not None and self.shown.shows(self.running)
+        self.set_count(len(self._lines) + runs)
+
+    def _slot(self, row: int) -> int | None:
+        """Which entry a row belongs to; none for what runs now."""
+        return self._lines[row][0] if row < len(self._lines) else None
+
+    def _entry_row(self, index: int) -> Row:
+        if index < len(self._lines):
+            slot, number = self._lines[index]
+            return timeline_row(self._entries[slot], number, self._wording)
+        return timeline_row(self.running, 0, self._wording) if self.running else Row("")
+
+    @property
+    def _wording(self) -> Wording:
+        return Wording(PLAIN if self.plain else self._glyphs, self.plain, self._tz, self.scale)

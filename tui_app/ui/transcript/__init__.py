@@ -1,0 +1,1 @@
+"""The transcript: what was said, as lines on the screen."""

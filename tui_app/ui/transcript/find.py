@@ -1,0 +1,293 @@
+"""The row in which a person types what to look for in the conversation, and how the search goes."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from tui_app.session.entries import Entry
+from tui_app.ui.failures import TellsFailures
+from tui_app.ui.keys import fixed_key
+from tui_app.ui.log_texts import LateBodies
+from tui_app.ui.prompt.editor import WrittenLine
+from tui_app.ui.text import clean
+from tui_app.ui.transcript.search import MOST_HITS, Excerpt, Hit, batches, pattern_of
+from tui_app.ui.transcript.transcript import SearchedTranscript, Transcript
+
+PAUSE_S = 0.12
+"""Seconds without a key after which a search begins."""
+_ROOMY = 100
+"""Columns from which the keys are named."""
+
+
+class Searchable(Protocol):
+    """Where words are looked for; both may take as long as they take, and hold nobody up."""
+
+    async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:
+        """Every place in some entries, in their order."""
+        ...
+
+    async def ready(self, entry: Entry) -> None:
+        """Wait until an entry can be painted whole."""
+        ...
+
+    async def excerpt(self, entry: Entry, hit: Hit) -> Excerpt | None:
+        """What stands around a place."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a search has come."""
+
+    hits: tuple[Hit, ...] = ()
+    done: int = 0
+    count: int = 0
+    """Entries looked through, and how many there are."""
+    stopped: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is looked for."""
+        return self.stopped or self.done >= self.count
+
+    def words(self, here: Hit | None, glyph: str) -> str:
+        """What the row says."""
+        if not self.over:
+            found = f" {glyph} {len(self.hits):,} so far" if self.hits else ""
+            return f"searching {self.done * 100 // max(1, self.count)} %{found} {glyph} esc stops"
+        more = "+" if self.stopped or len(self.hits) >= MOST_HITS else ""
+        if not self.hits:
+            return f"stopped {glyph} nothing so far" if self.stopped else "not found"
+        place = self.hits.index(here) + 1 if here in self.hits else 0
+        return f"{place:,} of {len(self.hits):,}{more}"
+
+
+class FindRow(TellsFailures, Horizontal):
+    """Searches while one types; enter and the arrows go from place to place.
+
+    Args:
+        transcript: Shows the places.
+        source: Where words are looked for.
+    """
+
+    DEFAULT_CSS = """
+    FindRow { display: none; height: 1; background: $surface; }
+    FindRow.-open { display: block; }
+    FindRow > #find-label { width: 6; }
+    FindRow > Input { width: 1fr; }
+    FindRow > #find-state { width: auto; max-width: 70%; padding-left: 2; text-wrap: nowrap; }
+    """
+
+    class Words(WrittenLine):
+        """Where the words are typed."""
+
+        BINDINGS: ClassVar[list[BindingType]] = [
+            fixed_key("find.next", "enter,down,ctrl+f", "step(1)", "Next place", "Further down."),
+            fixed_key("find.previous", "up", "step(-1)", "Previous place", "Further up."),
+            fixed_key("find.close", "escape", "stop", "Stop or close", "Close it, and stay where you are."),
+        ]  # fmt: skip
+
+        def action_step(self, step: int) -> None:
+            """Go to another place."""
+            self.post_message(FindRow.Step(step))
+
+        def action_stop(self) -> None:
+            """End the search, or the looking."""
+            self.post_message(FindRow.Stop())
+
+    class Step(Message):
+        """The person wants another place."""
+
+        def __init__(self, step: int) -> None:
+            super().__init__()
+            self.step = step
+
+    class Stop(Message):
+        """The person wants the search, or the row, to end."""
+
+    class Closed(Message):
+        """The row is gone; ``arrived`` when the person has gone to a place."""
+
+        def __init__(self, *, arrived: bool) -> None:
+            super().__init__()
+            self.arrived = arrived
+
+    def __init__(self, transcript: SearchedTranscript, source: Searchable, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._transcript, self._source = transcript, source
+        self._progress = Progress()
+        self._here: Hit | None = None
+        self._searched: tuple[str, int] = ("", 0)
+        """The words and the number of entries that the places belong to."""
+        self.separator = "·"
+
+    def compose(self) -> ComposeResult:
+        """Name, words, how it goes."""
+        yield Static("Find", id="find-label", markup=False)
+        yield self.Words(placeholder="words in the whole conversation", id="find-words", compact=True)
+        yield Static(id="find-state", markup=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the row is shown."""
+        return self.has_class("-open")
+
+    def open(self, words: str = "") -> None:
+        """Show the row; with words, look for them at once."""
+        self.add_class("-open")
+        field = self.query_one(self.Words)
+        if words:
+            field.value = clean(words, keep_newlines=False)
+        field.focus()
+        field.select_all()
+        self._begin(0.0)
+
+    def close(self) -> None:
+        """Hide the row; the conversation stays where it is."""
+        self.workers.cancel_group(self, "find")
+        self.remove_class("-open")
+        self._transcript.highlight_all(None)
+        self._searched, arrived, self._here = ("", 0), self._here is not None, None
+        self.post_message(self.Closed(arrived=arrived))
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self.is_open:
+            self._begin(PAUSE_S)
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+
+    @on(Stop)
+    def _stop(self, event: Stop) -> None:
+        """Stop a search that goes on; else close."""
+        event.stop()
+        if not self._progress.over:
+            self.workers.cancel_group(self, "find")
+            self._say(Progress(self._progress.hits, self._progress.done, self._progress.count, stopped=True))
+        else:
+            self.close()
+
+    @on(Step)
+    def _stepped(self, event: Step) -> None:
+        event.stop()
+        words, count = self.query_one(self.Words).value, len(self._transcript.entries)
+        if (words, count) != self._searched and self._progress.over and not self._progress.stopped:
+            self._begin(0.0, event.step)
+        else:
+            self._go(event.step)
+
+    def _begin(self, pause_s: float, step: int = 0) -> None:
+        words = self.query_one(self.Words).value
+        if (words, len(self._transcript.entries)) != self._searched:
+            self._search(words, pause_s, step)
+
+    @work(group="find", exclusive=True, exit_on_error=False)
+    async def _search(self, words: str, pause_s: float, step: int) -> None:
+        """Look through everything, the newest first, and go to the nearest place above the reader."""
+        await asyncio.sleep(pause_s)
+        pattern, entries = pattern_of(words), tuple(self._transcript.entries)
+        start, former = self._transcript.last_shown, self._here
+        self._searched, self._here = (words, len(entries)), None
+        self._transcript.highlight_all(pattern)
+        progress = Progress(count=len(entries) if pattern else 0)
+        self._say(progress)
+        if pattern is None:
+            return
+        for batch in batches(entries):
+            found = await self._source.search(batch, pattern)
+            hits = (*found, *progress.hits)[-MOST_HITS:]
+            done = len(entries) if len(hits) >= MOST_HITS else progress.done + len(batch)
+            progress = Progress(hits, done, len(entries))
+            self._say(progress)
+            if self._here is None:
+                await self._show(former if former in hits else _nearest(found, start))
+        if self._here is None and progress.hits:
+            await self._show(progress.hits[0])
+        if step:
+            self._go(step)
+
+    @work(group="find-step", exclusive=True, exit_on_error=False)
+    async def _go(self, step: int) -> None:
+        hits = self._progress.hits
+        if hits:
+            place = hits.index(self._here) + step if self._here in hits else (0 if step > 0 else -1)
+            await self._show(hits[place % len(hits)])
+
+    async def _show(self, hit: Hit | None) -> None:
+        """Go to a place, with what stands around it where its row does not reach that far."""
+        if hit is None:
+            return
+        self._here = hit
+        entry = next((each for each in self._transcript.entries if each.seq == hit.seq), None)
+        if entry is not None:
+            await self._source.ready(entry)
+        if self._here == hit and not self._transcript.show_hit(hit) and entry is not None:
+            excerpt = await self._source.excerpt(entry, hit)
+            if excerpt is not None and self._here == hit:
+                self._transcript.show_hit(hit, excerpt)
+        self._say(self._progress)
+
+    def _say(self, progress: Progress) -> None:
+        self._progress = progress
+        words = progress.words(self._here, self.separator) if progress.count else ""
+        keys = f"   enter next {self.separator} up previous {self.separator} esc closes"
+        roomy = self.size.width >= _ROOMY and progress.over
+        self.query_one("#find-state", Static).update(Content(words + (keys if roomy else "")))
+
+
+def _nearest(hits: Sequence[Hit], start: int) -> Hit | None:
+    """The lowest place that is not below what the reader sees."""
+    return next((hit for hit in reversed(hits) if hit.seq <= start), None)
+
+
+# Where the row for finding words opens. Most sessions do without it: it is made when it is first wanted.
+
+
+class FindPlace(Vertical):
+    """Has no height until somebody looks for words. The row's ``Closed`` comes through here.
+
+    Args:
+        transcript: Shows the places.
+        bodies: Where words are looked for.
+        separator: Sign between two things that the row says.
+        id: Textual id.
+    """
+
+    DEFAULT_CSS = "FindPlace { height: auto; }"
+
+    def __init__(
+        self, transcript: Transcript, bodies: LateBodies, separator: str, *, id: str | None = None
+    ) -> None:
+        super().__init__(id=id)
+        self._transcript, self._bodies, self._separator = transcript, bodies, separator
+        self.row: FindRow | None = None
+        """The row in which one says what to look for, once it was opened."""
+
+    async def open(self, words: str = "") -> None:
+        """Show the row; with words, look for them at once."""
+        # The first paint does not wait for it.
+        if self.row is None:
+            self.row = FindRow(self._transcript, self._bodies, id="find")
+            self.row.separator = self._separator
+            await self.mount(self.row)
+        self.row.open(words)
+
+    def close(self) -> bool:
+        """Hide the row; whether it was there."""
+        if self.row is None or not self.row.is_open:
+            return False
+        self.row.close()
+        return True

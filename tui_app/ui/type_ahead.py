@@ -1,0 +1,269 @@
+"""Keys typed behind one that opens something: they belong to what opens, however long that takes."""
+
+from bisect import insort
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from textual import events
+from textual.app import App
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widget import Widget
+
+from tui_app.ui.prompt.editor import PromptEditor
+
+if TYPE_CHECKING:
+    from tui_app.ui.chat.screen import ChatScreen
+
+Flow = Callable[[], Coroutine[Any, Any, Any]]
+"""Makes what is to be run once it begins: of what is given up before that, nothing is left waiting."""
+_NEVER_HELD = frozenset({"ctrl+c", "ctrl+q"})
+"""Keys that stop or leave: they mean what is there now."""
+
+
+class EarlyKeys:
+    """Holds what is typed until a screen or row that was asked for has the focus, or will not come.
+
+    Args:
+        app: Acts on the keys once they have somewhere to go.
+    """
+
+    def __init__(self, app: App[Any]) -> None:
+        self._app = app
+        self._held: list[events.Key | events.Paste] = []
+        self._opening: object | None = None
+        """What is awaited; None while keys are acted on at once."""
+        self._opens = False
+        self._is_above = False
+        """Whether a screen stands above the chat."""
+
+    @property
+    def opening(self) -> object | None:
+        """What is being opened; None when nothing is."""
+        return self._opening
+
+    def begin(self, *, opens: bool = True) -> object:
+        """Hold keys from now on.
+
+        Args:
+            opens: Whether something is to open, so that enter is for that and never for the prompt.
+
+        Returns:
+            What :meth:`end` takes to end just this hold.
+        """
+        self._opening, self._opens = object(), opens
+        return self._opening
+
+    def end(self, opening: object | None = None) -> None:
+        """Let keys go where the focus is now, behind those that are on their way there.
+
+        Args:
+            opening: Ends only this hold; None ends any.
+        """
+        if self._opening is None or opening not in (None, self._opening):
+            return
+        under_way: App[Any] | Widget = self._app.focused or self._app
+        under_way.call_later(self._app.call_later, self._release, self._opening)
+
+    def during(self, flow: Flow) -> Flow:
+        """Hold keys from now on, and let them go when a flow that is to be run has ended."""
+        return partial(self._until, self.begin(), flow)
+
+    async def _until(self, opening: object, flow: Flow) -> None:
+        try:
+            await flow()
+        finally:
+            # Nothing can open any more.
+            self.end(opening)
+
+    def follow(self, screen: Screen[Any]) -> None:
+        """Hold keys while a screen that came up is built, and let them go to it then.
+
+        Behind one that was closed they wait as well, so that whoever asked for it begins first with what was
+        decided there; what that opens is what they are for.
+        """
+        was_above, self._is_above = self._is_above, len(self._app.screen_stack) > 1
+        if self._is_above or (was_above and self._opening is None):
+            screen.call_after_refresh(self.end, self.begin(opens=self._is_above))
+
+    def hold(self, event: events.Event) -> bool:
+        """Whether an event has to wait."""
+        if self._opening is None or not isinstance(event, events.Key | events.Paste):
+            return False
+        if isinstance(event, events.Key) and self._acts_now(event.key):
+            return False
+        # Some were on their way to a widget already, and come here behind younger ones.
+        insort(self._held, event, key=attrgetter("time"))
+        return True
+
+    def _acts_now(self, key: str) -> bool:
+        """Whether a key waits for nothing: esc gives up what has not come up yet, and closes what has."""
+        return key in _NEVER_HELD or (key == "escape" and len(self._app.screen_stack) == 1)
+
+    def take(self) -> list[events.Key | events.Paste]:
+        """End the hold; what was held is the caller's."""
+        held, self._held, self._opening = self._held, [], None
+        return held
+
+    async def _release(self, opening: object) -> None:
+        if opening is not self._opening:
+            return
+        in_prompt = self._opens and isinstance(self._app.focused, PromptEditor)
+        for event in self.take():
+            if isinstance(event, events.Paste):
+                await self._app.on_event(events.Paste(event.text))
+            elif in_prompt and event.key == "enter":
+                # Nothing has opened: what was meant for it is not to be sent to the model.
+                await self._app.on_event(events.Paste("\n"))
+            else:
+                await self._app.on_event(events.Key(event.key, event.character))
+
+
+# What is typed while there is no session to act on it, and what it does to the row above the prompt.
+
+
+def is_text(event: events.Key | events.Paste, *, empty: bool) -> bool:
+    """Whether an event only writes into the prompt, so that it need not wait for a session.
+
+    Args:
+        event: A key, or a paste.
+        empty: Whether nothing is written there yet.
+    """
+    if isinstance(event, events.Paste):
+        return True
+    return event.is_printable and not (empty and event.character == "?")
+
+
+def heed(chat: "ChatScreen", event: events.Key | events.Paste) -> None:
+    """Take what answered the key before off the status row, where what is typed now writes or acts there.
+
+    Args:
+        chat: Where the row is; under a dialog it stays as it is.
+        event: What is typed; a key that means nothing leaves everything.
+    """
+    if not (chat.is_ready and chat.is_current) or chat.session.state.status.under is None:
+        return
+    if isinstance(event, events.Paste) or event.is_printable or event.key in chat.active_bindings:
+        chat.session.move_on()
+
+
+def written(held: Sequence[events.Key | events.Paste]) -> list[str]:
+    """What keys that nobody has acted on were meant to write: the end of a prompt, and more of them."""
+    text = ""
+    for event in held:
+        if isinstance(event, events.Paste):
+            text += event.text
+        elif event.key == "enter":
+            text += "\0"
+        elif event.is_printable:
+            text += event.character or ""
+    return text.split("\0")
+
+
+# Keys of a person who is still writing when a dialog comes up.
+
+QUIET_S = 0.5
+"""Seconds without a key after which the next one is meant for the dialog."""
+_CHOOSING = frozenset({"enter", "up", "down", "home", "end", "pageup", "pagedown"})
+"""Keys that mark or choose a way."""
+
+
+class StrayKeys:
+    """Tells keys for a dialog from those of a person who is still writing, and keeps what they write.
+
+    Args:
+        clock: Seconds that only go forward.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.text = ""
+        """What was written."""
+        self._clock = clock
+        self._quiet_since = clock()
+
+    def write(self, letter: str) -> None:
+        """Take a letter for a part of what is written, whatever it could mean."""
+        self.text += letter
+        self._quiet_since = self._clock()
+
+    def catch(self, event: events.Key, shortcuts: Collection[str] = ()) -> bool:
+        """Whether a key was not meant for the dialog.
+
+        Letters never are, but for shortcuts that decide nothing, where nothing was written; those and the
+        keys that choose are from the moment on when no key came for a while.
+        """
+        now = self._clock()
+        if event.key in shortcuts and now - self._quiet_since >= QUIET_S and set(self.text) <= {*shortcuts}:
+            # Pressed too early before, it was no writing.
+            self.text = ""
+            return False
+        if event.is_printable and event.character:
+            self.text += event.character
+        elif event.key == "backspace":
+            self.text = self.text[:-1]
+        elif event.key not in _CHOOSING or now - self._quiet_since >= QUIET_S:
+            return False
+        elif event.key == "enter":
+            self.text += "\n"
+        self._quiet_since = now
+        return True
+
+
+# A letter that answers a question, unless it begins a word.
+
+ALONE_S = 0.25
+"""Seconds without another letter after which one was an answer; who writes types the next one sooner."""
+
+
+class LoneLetter:
+    """Holds a letter back until it is known to stand alone.
+
+    A question may come up just when a person begins to write. Focus and quiet cannot tell a ``y`` that
+    answers from the one of ``you``: only what follows can.
+
+    Args:
+        owner: The widget that is asked; what waits ends with it.
+    """
+
+    def __init__(self, owner: Widget) -> None:
+        self._owner = owner
+        self._timer: Timer | None = None
+        self._letter = ""
+        self._act: Callable[[], None] | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether a letter is held back."""
+        return self._letter != ""
+
+    def press(self, letter: str, act: Callable[[], None]) -> None:
+        """Act when no other letter follows; at once for a key that writes nothing.
+
+        Args:
+            letter: What the key would write.
+            act: What it means as an answer.
+        """
+        self.take()
+        if not letter or not ALONE_S:
+            act()
+            return
+        self._letter, self._act = letter, act
+        self._timer = self._owner.set_timer(ALONE_S, self.act)
+
+    def act(self) -> bool:
+        """Let a letter that waits act now; whether one waited."""
+        act = self._act
+        self.take()
+        if act is not None:
+            act()
+        return act is not None
+
+    def take(self) -> str:
+        """End the wait without an answer; returns the letter, which is the caller's then."""
+        letter, self._letter, self._act = self._letter, "", None
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        return letter
