@@ -41,7 +41,6 @@ from tui_app.context.compaction.compactor import Compactor  # noqa: E402
 from tui_app.context.counting.encodings import TextCounter  # noqa: E402
 from tui_app.context.counting.prices import Ledger, Spent  # noqa: E402
 from tui_app.context.counting.tokens import TokenCounter  # noqa: E402
-from tui_app.context.counting.usage import Breakdown  # noqa: E402
 from tui_app.context.policy import PLIMSOLL  # noqa: E402
 from tui_app.context.summaries.writer import Progress, Summary, SummaryTask  # noqa: E402
 from tui_app.context.windows import resolve_window  # noqa: E402
@@ -54,6 +53,7 @@ from tui_app.session.workspace import SessionFolder  # noqa: E402
 from tui_app.settings import Endpoint, Settings  # noqa: E402
 from tui_app.ui.app import PlimsollApp  # noqa: E402
 from tui_app.ui.launch import Launch  # noqa: E402
+from tui_app.usage import Breakdown  # noqa: E402
 
 SIZE = (120, 40)
 ENDPOINT = Endpoint(name="harbour", base_url="http://127.0.0.1:9/v1")

@@ -8,7 +8,7 @@ from pathlib import Path
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked, PasswordDeleteError
 
-from tui_app.system_keyring import KeyringTrouble
+from tui_app.api_keys import KeyringTrouble
 
 BACKEND = "tests.fake_keyring.FileKeyring"
 """For the variable ``PYTHON_KEYRING_BACKEND``."""

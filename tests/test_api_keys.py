@@ -9,11 +9,10 @@ import pytest
 
 from tests.fake_keyring import FakeKeyring
 from tui_app.agent.models import ModelNotReady, build_model
-from tui_app.api_keys import ApiKeys, held_names
+from tui_app.api_keys import ApiKeys, KeyringTrouble, held_names
 from tui_app.conversation.hooks import Secrets, keys_in, without_keys
 from tui_app.paths import Paths
 from tui_app.settings import Settings, resolve_model
-from tui_app.system_keyring import KeyringTrouble
 
 NAME, KEY = "ANTHROPIC_API_KEY", "key-of-the-harbour-master"
 

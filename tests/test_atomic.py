@@ -8,7 +8,7 @@ import pytest
 
 from tui_app.agent.tools.edits import put_bytes
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.atomic import write_atomic
+from tui_app.files import write_atomic
 
 
 def test_a_file_that_another_thread_writes_meanwhile_is_written_all_the_same(

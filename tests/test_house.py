@@ -30,7 +30,7 @@ LIGHT_MODULES = (
     "tui_app.session.entries",
     "tui_app.context",
     "tui_app.events",
-    "tui_app.context.counting.usage",
+    "tui_app.usage",
     "tui_app.context.policy",
 )
 """What is loaded before the first paint, or on the screen's loop right behind it: none of it may wait for the

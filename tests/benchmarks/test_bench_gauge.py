@@ -11,7 +11,7 @@ from tests.benchmarks.sessions import turn, words
 from tui_app.context.counting.encodings import NEAREST, TextCounter
 from tui_app.context.counting.tally import Tally, Weighed
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.counting.usage import Breakdown, ContextWindow
+from tui_app.usage import Breakdown, ContextWindow
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 MESSAGES, LENGTH = 4_200, 430

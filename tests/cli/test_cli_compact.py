@@ -7,12 +7,12 @@ import pytest
 from tests.cli.conftest import Plimsoll
 from tests.servers.behaviours import Empty, Text, error
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.counting.usage import CATEGORIES
 from tui_app.events import ModelChange
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
 from tui_app.session.store import Store
 from tui_app.ui.text import tokens
+from tui_app.usage import CATEGORIES
 
 NAMES = {
     "tokens_before", "tokens_after", "messages_before", "messages_after", "tokens_removed",

@@ -13,12 +13,12 @@ from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.tool_failures import disk_trouble
 from tui_app.cli.failures import for_shell
 from tui_app.cli.headless import AnswerView, JsonView
-from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.turns import too_large
 from tui_app.events import Error, Notice, Payload, Record, TurnRetry
 from tui_app.session.lock import Overtaken
 from tui_app.session.port import SessionDeleted
+from tui_app.usage import ContextWindow
 
 SCREEN = re.compile(r"ctrl\+|alt\+|\bf\d+\b|(?<![\w/])/[a-z]+\b|\b[Pp]ress\b")
 """Keys and slash commands."""

@@ -8,7 +8,6 @@ import pytest
 
 from tui_app.cli import output
 from tui_app.cli.headless import AnswerView, JsonView, RecordView, Verdict
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.events import (
     AssistantDelta,
     AssistantMessage,
@@ -24,6 +23,7 @@ from tui_app.events import (
     TurnEnd,
     TurnStart,
 )
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 TROUBLE = Error(kind="auth", message="The key is wrong.", hint="Set another one.")
 

@@ -15,12 +15,12 @@ from pydantic_ai.messages import (
 
 from tests.context.governor_kit import Heard, Writer, plain_counter
 from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.counting.usage import Breakdown
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.view import to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete
+from tui_app.usage import Breakdown
 
 
 def viewed(messages: Sequence[ModelMessage], window: int = 20_000) -> ListHistory:

@@ -18,7 +18,6 @@ from tests.context.histories import long_conversation
 from tests.conversation.logged import answer, opened, result, say
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.usage import Breakdown
 from tui_app.context.history import History, ListHistory
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.secrets import mask_secrets
@@ -27,6 +26,7 @@ from tui_app.context.summaries.writer import ModelSummariser
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Record, SessionStart
 from tui_app.session.store import Store
+from tui_app.usage import Breakdown
 
 WINDOW = 16_000
 TURNS = 24

@@ -12,9 +12,9 @@ from tests.context.governor_kit import Writer, plain_counter
 from tests.context.histories import long_conversation
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction.plan import Addition, fitted, tokens_of
-from tui_app.context.counting.usage import Breakdown, ContextWindow
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import BACKGROUND, OFF, PLIMSOLL, PROGRESSIVE, RESERVE, SLIDING_WINDOW, Policy
+from tui_app.usage import Breakdown, ContextWindow
 
 PLAN = Addition("Current plan", "1. Sound the depth.\n2. Cast off.\n")
 TODO = Addition("Todo list", "- [ ] buy rope\n- [x] mend the net\n")

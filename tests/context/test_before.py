@@ -9,13 +9,13 @@ from tests.context.governor_kit import Heard, Writer, plain_counter
 from tests.context.histories import long_conversation
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction.guards import Breaker, Veto
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.summaries.prompt import summary_prompt
 from tui_app.context.view import to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionProgress, CompactionStart, Trigger
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 
 @dataclass

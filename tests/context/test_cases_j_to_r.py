@@ -23,7 +23,6 @@ from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes, complaints, prompts
 from tui_app.context.compaction.compactor import Compactor, State
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.requests.builder import build
@@ -31,6 +30,7 @@ from tui_app.context.requests.repair import sendable
 from tui_app.context.summaries.writer import SummaryTask
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Truncation
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 

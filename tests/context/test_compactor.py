@@ -13,7 +13,6 @@ from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes, complaints
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
 from tui_app.context.counting.prices import Ledger
-from tui_app.context.counting.usage import Breakdown, ContextWindow
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.requests.repair import sendable
@@ -21,6 +20,7 @@ from tui_app.context.summaries.writer import SummaryFailed, SummaryTask
 from tui_app.context.view import to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionStart, Notice, Trigger
+from tui_app.usage import Breakdown, ContextWindow
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 

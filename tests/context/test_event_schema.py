@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.context.schema_check import problems
-from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 from tui_app.events import (
     BY_TYPE,
     PAYLOADS,
@@ -27,6 +26,7 @@ from tui_app.events import (
     UsageInfo,
 )
 from tui_app.events.schema import Docstrings, docstrings, event_schema, events_schema, summary_of
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 
 EVERY = events_schema()
 ERROR = Error(kind="context_overflow", message="It is too long.", limit=8_000, requested=9_000)

@@ -10,11 +10,11 @@ from tests.context.governor_kit import plain_counter, tokens
 from tests.context.histories import long_conversation
 from tui_app.context.compaction.plan import plan_compaction
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.counting.usage import Breakdown
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.requests.builder import build
 from tui_app.context.windows import resolve_window
+from tui_app.usage import Breakdown
 
 
 def view_of(turns: int, counter: TokenCounter | None = None) -> ListHistory:

@@ -6,11 +6,11 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 from tests.context.governor_kit import Writer, plain_counter
 from tests.context.histories import long_conversation
 from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.counting.usage import Breakdown, ContextWindow
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PRESETS, Policy
 from tui_app.context.summaries.transcript import message_text
 from tui_app.context.view import to_messages
+from tui_app.usage import Breakdown, ContextWindow
 
 QUESTION = "Shall I deploy the site now, or wait for the review?"
 ASKED: list[ModelMessage] = [

@@ -8,7 +8,6 @@ from tests.context.facts_kit import call, characters, history, says, shell, text
 from tests.context.governor_kit import plain_counter
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.prices import Ledger
-from tui_app.context.counting.usage import Breakdown
 from tui_app.context.facts import extract_facts
 from tui_app.context.history import ListHistory, Originals, unabridged
 from tui_app.context.policy import PLIMSOLL, Archive, Trim
@@ -22,6 +21,7 @@ from tui_app.context.tool_results.normalise import trim
 from tui_app.context.view import Item, to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Payload
+from tui_app.usage import Breakdown
 
 FAILURE = "collected 1 item\n" * 200 + "E   ValueError: tide is too low\nExit code 1"
 DECLINED = "The user said: no, always keep logs."

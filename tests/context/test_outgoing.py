@@ -19,12 +19,12 @@ from pydantic_ai.messages import (
 from tests.context.governor_kit import plain_counter
 from tests.context.histories import asked, long_conversation, retry_prompt
 from tests.context.validity import complaints, prompts
-from tui_app.context.counting.usage import Breakdown, ContextWindow
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.requests.builder import Outgoing, build
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import resolve_window
+from tui_app.usage import Breakdown, ContextWindow
 
 
 def said(text: str) -> ModelRequest:

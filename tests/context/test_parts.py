@@ -47,9 +47,9 @@ from tui_app.context.counting.tokens import (
     TokenCounter,
     part_costs,
 )
-from tui_app.context.counting.usage import CATEGORIES, Breakdown
 from tui_app.context.message_marks import inbox_message, inbox_text
 from tui_app.context.tool_results.archive import digest_message
+from tui_app.usage import CATEGORIES, Breakdown
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from tests.context.governor_kit import tokens
 from tests.context.histories import as_items, long_conversation
 from tui_app.context.compaction.guards import Breaker, refuse_result
 from tui_app.context.compaction.plan import Plan, Refusal, irreducible_floor, plan_compaction
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Trigger
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 SYSTEM = ModelRequest(parts=[SystemPromptPart("be kind " * 40)])
 

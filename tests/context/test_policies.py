@@ -22,7 +22,6 @@ from tui_app.context.compaction.plan import Plan, plan_compaction
 from tui_app.context.compaction.proposal import writers_for
 from tui_app.context.counting.attachments import IMAGE_TOKENS
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.policy import (
     BACKGROUND,
     OFF,
@@ -50,6 +49,7 @@ from tui_app.context.tool_results.normalise import trim
 from tui_app.context.view import Item, pairs
 from tui_app.context.windows import resolve_window
 from tui_app.events import Trigger
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 KNOWN = ContextWindow(limit=100_000, source="model")
 UNKNOWN = resolve_window()

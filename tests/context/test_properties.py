@@ -21,7 +21,6 @@ from tui_app.context.compaction.replacement import key_ranges
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.counting.usage import Breakdown, ContextWindow
 from tui_app.context.history import ListHistory
 from tui_app.context.overflow.truncator import truncate
 from tui_app.context.policy import PLIMSOLL
@@ -31,6 +30,7 @@ from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
 from tui_app.context.view import Item, choose_boundary, safe_cuts, sections, split_at, to_messages
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import resolve_window
+from tui_app.usage import Breakdown, ContextWindow
 
 MANY = settings(max_examples=400)
 WINDOWS = st.sampled_from([256, 512, 1_024, 2_048, 8_192, 128_000])

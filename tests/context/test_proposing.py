@@ -11,7 +11,6 @@ from tui_app.context.compaction.plan import Plan, plan_compaction
 from tui_app.context.compaction.proposal import default_title, propose, summary_task
 from tui_app.context.compaction.replacement import WAY_BACK
 from tui_app.context.counting.prices import Ledger
-from tui_app.context.counting.usage import Breakdown
 from tui_app.context.history import ListHistory, Proposal, Unabridged
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
@@ -19,6 +18,7 @@ from tui_app.context.summaries.transcript import message_text, prompts_of
 from tui_app.context.summaries.writer import Summary, SummaryFailed, SummaryTask
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete
+from tui_app.usage import Breakdown
 
 BLANK = CompactionComplete(job="j", outcome="failed", trigger="manual", model="asked")
 

@@ -12,13 +12,13 @@ from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes
 from tui_app.context.compaction.compactor import Compactor, State
 from tui_app.context.compaction.review import DECLINED, EMPTY
-from tui_app.context.counting.usage import Breakdown
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.summaries.writer import SummaryTask
 from tui_app.context.view import to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionAwaited, CompactionComplete
+from tui_app.usage import Breakdown
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 PATH = "ferry/import.py"

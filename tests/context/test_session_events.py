@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_app import events
-from tui_app.context.counting.usage import ContextUsage
 from tui_app.events import (
     BY_TYPE,
     PAYLOADS,
@@ -29,6 +28,7 @@ from tui_app.events import (
     payload_from_json,
     payload_to_json,
 )
+from tui_app.usage import ContextUsage
 
 FULL: list[Payload] = [
     UserMessage(text="hi", tokens={"user": 3}, attachments=("a.png",)),

@@ -24,7 +24,7 @@ from tui_app.context.counting.tokens import (
     part_costs,
     to_json_text,
 )
-from tui_app.context.counting.usage import CATEGORIES, Breakdown, sum_breakdowns
+from tui_app.usage import CATEGORIES, Breakdown, sum_breakdowns
 
 FRAME = MESSAGE_OVERHEAD
 

@@ -16,11 +16,11 @@ from pydantic_ai.usage import RequestUsage
 
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.counting.usage import Breakdown, ContextWindow
 from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.events import AssistantMessage, Record, ToolResult, UserMessage
 from tui_app.session.store import Store
 from tui_app.session.workspace import SessionFolder
+from tui_app.usage import Breakdown, ContextWindow
 
 WINDOW = ContextWindow(limit=8_000, source="setting", reserve=500)
 FIXED = Breakdown(system=100, tools=200)

@@ -29,7 +29,6 @@ from tui_app.agent.turn import Recorder
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.counting.usage import Breakdown
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
 from tui_app.context.requests.pipeline import compact_at_turn_end
@@ -40,6 +39,7 @@ from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.conversation.replay import Replay, ReplayHistory, Transcript
 from tui_app.events import Payload, Record
+from tui_app.usage import Breakdown
 
 THEN = datetime(2000, 1, 1, tzinfo=UTC)
 TOOLS = ("read_file", "write_file")

@@ -7,12 +7,12 @@ import pytest
 from tests.conversation.driving import Desk, done, turn
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.counting.usage import ContextUsage
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import GaugeChanged, Record, SessionStart, UsageInfo, UserMessage
 from tui_app.session.preview import Preview, load_preview
 from tui_app.session.store import Store
+from tui_app.usage import ContextUsage
 
 NOTES = "Title: Sea\nThe sea is salty."
 LONG = "The sea is below and the sky above. " * 60

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.context.counting.usage import Breakdown
 from tui_app.conversation.message_actions import Share, on_scale
+from tui_app.usage import Breakdown
 
 SIZES = st.lists(st.integers(1, 5_000), min_size=1, max_size=8)
 

@@ -31,7 +31,6 @@ from tui_app.agent.models import USUAL_PORTS
 from tui_app.cli.command_table import COMMANDS
 from tui_app.cli.output import print_json
 from tui_app.cli.program import screen_parser
-from tui_app.context.counting.usage import CATEGORIES, ContextWindow
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.windows import resolve_window
 from tui_app.events import PAYLOADS, Notice, Record, TurnEnd, TurnRetry
@@ -39,6 +38,7 @@ from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
 from tui_app.settings.spec import PROTOCOLS, RULES
 from tui_app.ui.commands import COMMANDS as SLASH_COMMANDS
 from tui_app.ui.keys import KEYS
+from tui_app.usage import CATEGORIES, ContextWindow
 from tui_app.version import __version__
 
 PICTURES = {

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from tests.session.test_folds import STEPS, played
 from tests.session.test_form_folds import ARCHIVED, SAID, TRIMMED, heads
-from tui_app.context.counting.usage import CATEGORIES, sum_breakdowns
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
@@ -20,6 +19,7 @@ from tui_app.events import (
 from tui_app.events.base import Payload
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.request_ledger import LedgerRow, growths, ledger, scaled, together, turns_left
+from tui_app.usage import CATEGORIES, sum_breakdowns
 
 
 def rows_of(*payloads: Payload) -> list[LedgerRow]:

@@ -1,6 +1,5 @@
 """Prompts to go back to, and what would leave with each."""
 
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
@@ -16,6 +15,7 @@ from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.event_heads import head_of
 from tui_app.session.rewind_fork import rewind_points, tokens_after_rewind
 from tui_app.ui.dialogs.rewind import leaving_words
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 
 def view(*events: Payload) -> AgentView:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.atomic import write_atomic
+from tui_app.files import write_atomic
 from tui_app.session.workspace import Checkpoint, SessionFolder, slug
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tui_app.atomic import write_atomic
+from tui_app.files import write_atomic
 real = getattr(os, sys.argv[2])
 def dies(*args):
     if sys.argv[2] == "write":

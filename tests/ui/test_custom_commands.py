@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.project_files import Refused
+from tui_app.files import Refused
 from tui_app.ui.commands import find_commands, named, prompt_of
 
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.mentioned import mentions
-from tui_app.ui.mentions import Mention, is_writable, mention_at, written
+from tui_app.references import Mention, is_writable, mention_at, mentions, written
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.ui.chat.state import ChatState
 from tui_app.ui.terminal_title import (
     KEEP_TITLE,
@@ -14,6 +13,7 @@ from tui_app.ui.terminal_title import (
     shows_progress,
     window_title,
 )
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 GHOSTTY = {"TERM_PROGRAM": "ghostty"}
 IDLE = ChatState(

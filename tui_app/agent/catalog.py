@@ -31,11 +31,11 @@ from tui_app.agent.models import (
     why_not,
 )
 from tui_app.agent.offline.model import CONTEXT_WINDOW
+from tui_app.api_keys import KeyringTrouble
 from tui_app.context.counting.prices import priced_as
 from tui_app.context.window_limits import Limits
 from tui_app.events import Error, ErrorKind
 from tui_app.settings import Endpoint
-from tui_app.system_keyring import KeyringTrouble
 
 # Whether a key is missing, and whether one that was typed in is taken, by one request that costs nothing.
 

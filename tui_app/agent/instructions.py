@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from tui_app.files import Refused, entries, folders_of, read_inside
 from tui_app.front_matter import read_document
-from tui_app.project_files import Refused, entries, folders_of, read_inside
 
 _ROLE = """\
 You are the assistant of a terminal program. You work in one folder of the user's machine and can look into \

@@ -15,7 +15,7 @@ from tui_app.cli.command import (
     add_window,
 )
 from tui_app.context.compaction_range import Span
-from tui_app.log_numbers import log_number
+from tui_app.references import log_number
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -16,11 +16,11 @@ from tui_app.cli.command import (
     add_window,
 )
 from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
-from tui_app.context.counting.usage import CATEGORIES, ContextUsage, percent_text
-from tui_app.log_numbers import log_number
+from tui_app.references import log_number
 from tui_app.ui import text as numbers
 from tui_app.ui.gauge_text import BACKGROUND, BLOCKING, window_text
 from tui_app.ui.text import one_line
+from tui_app.usage import CATEGORIES, ContextUsage, percent_text
 
 if TYPE_CHECKING:
     from tui_app.conversation.message_actions import Share

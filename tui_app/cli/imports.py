@@ -17,10 +17,10 @@ from tui_app.conversation.import_watch import (
     imported_as,
     same_import,
 )
-from tui_app.plurals import count
 from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
 from tui_app.session.port import SessionStore
+from tui_app.text import count
 from tui_app.ui import text as numbers
 from tui_app.ui.text import one_line
 

@@ -9,11 +9,11 @@ from dataclasses import asdict
 from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_json, add_model
 from tui_app.cli.output import moment, print_json, say, say_table, tell
 from tui_app.conversation.boards import boards_in
-from tui_app.log_numbers import log_number
 from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import KINDS, PERSON, Draft, Entry, NotRemembered
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
+from tui_app.references import log_number
 from tui_app.settings.spec import memory_settings
 from tui_app.ui.text import one_line
 

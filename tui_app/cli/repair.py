@@ -12,7 +12,6 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.events import CompactionComplete, Record
-from tui_app.plurals import count
 from tui_app.session.agent_view import STAGES
 from tui_app.session.errors import explained
 from tui_app.session.lock import SessionLocked, WriterLock
@@ -20,6 +19,7 @@ from tui_app.session.port import SessionStore
 from tui_app.session.repair import InUse, examine, mend
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import Settings, SettingsError
+from tui_app.text import count
 
 
 def repair(program: Program, *, as_json: bool) -> int:

@@ -16,7 +16,7 @@ from tui_app.cli.command import (
     add_window,
 )
 from tui_app.cli.output import tell
-from tui_app.mentioned import mentions
+from tui_app.references import mentions
 from tui_app.settings.approvals import parse_rule
 from tui_app.settings.rules import Refused
 from tui_app.ui.prompt.paste import is_large

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_app.atomic import write_atomic
 from tui_app.cli.command import FAILED, OK, Program, run_until_signal
 from tui_app.cli.imports import complaint
 from tui_app.cli.output import ProgressLine, print_json, say, tell
@@ -11,6 +10,7 @@ from tui_app.cli.simulation_output import plot, show
 from tui_app.context.policy import Policy
 from tui_app.conversation.replay import Transcript, read_session, read_transcript
 from tui_app.conversation.simulate import CannotSimulate, Simulation, SimulationProgress, simulate
+from tui_app.files import write_atomic
 from tui_app.session.importers import ImportFormatError
 from tui_app.session.port import SessionNotFound
 from tui_app.ui.gauge_text import window_text

@@ -9,7 +9,6 @@ from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, 
 
 from tui_app.context.counting.tally import Tally, Weighed
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.message_marks import Stage, is_acknowledgement
 from tui_app.context.message_sizes import sizes_of
 from tui_app.context.rewrite import Rewrite, rewritten_items
@@ -25,6 +24,7 @@ from tui_app.events import (
     ToolTrimmed,
     ViewRewrite,
 )
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 # What stood in a view before any stage touched it: what code reads when something is summarised.
 #

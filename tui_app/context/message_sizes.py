@@ -8,8 +8,8 @@ from operator import is_
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.view import Item, is_system, to_messages
+from tui_app.usage import ContextUsage
 
 
 def same_objects(first: Sequence[object], second: Sequence[object]) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from string import Formatter
 from typing import Any, Literal, TypeVar
 
-from tui_app.context.counting.usage import ContextUsage, ContextWindow
+from tui_app.usage import ContextUsage, ContextWindow
 
 # Sizes of the stages, as data that a policy holds. Imports nothing, so that policies are known at once.
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 
 from pydantic_ai.models import Model
 
-from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.overflow.detection import ContextOverflow, Suspicion
 from tui_app.context.windows import SMALLEST_WINDOW, Ceiling, LearntModels, answer_reserve, resolve_window
+from tui_app.usage import ContextWindow
 
 _STEPS = (0.90, 0.80, 0.60, 0.50)
 """Share that a retry keeps when an error says no more than "too long": with each request whose retry was

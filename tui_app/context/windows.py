@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from tui_app.context.counting.tally import SMALLEST_SHARE
-from tui_app.context.counting.usage import ContextWindow
+from tui_app.usage import ContextWindow
 
 # Sizes above which a model has refused requests, and how that belief wears off again.
 

@@ -9,7 +9,6 @@ from tui_app.agent.catalog import why_unavailable
 from tui_app.agent.errors import describe_error
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction_range import Span
-from tui_app.context.counting.usage import ContextUsage
 from tui_app.conversation.agent_setup import Tooling
 from tui_app.conversation.compactions import Compactions, SummaryEdits
 from tui_app.conversation.file_snapshots import FileKeeper
@@ -49,6 +48,7 @@ from tui_app.events import (
     TurnStart,
     UserMessage,
 )
+from tui_app.usage import ContextUsage
 
 # What a person does to the view of a conversation without asking a model.
 

@@ -35,10 +35,10 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
 )
-from tui_app.process_group import Listener, NotStarted, Pipes, ProcessGroup, start_group
-from tui_app.session.exports.plain_text import plain_text
+from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
 from tui_app.settings.hooks import Hook
 from tui_app.settings.spec import STORE_VARIABLE, store_secrets
+from tui_app.text import plain_text
 
 # What the end of a hook means: pure functions from how its process ended to the event and its effect.
 

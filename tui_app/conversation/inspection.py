@@ -9,7 +9,6 @@ from tui_app.context.compaction.plan import Plan, Refusal, plan_of
 from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.counting.usage import Breakdown, ContextUsage
 from tui_app.context.policy import Policy
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels, resolve_window
@@ -22,6 +21,7 @@ from tui_app.session.port import SessionStore
 from tui_app.session.stores import open_store
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
+from tui_app.usage import Breakdown, ContextUsage
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from tui_app.agent.instructions import InstructionFile
 from tui_app.agent.mcp.status import McpStatus
-from tui_app.context.counting.usage import Breakdown
+from tui_app.usage import Breakdown
 
 
 @dataclass(frozen=True, slots=True)

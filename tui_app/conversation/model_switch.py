@@ -11,7 +11,6 @@ from pydantic_ai.models import Model
 from tui_app.agent.catalog import ModelShelf, why_unavailable
 from tui_app.context.compaction.plan import Plan, irreducible_floor, plan_compaction
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.usage import ContextUsage, ContextWindow
 from tui_app.context.overflow.truncator import truncate
 from tui_app.context.policy import Policy
 from tui_app.context.view import Item, is_prompt
@@ -21,6 +20,7 @@ from tui_app.conversation.project_context import Carried
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Switch
 from tui_app.events import ModelChange, Notice
+from tui_app.usage import ContextUsage, ContextWindow
 
 # What a change to another model would mean for a conversation, in numbers; nothing is changed.
 

@@ -26,11 +26,11 @@ from tui_app.agent.instructions import (
 from tui_app.agent.tools.toolset import USE_SKILL
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.counting.usage import Breakdown
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import CompactionComplete, Record, SessionRestored, SessionRewind, ToolCall, ToolResult
-from tui_app.project_files import Refused
+from tui_app.files import Refused
 from tui_app.session.workspace import SessionFolder
+from tui_app.usage import Breakdown
 
 
 @dataclass(slots=True)

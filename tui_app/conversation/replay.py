@@ -17,7 +17,6 @@ from pydantic_ai.usage import RunUsage
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.history import EVENTS, ListHistory
 from tui_app.context.message_sizes import RunningCount
 from tui_app.context.policy import Policy
@@ -44,6 +43,7 @@ from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import MESSAGES
 from tui_app.session.importers import SkippedLine, import_file
 from tui_app.session.port import SessionStore
+from tui_app.usage import ContextWindow
 
 # A history that is played into memory: what a session's log would hold, and nothing on disk.
 

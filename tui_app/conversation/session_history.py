@@ -15,7 +15,6 @@ from pydantic_core import PydanticSerializationError
 
 from tui_app.context.counting.tally import Tally
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.history import EVENTS, Proposal, as_told, measured, new_messages, rewrite_event
 from tui_app.context.message_marks import Stage
 from tui_app.context.rewrite import Rewrite
@@ -43,6 +42,7 @@ from tui_app.session.event_heads import LATER, MESSAGES, Head, head_of
 from tui_app.session.model_state import Basis, known_of, tally_of
 from tui_app.session.port import SessionStore
 from tui_app.session.workspace import TOOL_OUTPUTS, Checkpoint, SessionFolder
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 # The messages behind the heads of a view, read from the log when they are first needed.
 

@@ -27,7 +27,6 @@ from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.agent.turn import RetryRules, TurnResult, TurnRunner, open_calls, pause_before
 from tui_app.context.answer_end import why_not_whole
 from tui_app.context.counting.attachments import IMAGE_TOKENS, file_content, image_type, picture_content
-from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
 from tui_app.conversation.model_switch import LoadingCancelled, ModelSwitch
@@ -48,6 +47,7 @@ from tui_app.events import (
 from tui_app.session.location import Database
 from tui_app.session.stats_reader import StatsReader
 from tui_app.settings import Settings
+from tui_app.usage import ContextWindow
 
 # Other models to go on with while the session's own cannot answer.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tui_app.context.compaction_range import WHOLE, Span
-from tui_app.log_numbers import log_number
+from tui_app.references import log_number
 
 REVIEW, FROM, UP_TO = "--review", "--from", "--up-to"
 """Behind ``/compact``: the summary is shown before it is applied; where what it replaces begins and ends."""

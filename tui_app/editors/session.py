@@ -30,8 +30,6 @@ from acp.schema import (
 )
 
 from tui_app.agent.catalog import ModelChoice, list_models
-from tui_app.context.counting.usage import percent_text
-from tui_app.context.visible_text import visible
 from tui_app.conversation.approvals import Approvals, Decision
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.conversation import Conversation
@@ -40,8 +38,9 @@ from tui_app.conversation.policies import policy_names
 from tui_app.conversation.work import ChangePolicy, Compact, Prompt, Restate, Switch, Work, asked_compaction
 from tui_app.editors.updates import Question, Update, Updates, failed, refused, told
 from tui_app.events import ApprovalDecided, ApprovalRequested, Error, Notice, Record, TurnEnd
-from tui_app.plurals import count
 from tui_app.settings import Settings
+from tui_app.text import count, visible
+from tui_app.usage import percent_text
 
 # Asking a person, through the editor, whether a tool may act.
 #

@@ -33,7 +33,6 @@ from tui_app.agent.own_agent import UnusableAgent
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.context.tool_titles import call_title, result_note
-from tui_app.context.visible_text import visible
 from tui_app.conversation.retry_advice import BACK, KEPT
 from tui_app.events import (
     AgentOutput,
@@ -58,11 +57,11 @@ from tui_app.events import (
     TurnRetry,
     UserMessage,
 )
-from tui_app.plurals import count
 from tui_app.session.event_heads import compaction_title, output_text, thousands, truncation_title
 from tui_app.session.lock import SessionLocked
 from tui_app.session.port import SessionNotFound
 from tui_app.settings import SettingsError
+from tui_app.text import count, visible
 
 # What a session has used and cost, as an editor wants to know it.
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from tui_app.context.counting.usage import ContextUsage
 from tui_app.events.base import FactState, Outcome, Payload, Trigger
+from tui_app.usage import ContextUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

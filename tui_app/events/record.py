@@ -3,7 +3,6 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from tui_app.context.counting.usage import ContextUsage
 from tui_app.events.base import Payload
 from tui_app.events.context import (
     REWRITES,
@@ -64,6 +63,7 @@ from tui_app.events.conversation import (
     TurnStart,
     UserMessage,
 )
+from tui_app.usage import ContextUsage
 
 SCHEMA_VERSION = 1
 """Version of the envelope; it grows when a field changes its meaning."""

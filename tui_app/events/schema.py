@@ -13,10 +13,10 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.events.base import Payload
 from tui_app.events.context import GaugeChanged, UsageInfo
 from tui_app.events.record import BY_TYPE, PAYLOADS, SCHEMA_VERSION, Record
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 # What the source says of a class: docstrings of fields are not kept at run time, so they are read there.
 

@@ -11,7 +11,6 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from tui_app.context.counting.tally import Report, Weighed
-from tui_app.context.counting.usage import CATEGORIES, Breakdown
 from tui_app.events import (
     REWRITES,
     CompactionAcknowledged,
@@ -30,6 +29,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.event_heads import CARRYING, LEADING, MESSAGES, STAND_INS, Head, Seen, seen
+from tui_app.usage import CATEGORIES, Breakdown
 
 # One message of the agent view, and small questions about heads.
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from tui_app.atomic import make_private, write_atomic
+from tui_app.files import make_private, write_atomic
 from tui_app.session.lock import SessionLocked, WriterLock
 
 MOST = 50

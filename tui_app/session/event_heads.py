@@ -54,8 +54,7 @@ from tui_app.events import (
     payload_from_json,
     payload_to_json,
 )
-from tui_app.plurals import count
-from tui_app.session.markup import words_of
+from tui_app.text import count, words_of
 
 TITLE_LIMIT = 160
 """Characters of a title."""

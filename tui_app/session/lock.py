@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 
-from tui_app.atomic import make_private
 from tui_app.context.storage_errors import StorageError
+from tui_app.files import make_private
 
 _LOOKS_S = (0.001, 0.002, 0.004, 0.008, *(0.016,) * 60)
 """Pauses between tries to take a lock that is only looked at, in seconds.

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_app.events import UserMessage
-from tui_app.plurals import count
-from tui_app.session.exports.plain_text import plain_text
 from tui_app.session.location import Database
 from tui_app.session.lock import SessionLocked
 from tui_app.session.port import SessionInfo, SessionStore
 from tui_app.session.stores import open_store
 from tui_app.session.workspace import SessionFolder
+from tui_app.text import count, plain_text
 
 DAY_S = 86_400.0
 

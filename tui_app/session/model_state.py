@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tui_app.context.counting.tally import Tally
-from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
 from tui_app.context.windows import resolve_window
 from tui_app.events import ModelChange, PolicyChange, UsageInfo
 from tui_app.session.agent_view import AgentView
 from tui_app.session.port import SessionStore
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
 
 UNKNOWN = ContextWindow(limit=0, source="unknown")
 """The window of a model that has not been asked anything yet; it is never planned with."""

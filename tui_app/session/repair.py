@@ -12,13 +12,13 @@ from pathlib import Path
 
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.events import Record, SessionStart, payload_to_json
-from tui_app.plurals import count
 from tui_app.session.event_heads import CARRYING, Head, head_of
 from tui_app.session.lock import holder
 from tui_app.session.migrations import rebuild_index
 from tui_app.session.search import Term, match_expression
 from tui_app.session.store import connect
 from tui_app.session.workspace import SessionFolder
+from tui_app.text import count
 
 _SPEAKING = "('user.message', 'assistant.message', 'tool.result', 'session.compaction_complete')"
 _SAMPLE = 20

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui_app.context.counting.usage import ContextUsage
 from tui_app.events import ModelChange, Payload, SessionEnd, SessionRewind, SessionStart, UserMessage
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
@@ -13,6 +12,7 @@ from tui_app.session.event_heads import LATER, MESSAGES, Head
 from tui_app.session.port import SessionInfo, SessionStore
 from tui_app.session.user_view import is_interruption
 from tui_app.session.workspace import SessionFolder
+from tui_app.usage import ContextUsage
 
 
 class NotAPrompt(Exception):

@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tui_app.atomic import make_private
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.events import (
     AssistantMessage,
@@ -32,6 +31,7 @@ from tui_app.events import (
     UserMessage,
     ViewRewrite,
 )
+from tui_app.files import make_private
 from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.event_heads import (
     AFTERWARDS,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tui_app.atomic import write_atomic, write_bytes_atomic
+from tui_app.files import write_atomic, write_bytes_atomic
 
 TOOL_OUTPUTS = "tool_outputs"
 _LONGEST_NOTE = 1_000_000

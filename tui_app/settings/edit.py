@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tui_app.atomic import write_atomic
+from tui_app.files import write_atomic
 from tui_app.paths import Paths
 from tui_app.settings.approvals import ApprovalTable
 from tui_app.settings.policies import OwnPolicy

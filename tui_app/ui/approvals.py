@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Static
 
-from tui_app.context.visible_text import visible
+from tui_app.text import visible
 from tui_app.ui.keys import Hint, HintRow
 from tui_app.ui.long_text import ExactStatic, GrownScroll
 from tui_app.ui.text import UNICODE, Glyphs, count, cut_cells, one_line

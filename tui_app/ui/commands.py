@@ -290,7 +290,7 @@ def find_commands(folder: Path, config: Path, taken: Collection[str]) -> tuple[C
         config: The person's own folder of settings.
         taken: Names that are built in: no file ever gets one of them.
     """
-    from tui_app.project_files import entries, folders_of
+    from tui_app.files import entries, folders_of
 
     places = folders_of(folder)
     wanted: list[tuple[Path, Path | None]] = [(place / FOLDER, places[0]) for place in reversed(places)]
@@ -304,8 +304,8 @@ def find_commands(folder: Path, config: Path, taken: Collection[str]) -> tuple[C
 
 
 def _read(file: Path, root: Path | None) -> CustomCommand | None:
+    from tui_app.files import Refused, read_inside
     from tui_app.front_matter import read_document
-    from tui_app.project_files import Refused, read_inside
 
     name = file.stem.lower()
     if file.suffix.lower() != ".md" or not _NAME.fullmatch(name):
@@ -341,8 +341,8 @@ def prompt_of(command: CustomCommand, argument: str) -> str:
     Raises:
         Refused: if the file is gone, or cannot be read any more.
     """
+    from tui_app.files import Refused, read_inside
     from tui_app.front_matter import read_document
-    from tui_app.project_files import Refused, read_inside
 
     read = read_inside(command.file, command.root, FILE_CHARS)
     if read is None:

@@ -4,8 +4,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tui_app.conversation.work import Clear, Prompt, Restate
-from tui_app.mentioned import mentions
-from tui_app.project_files import Refused
+from tui_app.files import Refused
+from tui_app.references import mentions
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.commands import COMMANDS, CommandId, CustomCommand, find_commands, prompt_of
 from tui_app.ui.dialogs.approvals import show_approvals

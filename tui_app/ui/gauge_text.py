@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from tui_app.context.counting.usage import ContextUsage, ContextWindow, percent_text
 from tui_app.ui.text import tokens
+from tui_app.usage import ContextUsage, ContextWindow, percent_text
 
 Zone = Literal["ok", "near", "full"]
 BACKGROUND = 0.8

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_app.atomic import write_atomic
+from tui_app.files import write_atomic
 from tui_app.session.entries import Entry
 from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len, get_character_cell_size
 
-from tui_app import plurals
-from tui_app.context.visible_text import UNSEEN
+from tui_app import text as plurals
+from tui_app.text import UNSEEN
 
 # The header names prices in the first frame; the events that costs are made of come behind it.
 if TYPE_CHECKING:

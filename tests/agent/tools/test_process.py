@@ -10,7 +10,7 @@ import pytest
 
 from tests.process_ends import LIMIT_S, gone
 from tui_app.agent.tools.commands import HEAD_CHARS, TAIL_CHARS, Output, ProcessRunner, readable
-from tui_app.process_group import NotStarted
+from tui_app.processes import NotStarted
 
 GRANDCHILDREN = (
     "import subprocess, sys, time\n"

@@ -5,11 +5,11 @@ import pytest
 from tests.context.governor_kit import plain_counter
 from tests.context.stages.pointers_kit import BODY, Disk, write
 from tests.context.stages.stage_kit import said, words
-from tui_app.context.counting.usage import Breakdown
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.tool_results.stages import Relief, Surroundings
 from tui_app.context.windows import resolve_window
+from tui_app.usage import Breakdown
 
 
 def after_writes(*, files: int, words_beside: int, share: float) -> Relief:

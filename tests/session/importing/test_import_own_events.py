@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.events import (
     PAYLOADS,
     Error,
@@ -24,6 +23,7 @@ from tui_app.events import (
 )
 from tui_app.session.exports.export import export_jsonl
 from tui_app.session.importers import Imported, import_file
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 STORED = [kind for kind in PAYLOADS if kind.STORED and kind is not SessionEnd]
 """What a log keeps; the end is not taken over, as an import ends by itself."""

@@ -13,7 +13,6 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.events import (
     AssistantMessage,
     CheckpointCreated,
@@ -25,6 +24,7 @@ from tui_app.events import (
     UsageInfo,
     UserMessage,
 )
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 NOON = 1_767_268_800.0
 """Thursday, 1 January 2026, 12:00 UTC: when every stored session begins."""

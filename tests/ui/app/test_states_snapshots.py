@@ -16,12 +16,12 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import NOON, Story
 from tests.ui.app.test_app_snapshots import DONE, Compare, Scene, _fixed, look, looks, opens, reviewed, talk
 from tests.ui.kit import USUAL, Deck, Desk
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.context.summaries.prompt import INSTRUCTIONS
 from tui_app.ui.dialogs.base import EditDialog
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.themes import THEMES
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 __all__ = ["_fixed", "look"]
 

@@ -10,7 +10,6 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 from tui_app.conversation.message_actions import Move, Outlook
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.session.event_heads import MessageKind
@@ -29,6 +28,7 @@ from tui_app.ui.dialogs.context import (
 )
 from tui_app.ui.request_ledger import KINDS, STATES, Columns, LedgerList, arranged, ledger_row
 from tui_app.ui.text import PLAIN, UNICODE
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 
 USAGE = ContextUsage(
     parts=Breakdown(system=2_100, tools=4_800, user=3_000, assistant=14_200, tool_results=60_900),

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from tests.ui.screens.test_context import Source
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow, percent_text, percent_texts
 from tui_app.context.windows import resolve_window
 from tui_app.session.model_state import UNKNOWN
 from tui_app.settings import Settings
@@ -18,6 +17,7 @@ from tui_app.ui.gauge import ContextGauge, marks, measure_bar
 from tui_app.ui.gauge_text import gauge_text, threshold_text, zone
 from tui_app.ui.text import PLAIN, Glyphs
 from tui_app.ui.themes import THEMES
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow, percent_text, percent_texts
 
 
 def usage(total: int, *, limit: int = 128_000, exact: bool = False, unmeasured: int = 0) -> ContextUsage:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tui_app.plurals import count
+from tui_app.text import count
 
 ServerState = Literal["off", "starting", "ready", "stopped", "failed"]
 

@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 
 from tui_app.agent.tools.files import CUT_MARK
 from tui_app.context.counting.attachments import file_name
-from tui_app.mentioned import AFTER, MENTION, mentions
+from tui_app.references import AFTER, MENTION, mentions
 
 INTRODUCTION = (
     "I am an offline retrieval assistant, not a language model: I look for passages and quote them,"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from tui_app.process_group import Listener, NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
 
 # What a command prints: kept in bounded memory, handed on while it comes, readable in the end.
 

@@ -16,8 +16,8 @@ from stat import S_IMODE, S_ISREG
 from typing import Literal
 
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
-from tui_app.atomic import sync_folder
-from tui_app.plurals import count
+from tui_app.files import sync_folder
+from tui_app.text import count
 
 _NEAREST_LINES = 20_000
 """Lines of a file in which the nearest place is looked for."""

@@ -30,9 +30,8 @@ from tui_app.agent.tools.history import (
     search_history,
 )
 from tui_app.agent.tools.workspace import FileLocks, ToolProblem, Workspace
-from tui_app.atomic import write_atomic
-from tui_app.process_group import NotStarted
-from tui_app.project_files import Refused
+from tui_app.files import Refused, write_atomic
+from tui_app.processes import NotStarted
 
 # Rules about tools that only look: asked before they do, and what they leave out of a folder.
 

@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from tui_app.context.compaction.plan import FORCED, Plan
-from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.history import History, Proposal
 from tui_app.context.message_sizes import sizes_of
 from tui_app.context.policy import Policy
 from tui_app.context.view import Item
 from tui_app.events import CompactionComplete, CompactionStart, Trigger
+from tui_app.usage import ContextUsage
 
 BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
 """Triggers behind which a person stands who wants to see an effect."""

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tui_app.context.compaction_range import WHOLE, Span
-from tui_app.context.counting.usage import ContextUsage, ContextWindow
 from tui_app.context.history import History
 from tui_app.context.message_marks import is_acknowledgement, is_digest
 from tui_app.context.message_sizes import Sizes, Weigh, sizes_of
@@ -22,6 +21,7 @@ from tui_app.context.view import (
     with_room,
 )
 from tui_app.events import Trigger
+from tui_app.usage import ContextUsage, ContextWindow
 
 # Where a view is cut when a person has named the part that a summary is to replace.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow, sum_breakdowns
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow, sum_breakdowns
 
 _TRUNCATION_MIN = 2_000
 _TRUNCATION_SHARE = 0.6

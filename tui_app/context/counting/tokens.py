@@ -34,8 +34,8 @@ from pydantic_core import to_json
 
 from tui_app.context.counting.attachments import attachment_tokens, file_name, text_of
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.usage import Breakdown, sum_breakdowns
 from tui_app.context.message_marks import is_digest_part, is_inbox_part
+from tui_app.usage import Breakdown, sum_breakdowns
 
 # What one part of a message costs, and under which heading.
 #

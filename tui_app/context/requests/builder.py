@@ -7,7 +7,6 @@ from operator import is_
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelRequestPart, ModelResponse, ToolReturnPart
 
-from tui_app.context.counting.usage import ContextUsage
 from tui_app.context.history import History
 from tui_app.context.message_sizes import RunningMessages, Sizes, same_objects, sizes_of
 from tui_app.context.overflow.truncator import Truncated, truncate
@@ -16,6 +15,7 @@ from tui_app.context.requests.repair import repair, sendable
 from tui_app.context.view import Item, answer_id, is_prompt, is_summary, is_system, sections, to_messages
 from tui_app.context.window_limits import ContextTooLarge, most
 from tui_app.events import Truncation
+from tui_app.usage import ContextUsage
 
 # From the items of a view to the messages of a request, again and again, at the price of what is new.
 #

@@ -19,7 +19,6 @@ from pydantic_core import to_json
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
 from tui_app.context.counting.tally import believable, is_silent_truncation
 from tui_app.context.counting.tokens import TokenCounter, to_json_text, wire_text
-from tui_app.context.counting.usage import Breakdown
 from tui_app.context.history import History
 from tui_app.context.message_sizes import RunningCount, RunningMessages, same_objects
 from tui_app.context.overflow.detection import ContextOverflow, detect_overflow, overflow_of_answer
@@ -29,6 +28,7 @@ from tui_app.context.tool_results.stages import Relief, Surroundings
 from tui_app.context.view import is_summary, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits
 from tui_app.events import Notice, Trigger, UsageInfo
+from tui_app.usage import Breakdown
 
 # How much of a request its provider may still hold in its prompt cache: what it shares with the one before.
 #

@@ -27,8 +27,8 @@ from tui_app.events import (
 )
 from tui_app.session.event_heads import MESSAGES
 from tui_app.session.exports.markdown import code, contained, fenced, inline, notice, quote
-from tui_app.session.exports.plain_text import plain_text
 from tui_app.session.user_view import INTERRUPTED, is_interruption
+from tui_app.text import plain_text
 
 # What an export does to texts before it writes them: secrets are masked, controls are taken out.
 

@@ -8,7 +8,6 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from tui_app.context.counting.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.events import (
     Error,
     Payload,
@@ -23,6 +22,7 @@ from tui_app.events.record import BY_TYPE
 from tui_app.session.importers.event_builder import FIRST_SEQ, MessageRefusedError, canonical, count_messages
 from tui_app.session.importers.reader import count, one_line, record_text, seconds
 from tui_app.session.importers.source import Imported, ImportedEvent, Json, Line, SkippedLine, Source, shown
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 FORMAT = "plimsoll"
 

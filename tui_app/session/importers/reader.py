@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tui_app.events import UserMessage
-from tui_app.session.exports.plain_text import without_sequences
 from tui_app.session.importers import event_builder as messages
 from tui_app.session.importers.event_builder import Calls, Content, Timeline, ToolOutcome
 from tui_app.session.importers.source import Imported, ImportedEvent, Json, Line, Source, shown
-from tui_app.session.markup import words_of
 from tui_app.session.user_view import is_interruption
+from tui_app.text import without_sequences, words_of
 
 # Small values out of foreign records, whatever type they turn out to have.
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from textual.screen import Screen
 from textual.worker import Worker, WorkerCancelled, get_current_worker
 
-from tui_app.context.counting.usage import ContextWindow
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.windows import LearntModels, resolve_window
 from tui_app.conversation.work import Prompt, Work
@@ -50,6 +49,7 @@ from tui_app.ui.keys import Locked
 from tui_app.ui.launch import Launch, begun_elsewhere, started
 from tui_app.ui.log_texts import LateBodies
 from tui_app.ui.text import PLAIN, UNICODE, Glyphs, clean, one_line
+from tui_app.usage import ContextWindow
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession

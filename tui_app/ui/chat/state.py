@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from tui_app.context.counting.usage import ContextUsage
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -46,6 +45,7 @@ from tui_app.session.stats import Costs
 from tui_app.ui.keys import Locked
 from tui_app.ui.status import Status
 from tui_app.ui.text import one_line, tokens, turn_text
+from tui_app.usage import ContextUsage
 
 LOADING = "Loading the model; what you sent is next."
 NOTICES = 200

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
-from tui_app.system_keyring import KeyringTrouble
+from tui_app.api_keys import KeyringTrouble
 from tui_app.ui.chat.session import ChatSession, LookupCancelled, look_up
 from tui_app.ui.dialogs.base import Dialog, confirmed
 from tui_app.ui.keys import Hint

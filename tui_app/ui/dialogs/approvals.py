@@ -12,13 +12,13 @@ from textual.types import CSSPathType
 from textual.widgets import Input
 from textual.widgets.option_list import Option
 
-from tui_app.context.visible_text import visible
 from tui_app.events import ApprovalDecided
 from tui_app.session.event_heads import approval_title
 from tui_app.settings import SettingsError
 from tui_app.settings.approvals import RULINGS, ApprovalRule, Ruling, parse_rule, rules_of
 from tui_app.settings.rules import Refused
 from tui_app.settings.spec import UNLESS_YOURS, misnamed
+from tui_app.text import visible
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
 from tui_app.ui.dialogs.filter import FilterDialog

@@ -15,7 +15,6 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
 
-from tui_app.context.counting.usage import CATEGORIES, Breakdown, ContextUsage, percent_text, percent_texts
 from tui_app.conversation.message_actions import Move, Outlook, Share, on_scale
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.events import CheckpointCreated, ViewRewrite
@@ -36,6 +35,7 @@ from tui_app.ui.keys import Hint
 from tui_app.ui.lists import RowList
 from tui_app.ui.request_ledger import LedgerList, with_stale
 from tui_app.ui.text import UNICODE, Glyphs, count, one_line, tokens
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, percent_text, percent_texts
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession

@@ -22,12 +22,12 @@ from tui_app.events import (
     SubAgentStep,
     ToolCall,
 )
-from tui_app.plurals import count
 from tui_app.session.agent_view import Difference, compaction_diff
 from tui_app.session.entries import Entry
 from tui_app.session.event_heads import sub_agent_title
 from tui_app.session.location import Database
 from tui_app.session.stores import open_store
+from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.commands import CommandId
 from tui_app.ui.dialogs.base import DetailsScreen

@@ -4,10 +4,10 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
-from tui_app.atomic import write_atomic
 from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.exports import Format
 from tui_app.conversation.exports import export_session as export_document
+from tui_app.files import write_atomic
 from tui_app.paths import from_home
 from tui_app.session.stores import open_store
 from tui_app.ui.chat.session import ChatSession

@@ -30,10 +30,10 @@ from tui_app.events import (
     ToolPointers,
     ToolTrimmed,
 )
-from tui_app.log_numbers import log_number
+from tui_app.references import log_number
 from tui_app.session.entries import Body, Entry, EntryKind
 from tui_app.session.event_heads import Seen
-from tui_app.session.exports.plain_text import plain_text
+from tui_app.text import plain_text
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import Dialog
 from tui_app.ui.keys import Hint, fixed_key

@@ -15,7 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_app.conversation.work import Switch
-from tui_app.plurals import count
+from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession, LookupCancelled, look_up
 from tui_app.ui.dialogs.api_keys import ask_for_key
 from tui_app.ui.dialogs.base import Dialog, write_on

@@ -10,7 +10,7 @@ from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
 from tui_app.conversation.work import Pin
-from tui_app.log_numbers import log_number
+from tui_app.references import log_number
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.dialogs.message import entry_of

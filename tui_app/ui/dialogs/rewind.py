@@ -19,9 +19,8 @@ from textual.widgets.option_list import Option
 
 from tui_app.context.compaction_range import Span
 from tui_app.context.storage_errors import storage_error
-from tui_app.context.visible_text import visible
 from tui_app.conversation.work import Compact, Restate, Restore, RestoreFiles, Rewind, asked_compaction
-from tui_app.log_numbers import log_number
+from tui_app.references import log_number
 from tui_app.session.entries import Entry
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session
@@ -36,6 +35,7 @@ from tui_app.session.rewind_fork import (
     tokens_after_rewind,
 )
 from tui_app.session.stores import open_store
+from tui_app.text import visible
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import Dialog, confirmed
 from tui_app.ui.dialogs.filter import FilterDialog

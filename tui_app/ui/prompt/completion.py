@@ -16,6 +16,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.worker import Worker
 
+from tui_app.references import Mention, is_writable, mention_at, written
 from tui_app.ui.commands import (
     CustomCommand,
     SlashCommand,
@@ -26,7 +27,6 @@ from tui_app.ui.commands import (
     parse,
 )
 from tui_app.ui.failures import TellsFailures
-from tui_app.ui.mentions import Mention, is_writable, mention_at, written
 from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, padded
 
 # The list above the prompt: commands or files that fit what is typed. It shows; the prompt decides.

@@ -9,7 +9,7 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.widgets import Input, TextArea
 
-from tui_app.mentioned import mentions
+from tui_app.references import mentions
 from tui_app.ui.commands import CustomCommand, text_opens
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.plain_lines import Exact

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, assert_never
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from tui_app.plurals import count
 from tui_app.session.entries import Body, Entry, EntryState
+from tui_app.text import count
 from tui_app.ui.text import TAB, Glyphs, clean, clock, count_lines, one_line, tokens
 from tui_app.ui.text import count as blocks_count
 from tui_app.ui.themes import Tone

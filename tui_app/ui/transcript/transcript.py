@@ -22,8 +22,8 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
-from tui_app.plurals import count
 from tui_app.session.entries import Bodies, Entry
+from tui_app.text import count
 from tui_app.ui.keys import fixed_key
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.text import PLAIN, Glyphs

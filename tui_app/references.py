@@ -1,0 +1,78 @@
+"""Files that a text names: ``@path``, or ``@"a path"`` where the path holds spaces.
+
+The screen, the command line and the offline model read them alike.
+"""
+
+import re
+from typing import NamedTuple
+
+SIGN = r"""(?:^|(?<=[\s(\[{<'"`]))@"""
+"""An ``@`` that begins a word; one inside a word belongs to an address."""
+MENTION = re.compile(rf'{SIGN}(?:"([^"\n]+)"|([^\s"]+))', re.MULTILINE)
+AFTER = ".,;:!?)]}>'`"
+"""Signs behind a path that belong to the sentence."""
+
+
+def mentions(text: str) -> tuple[str, ...]:
+    """The paths that a prompt names, each once, in order."""
+    found = (quoted or bare.rstrip(AFTER) for quoted, bare in MENTION.findall(text))
+    return tuple(dict.fromkeys(path for path in found if path))
+
+
+# Writing mentions of files, which ``tui_app.references`` reads.
+
+_OPEN = re.compile(rf'{SIGN}(?:"([^"\n]*)|([^\s"]*))$')
+
+
+class Mention(NamedTuple):
+    """A path that is being written."""
+
+    start: int
+    """Column of the ``@``."""
+    end: int
+    """Column behind its last character."""
+    wanted: str
+    """What stands between the ``@`` and the cursor, without a quotation mark."""
+
+
+def mention_at(line: str, column: int) -> Mention | None:
+    """The path in which the cursor stands, if it stands in one."""
+    found = _OPEN.search(line[:column])
+    if found is None:
+        return None
+    quoted, bare = found.groups()
+    rest = line[column:]
+    if quoted is None:
+        end = column + len(re.split(r'[\s"]', rest, maxsplit=1)[0])
+    else:
+        end = column + rest.index('"') + 1 if '"' in rest else column
+    return Mention(found.start(), end, bare if quoted is None else quoted)
+
+
+def is_writable(path: str) -> bool:
+    """Whether a path can be named at all: one line, nothing hidden in it, no quotation mark."""
+    return path.isprintable() and '"' not in path
+
+
+def written(path: str) -> str:
+    """A path as it stands in a prompt, quoted where it must be."""
+    bare = not any(sign.isspace() for sign in path) and not path.endswith(tuple(AFTER))
+    return f"@{path}" if bare else f'@"{path}"'
+
+
+# Numbers of the log as people write them: ``#12``, or ``12``.
+
+_DIGITS = 18
+"""So many digits no log has; Python itself refuses to read some thousands of them."""
+
+
+def log_number(text: str) -> int | None:
+    """The number a text stands for; None where it is none, or none that a log could have.
+
+    Args:
+        text: What was written, with or without the sign and blanks around it.
+    """
+    digits = text.strip().removeprefix("#")
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > _DIGITS:
+        return None
+    return int(digits)

@@ -1,0 +1,96 @@
+"""Text about which a person decides, shown so that nothing in it can hide."""
+
+import re
+import unicodedata
+
+UNSEEN = re.compile(
+    r"[\xad\u034f\u200d\u115f\u1160\u180b-\u180f\u2061-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f\uffa0\ufff9-\ufffb"
+    r"\U0001f3fb-\U0001f3ff\U000e0000-\U000e0fff]"
+)
+"""Signs without a shape of their own: they hide words, or change the width of what stands before them."""
+
+
+def visible(text: str) -> str:
+    r"""A line in which every sign that a screen would hide or act on is written out, as ``\x1b``.
+
+    Removing it, as elsewhere, would let a command look like another one.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(sign if _is_shown(sign) else _written_out(sign) for sign in text)
+
+
+def _is_shown(sign: str) -> bool:
+    if sign == " ":
+        return True
+    hidden = unicodedata.category(sign).startswith(("C", "Z")) or UNSEEN.match(sign)
+    return sign.isprintable() and not hidden
+
+
+def _written_out(sign: str) -> str:
+    if sign == "\t":
+        return "    "
+    return sign.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+# Foreign text without what a terminal would act on, for files, prompts and the log.
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,16}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_])")
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def without_sequences(text: str) -> str:
+    """Drop terminal sequences as a whole: their parameters would be noise."""
+    return _ESCAPES.sub("", text)
+
+
+def plain_text(text: str) -> str:
+    """Drop terminal sequences, control characters, direction overrides and half surrogates."""
+    text = without_sequences(text).replace("\r\n", "\n").replace("\r", "\n")
+    if text.isprintable():
+        return text
+    return "".join(
+        c for c in text if c in "\n\t" or (unicodedata.category(c) not in ("Cc", "Cs") and c not in _BIDI)
+    )
+
+
+# The first line of what somebody said, as the title of a row: the words without the signs of Markdown.
+
+_FENCE = re.compile(r"(?:```|~~~)[\w+.#-]*")
+_HEADING = re.compile(r"#{1,6}\s+(?P<words>\S.*?)(?:\s+#+)?")
+# Bold stands between words: a glob (`src/**/*.py`) and a power (`2**3`) are no markup.
+_INLINE = re.compile(
+    r"(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)"
+    r"|(?:(?<=[\s(\[{\"'“‘–—:,;])|^)\*\*(?=[^\s*])(?P<bold>.+?)(?<=[^\s*])\*\*(?=[\s)\]}\"'”’–—:,;.!?…]|$)"
+)
+LOOKED_AT = 1_000
+"""Characters of a line that are looked at: more than any row holds."""
+
+
+def words_of(text: str) -> str:
+    """The first line with any words on it, without Markdown's signs for headings, bold and code.
+
+    What only looks like them stays: ``a*b*c``, ``__init__``, ``#12``.
+    """
+    lines = (line.strip() for line in text.splitlines())
+    said = [line for line in lines if line]
+    line = next((line for line in said if not _FENCE.fullmatch(line)), said[0] if said else "")
+    shown, rest = line[:LOOKED_AT], line[LOOKED_AT:]
+    heading = _HEADING.fullmatch(shown)
+    return _bare(heading["words"] if heading else shown) + rest
+
+
+def _bare(line: str) -> str:
+    def bare(found: re.Match[str]) -> str:
+        code = found["code"]
+        return _bare(found["bold"]) if code is None else code.strip() or code
+
+    return _INLINE.sub(bare, line)
+
+
+# How many there are of a thing, in words: one wording for every room.
+
+
+def count(number: int, thing: str) -> str:
+    """Write how many there are of a thing: ``1 turn``, ``1,204 turns``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
