@@ -15,7 +15,7 @@ from tui_app.session.location import Server
 from tui_app.session.preview import StoreBodies, load_preview
 from tui_app.session.store import Store
 from tui_app.ui import log_texts
-from tui_app.ui.log_texts import LateBodies
+from tui_app.ui.row_bodies import LateBodies
 
 
 @pytest.fixture

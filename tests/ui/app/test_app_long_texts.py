@@ -11,7 +11,7 @@ from tests.ui.app.story import Story
 from tests.ui.kit import LIMIT_S, Deck, Desk, shown
 from tui_app.session.entries import Body, Entry
 from tui_app.session.preview import StoreBodies
-from tui_app.ui.log_texts import LONG_CHARS, LateBodies
+from tui_app.ui.row_bodies import LONG_CHARS, LateBodies
 
 LINES = [f"\x1b[32mline {number}\x1b[0m of a very long log" for number in range(80_000)]
 LOG = "\n".join(LINES)

@@ -23,7 +23,7 @@ from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
 from tui_app.ui.dialogs.imports import ImportScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
 from tui_app.ui.failures import TellsFailures
-from tui_app.ui.log_texts import LateBodies
+from tui_app.ui.row_bodies import LateBodies
 
 
 class Mishap(Exception):

@@ -30,14 +30,14 @@ from tui_app.ui.keys import (
     as_bindings,
     footer_hints,
 )
-from tui_app.ui.log_texts import LateBodies
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.prompt.row import PromptRow
+from tui_app.ui.row_bodies import LateBodies
 from tui_app.ui.status import QueueView, StatusRow, fit_pieces
 from tui_app.ui.text import PLAIN, UNICODE, Glyphs, clean, one_line, price_text, unpriced_text
 from tui_app.ui.timeline import Timeline
-from tui_app.ui.transcript.find import FindPlace
+from tui_app.ui.transcript.find_place import FindPlace
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import QUIET_S, Flow
 

@@ -23,8 +23,8 @@ from tui_app.ui.failures import SESSION, TellsFailures
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import NOTHING, Carried, Launch
-from tui_app.ui.log_texts import LateBodies
 from tui_app.ui.prompt.editor import PromptEditor
+from tui_app.ui.row_bodies import LateBodies
 from tui_app.ui.status import QueueView
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import Flow

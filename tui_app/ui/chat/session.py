@@ -47,7 +47,7 @@ from tui_app.ui.chat.state import (
 from tui_app.ui.commands import is_command
 from tui_app.ui.keys import Locked
 from tui_app.ui.launch import Launch, begun_elsewhere, started
-from tui_app.ui.log_texts import LateBodies
+from tui_app.ui.row_bodies import LateBodies
 from tui_app.ui.text import PLAIN, UNICODE, Glyphs, clean, one_line
 from tui_app.usage import ContextWindow
 

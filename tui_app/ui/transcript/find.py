@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
@@ -17,11 +17,10 @@ from textual.widgets import Input, Static
 from tui_app.session.entries import Entry
 from tui_app.ui.failures import TellsFailures
 from tui_app.ui.keys import fixed_key
-from tui_app.ui.log_texts import LateBodies
 from tui_app.ui.prompt.editor import WrittenLine
 from tui_app.ui.text import clean
 from tui_app.ui.transcript.search import MOST_HITS, Excerpt, Hit, batches, pattern_of
-from tui_app.ui.transcript.transcript import SearchedTranscript, Transcript
+from tui_app.ui.transcript.transcript import SearchedTranscript
 
 PAUSE_S = 0.12
 """Seconds without a key after which a search begins."""
@@ -251,43 +250,3 @@ class FindRow(TellsFailures, Horizontal):
 def _nearest(hits: Sequence[Hit], start: int) -> Hit | None:
     """The lowest place that is not below what the reader sees."""
     return next((hit for hit in reversed(hits) if hit.seq <= start), None)
-
-
-# Where the row for finding words opens. Most sessions do without it: it is made when it is first wanted.
-
-
-class FindPlace(Vertical):
-    """Has no height until somebody looks for words. The row's ``Closed`` comes through here.
-
-    Args:
-        transcript: Shows the places.
-        bodies: Where words are looked for.
-        separator: Sign between two things that the row says.
-        id: Textual id.
-    """
-
-    DEFAULT_CSS = "FindPlace { height: auto; }"
-
-    def __init__(
-        self, transcript: Transcript, bodies: LateBodies, separator: str, *, id: str | None = None
-    ) -> None:
-        super().__init__(id=id)
-        self._transcript, self._bodies, self._separator = transcript, bodies, separator
-        self.row: FindRow | None = None
-        """The row in which one says what to look for, once it was opened."""
-
-    async def open(self, words: str = "") -> None:
-        """Show the row; with words, look for them at once."""
-        # The first paint does not wait for it.
-        if self.row is None:
-            self.row = FindRow(self._transcript, self._bodies, id="find")
-            self.row.separator = self._separator
-            await self.mount(self.row)
-        self.row.open(words)
-
-    def close(self) -> bool:
-        """Hide the row; whether it was there."""
-        if self.row is None or not self.row.is_open:
-            return False
-        self.row.close()
-        return True

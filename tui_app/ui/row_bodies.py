@@ -1,0 +1,206 @@
+"""Full texts of a session's rows, from a log that may not exist yet when the first frame is painted."""
+
+import asyncio
+import logging
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tui_app.session.entries import Body, Entry
+
+if TYPE_CHECKING:
+    from tui_app.events import Record
+    from tui_app.session.location import Database
+    from tui_app.session.port import SessionStore
+    from tui_app.session.preview import StoreBodies
+    from tui_app.ui.transcript.search import Excerpt, Hit
+
+_LOG = logging.getLogger(__name__)
+LONG_CHARS = 200_000
+"""Longer texts are read in a thread: reading one takes a millisecond and more."""
+_KEPT = 4
+"""Long texts that are kept once they are read."""
+_KEPT_CHARS = 4_000_000
+"""Characters that are kept of texts that come from a server, long and short."""
+_FRESH = 200
+"""Events that have just happened here, whose texts need not come from a server."""
+
+
+class LateBodies:
+    """Texts of a session; the log is loaded with the first one that is wanted, behind the first frame."""
+
+    def __init__(self) -> None:
+        self._source: StoreBodies | None = None
+        self._store: SessionStore | None = None
+        self._place: tuple[Database, str] | None = None
+        self._long: OrderedDict[Entry, Body] = OrderedDict()
+        self._reading: dict[Entry, asyncio.Task[None]] = {}
+        self._tell: Callable[[Entry], None] = _nobody
+        self._far = False
+        """Whether the log is on a server: a frame waits for no network."""
+        self._turn = asyncio.Lock()
+        self._fresh: OrderedDict[int, Record] = OrderedDict()
+
+    async def attach(self, database: "Database", session: str) -> None:
+        """Read from a session's log from now on.
+
+        Raises:
+            sqlite3.Error: if the log cannot be opened.
+        """
+        from tui_app.session.location import Server
+        from tui_app.session.preview import StoreBodies
+        from tui_app.session.stores import open_store
+
+        far = isinstance(database, Server)
+        store = (
+            await asyncio.to_thread(open_store, database, read_only=True)
+            if far
+            else open_store(database, read_only=True)
+        )
+        self._let_go()
+        self._store, self._far = store, far
+        self._source, self._place = StoreBodies(store, session), (database, session)
+
+    def announce(self, tell: Callable[[Entry], None]) -> None:
+        """Name who is told when a long text that :meth:`preview` had to promise has been read."""
+        self._tell = tell
+
+    def body(self, entry: Entry) -> Body:
+        """The full content of a row; at once where it was painted, or stands in a file of this machine."""
+        if entry in self._long:
+            return self._long[entry]
+        return self._source.body(entry) if self._source is not None else Body(text=entry.title)
+
+    def preview(self, entry: Entry) -> Body:
+        """The content of a row; of a long or distant one the promise that it is read, until it has been."""
+        if self._place is None or entry.seq <= 0 or (entry.chars <= LONG_CHARS and not self._far):
+            return self.body(entry)
+        if entry in self._long:
+            return self._long[entry]
+        if entry.seq in self._fresh and (not entry.result_seq or entry.result_seq in self._fresh):
+            return self._from_fresh(entry)
+        if entry not in self._reading:
+            self._reading[entry] = asyncio.create_task(self._read(*self._place, entry), name="reading")
+        return Body(text=f"(reading {entry.chars:,} characters …)")
+
+    async def _read(self, database: "Database", session: str, entry: Entry) -> None:
+        from tui_app.ui import log_texts
+
+        try:
+            if self._far and self._source is not None:
+                # One after the other, on the connection there is.
+                async with self._turn:
+                    self._long[entry] = await asyncio.to_thread(log_texts.body_from, self._source, entry)
+            else:
+                self._long[entry] = await asyncio.to_thread(log_texts.read_body, database, session, entry)
+        except Exception as error:  # nobody waits for this task: the row would promise the text for ever
+            _LOG.exception("a text could not be read")
+            self._long[entry] = log_texts.unreadable(error)
+        finally:
+            self._reading.pop(entry, None)
+        while self._too_many:
+            self._long.popitem(last=False)
+        self._tell(entry)
+
+    async def ready(self, entry: Entry) -> None:
+        """Wait until the content of a long row can be painted."""
+        self.preview(entry)
+        if (reading := self._reading.get(entry)) is not None:
+            await asyncio.wait([reading])
+
+    async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> "list[Hit]":
+        """Every place where words stand in some rows; looked for in a thread."""
+        from tui_app.ui.transcript.search import look_in_log
+
+        if self._place is None:
+            return []
+        return await asyncio.to_thread(look_in_log, *self._place, entries, pattern)
+
+    async def excerpt(self, entry: Entry, hit: "Hit") -> "Excerpt | None":
+        """What stands around a place; read in a thread."""
+        from tui_app.ui.transcript.search import excerpt_in_log
+
+        if self._place is None:
+            return None
+        return await asyncio.to_thread(excerpt_in_log, *self._place, entry, hit)
+
+    async def read(self, entries: Sequence[Entry]) -> list[Body]:
+        """The full content of some rows; read in a thread."""
+        from tui_app.ui.log_texts import read_bodies
+
+        if self._place is None:
+            return [Body(text=entry.title) for entry in entries]
+        return await asyncio.to_thread(read_bodies, *self._place, entries)
+
+    @property
+    def _too_many(self) -> bool:
+        if not self._far:
+            return len(self._long) > _KEPT
+        return len(self._long) > 1 and sum(len(body.text) for body in self._long.values()) > _KEPT_CHARS
+
+    def note(self, records: "Iterable[Record]") -> None:
+        """Keep what has just happened for the rows that are about to be painted, where the log is far."""
+        if self._far:
+            self._fresh.update((record.seq, record) for record in records if record.seq)
+            while len(self._fresh) > _FRESH:
+                self._fresh.popitem(last=False)
+
+    def _from_fresh(self, entry: Entry) -> Body:
+        from tui_app.session.preview import StoreBodies
+
+        return StoreBodies(_Fresh(self._fresh), "").body(entry)
+
+    def shed(self) -> None:
+        """Let go of the long texts that were read; those on screen are read again when they are painted."""
+        self._long.clear()
+        self._fresh.clear()
+
+    async def record(self, seq: int) -> "Record | None":
+        """One whole event of the log; read in a thread. None where it is not there, or cannot be read."""
+        return (await self.records([seq])).get(seq)
+
+    async def records(self, seqs: Sequence[int]) -> "Mapping[int, Record]":
+        """Whole events of the log by their numbers, those that can be read; read in a thread."""
+        from tui_app.ui import log_texts
+
+        if self._place is None or self._store is None or not seqs:
+            return {}
+        if self._far:
+            async with self._turn:
+                return await asyncio.to_thread(log_texts.records_from, self._store, self._place[1], seqs)
+        return await asyncio.to_thread(log_texts.read_records, *self._place, seqs)
+
+    def close(self) -> None:
+        """Close the log."""
+        for task in self._reading.values():
+            task.cancel()
+        self._reading.clear()
+        self.shed()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = self._source = self._place = None
+
+
+class _Fresh:
+    """Events by number, read as a log is.
+
+    Args:
+        records: The events.
+    """
+
+    path = None
+
+    def __init__(self, records: "Mapping[int, Record]") -> None:
+        self._records = records
+
+    def record(self, _session: str, seq: int) -> "Record | None":
+        """One whole event."""
+        return self._records.get(seq)
+
+
+def _nobody(_entry: Entry) -> None:
+    """Nobody is told."""
