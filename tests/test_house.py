@@ -1,4 +1,4 @@
-"""Rules of the house that no review needs to repeat: sizes, directions of imports, start-up, no strays."""
+"""Rules of the house, a test each: how files depend on each other, their names, what start-up may load."""
 
 import ast
 import json
@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,19 @@ from tui_app.ui.chat.screen import BEHIND
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tui_app"
-FILE_LINES, FUNCTION_LINES, SCREEN_METHODS = 300, 40, 15
-SCREENS = re.compile(r"(App|Screen|ModalScreen)\b")
+FILE_LINES, MOST_IMPORTS, MOST_OWNERS = 1_000, 20, 8
+
+# Each list below may only shrink: what is not needed any more fails as well.
+ALLOWED_TAILS: set[str] = set()
+"""Modules that one neighbour alone imports."""
+ALLOWED_BUSY: set[str] = set()
+"""Files with more imports of our own than `MOST_IMPORTS`."""
+ALLOWED_METHODS: set[str] = set()
+"""Public method names that more than `MOST_OWNERS` classes define."""
+TEXTUAL_METHODS = {"compose", "on_mount", "on_resize", "render", "action_close"}
+"""Names that Textual calls."""
+NO_NOUN = re.compile(r"(ing|ed|ly)$")
+ALLOWED_WORDS = {"counting"}
 
 SCREEN_LIBRARIES = ("textual", "rich")
 AGENT_LIBRARIES = ("pydantic_ai", "tiktoken", "openai", "anthropic", "google.genai")
@@ -51,18 +62,6 @@ def core_modules() -> list[str]:
     return [name for name in names if name.partition(".")[2].partition(".")[0] in CORE_ROOMS]
 
 
-def definitions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
-
-
-def is_screen(node: ast.ClassDef) -> bool:
-    return any(
-        SCREENS.match(ast.unparse(base).rpartition(".")[2] or ast.unparse(base)) for base in node.bases
-    )
-
-
 def loaded_by(modules: list[str], unwanted: tuple[str, ...]) -> dict[str, list[str]]:
     """Import modules one after the other in a fresh process; which unwanted ones has each brought in?"""
     code = (
@@ -90,31 +89,113 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in names if name and (ROOT / name).is_file()]
 
 
-@pytest.mark.parametrize("path", sources(), ids=module_name)
-def test_sizes(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    lines = len(text.splitlines())
-    assert lines <= FILE_LINES, f"{path.name} has {lines} lines"
+def own_imports() -> dict[str, set[str]]:
+    """The modules of the package that each module names, also in functions and for types alone."""
+    known = set(SOURCES)
+    found: dict[str, set[str]] = {name: set() for name in known}
+    for name, tree in SOURCES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                named = {f"{node.module}.{alias.name}" for alias in node.names}
+                found[name] |= {each if each in known else node.module for each in named} & known
+            elif isinstance(node, ast.Import):
+                found[name] |= {alias.name for alias in node.names} & known
+        found[name].discard(name)
+    return found
+
+
+def circles(graph: Mapping[str, set[str]]) -> set[frozenset[str]]:
+    """Groups of nodes that reach each other."""
+    reach: dict[str, set[str]] = {}
+    for start in graph:
+        seen, todo = set[str](), [start]
+        while todo:
+            new = graph.get(todo.pop(), set()) - seen
+            seen |= new
+            todo += new
+        reach[start] = seen
+    return {frozenset(other for other in reach[node] if node in reach.get(other, ())) for node in graph} - {
+        frozenset()
+    }
+
+
+def place(name: str) -> str:
+    """A file directly in a room stands for itself; a file further down for the folder it is in."""
+    parts = FILES[name].relative_to(PACKAGE).parts
+    return "/".join(parts[:2])
+
+
+SOURCES = {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in sources()}
+FILES = {module_name(path): path for path in sources()}
+IMPORTS = own_imports()
+
+
+def test_no_circle_of_files() -> None:
+    assert circles(IMPORTS) == set()
+
+
+def test_no_circle_of_folders() -> None:
+    rooms: dict[str, set[str]] = {}
+    for name, targets in IMPORTS.items():
+        room = name.split(".")[1:2]
+        inside = {place(target) for target in targets if target.split(".")[1:2] == room}
+        if FILES[name].name != "__init__.py":
+            rooms.setdefault(place(name), set()).update(inside - {place(name)})
+    assert circles(rooms) == set()
+
+
+def test_a_module_serves_more_than_its_neighbour() -> None:
+    importers: dict[str, set[str]] = {}
+    for name, targets in IMPORTS.items():
+        for target in targets:
+            importers.setdefault(target, set()).add(name)
+    tails = {
+        name.removeprefix("tui_app.")
+        for name, by in importers.items()
+        if len(by) == 1
+        and FILES[name].name != "__init__.py"
+        and FILES[name].parent == FILES[next(iter(by))].parent
+    }
+    assert tails == ALLOWED_TAILS
+
+
+def test_a_file_names_few_others() -> None:
+    busy = {name.removeprefix("tui_app.") for name, targets in IMPORTS.items() if len(targets) > MOST_IMPORTS}
+    assert busy == ALLOWED_BUSY
+
+
+def test_public_methods_have_exact_names() -> None:
+    owners: dict[str, set[str]] = {}
+    for name, tree in SOURCES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not any(
+                "Protocol" in ast.unparse(base) for base in node.bases
+            ):
+                for item in node.body:
+                    if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and item.name[0] != "_":
+                        owners.setdefault(item.name, set()).add(f"{name}.{node.name}")
+    shared = {
+        name for name, classes in owners.items() if len(classes) > MOST_OWNERS and name not in TEXTUAL_METHODS
+    }
+    assert shared == ALLOWED_METHODS
+
+
+def test_modules_are_named_by_nouns() -> None:
+    words = {name for path in sources() for name in path.relative_to(PACKAGE).with_suffix("").parts}
+    assert {word for word in words if NO_NOUN.search(word)} == ALLOWED_WORDS
+
+
+def test_no_file_is_too_long() -> None:
     long = {
-        f"{node.name}:{node.lineno}": node.end_lineno - node.lineno + 1
-        for node in definitions(tree)
-        if node.end_lineno and node.end_lineno - node.lineno + 1 > FUNCTION_LINES
+        name: lines
+        for name, path in FILES.items()
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > FILE_LINES
     }
-    assert not long, "functions over the limit"
-    crowded = {
-        node.name: methods
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef) and is_screen(node)
-        for methods in [sum(isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) for item in node.body)]
-        if methods > SCREEN_METHODS
-    }
-    assert not crowded, "apps and screens with too many methods"
+    assert long == {}
 
 
-def test_size_rules_see_what_they_should() -> None:
-    tree = ast.parse("class A(textual.app.App[None]): ...\nclass B(Screen): ...\nclass C(Widget): ...\n")
-    assert [is_screen(node) for node in tree.body if isinstance(node, ast.ClassDef)] == [True, True, False]
+def test_circles_are_seen() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == {frozenset("bc")}
 
 
 def test_core_never_loads_the_screen() -> None:

@@ -64,7 +64,7 @@ def retry_prompt(text: str, tool: str | None = None, call_id: str = "") -> Retry
 
 
 @st.composite
-def request_parts(draw: st.DrawFn, namer: Namer) -> list[ModelRequestPart]:  # noqa: PLR0911
+def request_parts(draw: st.DrawFn, namer: Namer) -> list[ModelRequestPart]:
     size = draw(st.sampled_from(SIZES))
     call_id = draw(st.sampled_from(IDS))
     match draw(st.sampled_from(REQUESTS)):
