@@ -28,6 +28,8 @@ from tui_app.events import (
     payload_from_json,
     payload_to_json,
 )
+from tui_app.events.base import event
+from tui_app.events.schema import event_schema
 from tui_app.usage import ContextUsage
 
 FULL: list[Payload] = [
@@ -87,8 +89,7 @@ def test_a_gauge_without_a_refusal_names_one_limit_only() -> None:
 def test_every_payload_has_a_type_of_its_own() -> None:
     assert len(BY_TYPE) == len(PAYLOADS) == 55
     assert all(payload.TYPE for payload in PAYLOADS)
-    public = [vars(events)[name] for name in events.__all__]
-    kinds = {one for one in public if isinstance(one, type) and issubclass(one, Payload)}
+    kinds = {one for one in vars(events).values() if isinstance(one, type) and issubclass(one, Payload)}
     assert {kind for kind in kinds if kind.TYPE} == set(PAYLOADS)
 
 
@@ -112,8 +113,50 @@ def test_the_envelope() -> None:
 
 
 def test_everything_public_is_where_it_is_looked_for() -> None:
-    assert all(hasattr(events, name) for name in events.__all__)
-    assert {payload.__name__ for payload in PAYLOADS} <= set(events.__all__)
+    assert all(vars(events)[payload.__name__] is payload for payload in PAYLOADS)
+
+
+def test_an_event_is_declared_in_one_place() -> None:
+    @event("mood.changed", stored=False, version=2)
+    class MoodChanged(Payload):
+        moods: tuple[Fact, ...] = ()
+        by: str = ""
+
+    try:
+        stored = {"moods": [{"kind": "rule", "text": "smile"}], "by": "me"}
+        changed = payload_from_json("mood.changed", stored)
+        assert changed == MoodChanged(moods=(Fact(kind="rule", text="smile"),), by="me")
+        assert Record(seq=0, time=1.0, session="s", data=changed).to_json()["version"] == 2
+        schema = event_schema("mood.changed")
+        assert schema["properties"]["version"]["const"] == 2
+        assert schema["properties"]["seq"]["const"] == 0
+        assert schema["$defs"].keys() == {"Fact"}
+    finally:
+        del BY_TYPE["mood.changed"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"removed": [[1, 2, 3]]},
+        {"removed": [["a", "b"]]},
+        {"removed": 7},
+        {"facts": [{"kind": "rule", "text": "x", "mood": "good"}]},
+        {"facts": ["rule"]},
+        {"facts": None},
+    ],
+)
+def test_damaged_parts_are_refused(data: dict[str, object]) -> None:
+    whole = {"job": "1-1", "outcome": "success", "trigger": "manual", **data}
+    with pytest.raises((TypeError, ValueError)):
+        payload_from_json("session.compaction_complete", whole)
+
+
+def test_numbers_of_older_logs_are_read_as_whole_ones() -> None:
+    data = {"job": "1-1", "outcome": "success", "trigger": "manual", "removed": [["1", 4.0]]}
+    done = payload_from_json("session.compaction_complete", data)
+    assert isinstance(done, CompactionComplete)
+    assert done.removed == ((1, 4),)
 
 
 def test_events_wait_for_no_agent_library() -> None:

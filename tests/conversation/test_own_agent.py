@@ -9,8 +9,7 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.own_agent import UnusableAgent
 from tui_app.conversation.assembly import open_session
-from tui_app.events import AgentOutput, AssistantMessage, CompactionComplete, ToolResult, TurnEnd
-from tui_app.events.context import ViewRewrite
+from tui_app.events import AgentOutput, AssistantMessage, CompactionComplete, ToolResult, TurnEnd, ViewRewrite
 from tui_app.session.preview import StoreBodies
 from tui_app.session.user_view import fold_user_view
 

@@ -5,8 +5,7 @@ import json
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.events import ToolResult, UserMessage
-from tui_app.events.context import ToolNormalised, ToolOffloaded
+from tui_app.events import ToolNormalised, ToolOffloaded, ToolResult, UserMessage
 
 
 async def test_the_end_of_a_long_message_is_reached_by_its_handle(

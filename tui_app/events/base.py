@@ -1,7 +1,8 @@
-"""What every event of a session shares."""
+"""What every event of a session shares, and how one is declared: ``@event("its.type")`` over its class."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, TypeVar, dataclass_transform
 
 Trigger = Literal[
     "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless"
@@ -21,3 +22,32 @@ class Payload:
     TYPE: ClassVar[str] = ""
     STORED: ClassVar[bool] = True
     """Whether the log keeps it; live-only payloads are shown and forgotten."""
+    VERSION: ClassVar[int] = 1
+    """Version of its data; it grows when a field changes its meaning."""
+
+
+BY_TYPE: dict[str, type[Payload]] = {}
+"""Every event by its type, in the order of declaration."""
+
+_Event = TypeVar("_Event", bound=Payload)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def event(kind: str, *, stored: bool = True, version: int = 1) -> Callable[[type[_Event]], type[_Event]]:
+    """Declare an event: its class becomes a frozen dataclass and is known by its type from then on.
+
+    The decoder, the JSON Schema and the tables of ``docs/events.md`` are read off the class.
+
+    Args:
+        kind: The ``type`` in the log and in JSON output.
+        stored: Whether the log keeps it.
+        version: Version of its data; one more when a field changes its meaning.
+    """
+
+    def declare(cls: type[_Event]) -> type[_Event]:
+        cls.TYPE, cls.STORED, cls.VERSION = kind, stored, version
+        declared = dataclass(frozen=True, slots=True, kw_only=True)(cls)
+        BY_TYPE[kind] = declared
+        return declared
+
+    return declare

@@ -1,17 +1,15 @@
 """Events of the context window: its size, cuts for one request, and compactions."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from tui_app.events.base import FactState, Outcome, Payload, Trigger
-from tui_app.usage import ContextUsage
+from tui_app.events.base import FactState, Outcome, Payload, Trigger, event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event("session.usage_info")
 class UsageInfo(Payload):
     """The measured context of a request: ``ContextUsage.to_json()`` and what prompt caches can make of it."""
 
-    TYPE: ClassVar[str] = "session.usage_info"
     usage: dict[str, Any]
     prefix_kept: float | None = None
     """Share of the previous request's tokens, 0 to 1, that this one begins with byte for byte; None for the
@@ -26,24 +24,10 @@ class UsageInfo(Payload):
     older logs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GaugeChanged(Payload):
-    """The estimate of the next request after any change of the view, model or tokenizer.
-
-    ``scale`` stands beside the figures, and ``believed_limit`` while a refusal makes the limit smaller than
-    announced.
-    """
-
-    TYPE: ClassVar[str] = "session.gauge"
-    STORED: ClassVar[bool] = False
-    usage: ContextUsage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event("session.truncation")
 class Truncation(Payload):
     """One request was cut to fit; the view itself did not change, and replay ignores this."""
 
-    TYPE: ClassVar[str] = "session.truncation"
     tokens_before: int
     tokens_after: int
     messages_before: int
@@ -53,11 +37,10 @@ class Truncation(Payload):
     performed_by: str = "truncator"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event("session.compaction_start")
 class CompactionStart(Payload):
     """A compaction job began."""
 
-    TYPE: ClassVar[str] = "session.compaction_start"
     job: str
     trigger: Trigger
     tokens_before: int
@@ -73,12 +56,10 @@ class CompactionStart(Payload):
     """Whether a person decides on the summary before it is applied."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event("session.compaction_awaited", stored=False)
 class CompactionAwaited(Payload):
     """A request waits from now on for a job of the background or one under review; it ends as any does."""
 
-    TYPE: ClassVar[str] = "session.compaction_awaited"
-    STORED: ClassVar[bool] = False
     job: str
     trigger: Trigger
     """Why the request cannot go on without it."""
@@ -86,12 +67,10 @@ class CompactionAwaited(Payload):
     """Who is writing just now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event("session.compaction_progress", stored=False)
 class CompactionProgress(Payload):
     """How far a running job is."""
 
-    TYPE: ClassVar[str] = "session.compaction_progress"
-    STORED: ClassVar[bool] = False
     job: str
     part: int
     parts: int
@@ -102,12 +81,10 @@ class CompactionProgress(Payload):
     """What was written since the last report; each part begins anew."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event("session.compaction_proposed", stored=False)
 class CompactionProposed(Payload):
     """A summary is written and waits for a person to accept, edit or discard it; nothing has changed."""
 
-    TYPE: ClassVar[str] = "session.compaction_proposed"
-    STORED: ClassVar[bool] = False
     job: str
     summary: str
     problem: str = ""
@@ -143,11 +120,10 @@ class Fact:
     weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event("session.compaction_complete")
 class CompactionComplete(Payload):
     """A compaction ended. With outcome ``success`` it changes the agent view; else nothing changed."""
 
-    TYPE: ClassVar[str] = "session.compaction_complete"
     job: str
     outcome: Outcome
     trigger: Trigger
@@ -190,14 +166,13 @@ class CompactionComplete(Payload):
     cost_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event("session.compaction_acknowledged")
 class CompactionAcknowledged(Payload):
     """The assistant's acknowledgement of a summary, for the model alone.
 
     It is recorded in one step with its compaction, right behind it, and comes and goes with it.
     """
 
-    TYPE: ClassVar[str] = "session.compaction_acknowledged"
     job: str
     """The compaction's job."""
     text: str = ""
@@ -205,34 +180,31 @@ class CompactionAcknowledged(Payload):
     """Tokens of the message, by category."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event("session.compaction_undone")
 class CompactionUndone(Payload):
     """The view from before a compaction is back; ``compaction`` is its log number."""
 
-    TYPE: ClassVar[str] = "session.compaction_undone"
     compaction: int
     tokens_before: int = 0
     tokens_after: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event("session.compaction_redone")
 class CompactionRedone(Payload):
     """An undone compaction stands again."""
 
-    TYPE: ClassVar[str] = "session.compaction_redone"
     compaction: int
     tokens_before: int = 0
     tokens_after: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event("session.compaction_edited")
 class CompactionEdited(Payload):
     """A summary was given other words, or a fact it lacked; ``tool.restored`` takes that back.
 
     It carries the whole replacement as it is from now on, also once the compaction is undone and redone.
     """
 
-    TYPE: ClassVar[str] = "session.compaction_edited"
     compaction: int
     """Log number of the compaction whose summary it is."""
     summary: str
@@ -246,99 +218,3 @@ class CompactionEdited(Payload):
     retention: float | None = None
     facts: tuple[Fact, ...] = ()
     """The compaction's facts, and what became of them."""
-
-
-# Events of the reversible stages: messages that stand in the agent view in another form from now on.
-#
-# The originals stay in the log and in the user view; each event can be undone by its number.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rewritten:
-    """One message that has another form now."""
-
-    seq: int
-    """Log number of the message; its handle stays the same."""
-    tokens: dict[str, int] = field(default_factory=dict)
-    """Tokens of the new form, by category."""
-    note: str = ""
-    """What was done, for example the path of the file that holds the full text."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewRewrite(Payload):
-    """Base of the stages' events."""
-
-    changes: tuple[Rewritten, ...] = ()
-    tokens: dict[str, int] = field(default_factory=dict)
-    """Tokens of the digest that stands for archived results, by category; empty without one."""
-    policy: str = ""
-    """Name of the policy that wanted it; empty where a person did."""
-    tokens_before: int = 0
-    tokens_after: int = 0
-    tokens_removed: int = 0
-    messages_before: int = 0
-    messages_after: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolNormalised(ViewRewrite):
-    """Long results were cut to head and tail when they arrived; the full text is kept."""
-
-    TYPE: ClassVar[str] = "tool.normalised"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolOffloaded(ViewRewrite):
-    """Large results went to files; a preview and the path stay."""
-
-    TYPE: ClassVar[str] = "tool.offloaded"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolArchived(ViewRewrite):
-    """Old results became one digest, which only the model sees."""
-
-    TYPE: ClassVar[str] = "tool.archived"
-    performed_by: str = "heuristic"
-    """Who wrote the digest: ``model`` or ``heuristic``."""
-    model: str = ""
-    """Name of the model that was asked, also where it failed; empty when none was."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
-    """What asking it has cost; null where that is not known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolTrimmed(ViewRewrite):
-    """Old results kept their beginning."""
-
-    TYPE: ClassVar[str] = "tool.trimmed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolPointers(ViewRewrite):
-    """Bodies of written files became pointers to these files."""
-
-    TYPE: ClassVar[str] = "tool.pointers"
-
-
-REWRITES: tuple[type[ViewRewrite], ...] = (
-    ToolNormalised,
-    ToolOffloaded,
-    ToolArchived,
-    ToolTrimmed,
-    ToolPointers,
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RewriteUndone(Payload):
-    """The messages of one rewrite are back in their old form, and that stage leaves them alone."""
-
-    TYPE: ClassVar[str] = "tool.restored"
-    rewrite: int
-    """Log number of the event that is undone."""
-    tokens_before: int = 0
-    tokens_after: int = 0

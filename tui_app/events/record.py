@@ -1,130 +1,17 @@
 """An event with its place in the log, and both as JSON."""
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
 
-from tui_app.events.base import Payload
-from tui_app.events.context import (
-    REWRITES,
-    CompactionAcknowledged,
-    CompactionAwaited,
-    CompactionComplete,
-    CompactionEdited,
-    CompactionProgress,
-    CompactionProposed,
-    CompactionRedone,
-    CompactionStart,
-    CompactionUndone,
-    Fact,
-    GaugeChanged,
-    RewriteUndone,
-    Rewritten,
-    Truncation,
-    UsageInfo,
-)
-from tui_app.events.conversation import (
-    AgentOutput,
-    ApprovalDecided,
-    ApprovalRequested,
-    ApprovalsAhead,
-    AssistantDelta,
-    AssistantMessage,
-    CheckpointCreated,
-    Error,
-    FileChanged,
-    FilesRestored,
-    HookRan,
-    MemoryAdded,
-    MemoryConsolidated,
-    MemoryInbox,
-    MemoryPressure,
-    MemoryPruned,
-    MessagePinned,
-    ModelChange,
-    Notice,
-    PolicyChange,
-    QueueChanged,
-    RestoredFile,
-    SessionClear,
-    SessionEnd,
-    SessionRestored,
-    SessionRewind,
-    SessionStart,
-    SubAgentCall,
-    SubAgentEnd,
-    SubAgentStart,
-    SubAgentStep,
-    SystemMessage,
-    ToolCall,
-    ToolOutput,
-    ToolResult,
-    TurnEnd,
-    TurnRetry,
-    TurnStart,
-    UserMessage,
-)
+from tui_app.events.base import BY_TYPE, Payload
+from tui_app.events.context import UsageInfo
+from tui_app.events.live import GaugeChanged
 from tui_app.usage import ContextUsage
 
-SCHEMA_VERSION = 1
-"""Version of the envelope; it grows when a field changes its meaning."""
-PAYLOADS: tuple[type[Payload], ...] = (
-    SessionStart,
-    SystemMessage,
-    UserMessage,
-    AssistantMessage,
-    ToolCall,
-    ToolResult,
-    AgentOutput,
-    MessagePinned,
-    ApprovalDecided,
-    FileChanged,
-    FilesRestored,
-    UsageInfo,
-    Truncation,
-    CompactionStart,
-    CompactionAwaited,
-    CompactionProgress,
-    CompactionProposed,
-    CompactionComplete,
-    CompactionAcknowledged,
-    CompactionUndone,
-    CompactionRedone,
-    CompactionEdited,
-    ModelChange,
-    PolicyChange,
-    SessionClear,
-    SessionRestored,
-    SessionRewind,
-    CheckpointCreated,
-    MemoryInbox,
-    MemoryAdded,
-    MemoryPruned,
-    MemoryConsolidated,
-    HookRan,
-    SubAgentStart,
-    SubAgentStep,
-    SubAgentEnd,
-    Error,
-    SessionEnd,
-    TurnStart,
-    AssistantDelta,
-    TurnRetry,
-    TurnEnd,
-    QueueChanged,
-    GaugeChanged,
-    MemoryPressure,
-    Notice,
-    ApprovalRequested,
-    ApprovalsAhead,
-    ToolOutput,
-    *REWRITES,
-    RewriteUndone,
-)
-Restated = CompactionUndone | CompactionRedone | RewriteUndone | SessionRestored
-"""Events by which the view goes back to what it was, or forth again."""
 _USAGE_OWN = tuple(each.name for each in fields(UsageInfo) if each.name != "usage")
 """Fields of ``UsageInfo`` that stand beside the figures of the usage."""
-BY_TYPE: dict[str, type[Payload]] = {payload.TYPE: payload for payload in PAYLOADS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +32,7 @@ class Record:
             "session": self.session,
             "seq": self.seq,
             "time": self.time,
-            "version": SCHEMA_VERSION,
+            "version": self.data.VERSION,
             "data": payload_to_json(self.data),
         }
 
@@ -174,17 +61,27 @@ def payload_from_json(kind: str, data: dict[str, Any]) -> Payload:
     if cls is GaugeChanged:
         return GaugeChanged(usage=ContextUsage.from_json(data))
     known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-    for name in ("call_ids", "attachments", "prompts", "skipped"):
+    for name, read in _readers(kind).items():
         if name in known:
-            known[name] = tuple(known[name])
-    if "removed" in known:
-        known["removed"] = tuple((int(a), int(b)) for a, b in known["removed"])
-    if "facts" in known:
-        known["facts"] = tuple(Fact(**fact) for fact in known["facts"])
-    if "files" in known:
-        known["files"] = tuple(RestoredFile(**file) for file in known["files"])
-    if "changes" in known:
-        known["changes"] = tuple(Rewritten(**change) for change in known["changes"])
-    if "calls" in known and cls is SubAgentStep:
-        known["calls"] = tuple(SubAgentCall(**call) for call in known["calls"])
+            known[name] = read(known[name])
     return cls(**known)
+
+
+@cache
+def _readers(kind: str) -> dict[str, Callable[[Any], Any]]:
+    """The fields of an event whose JSON value is not yet their own value: what makes it one."""
+    hints = get_type_hints(BY_TYPE[kind])
+    return {each.name: read for each in fields(BY_TYPE[kind]) if (read := _reader(hints[each.name]))}
+
+
+def _reader(hint: Any) -> Callable[[Any], Any] | None:
+    """Make values of a type from their JSON values; None where these are the same."""
+    inner = get_args(hint)
+    if is_dataclass(hint):
+        return lambda value: hint(**value)  # type: ignore[operator]
+    if get_origin(hint) is not tuple:
+        return None
+    if inner[-1] is not Ellipsis:
+        return lambda values: tuple(make(value) for make, value in zip(inner, values, strict=True))
+    item = _reader(inner[0])
+    return (lambda values: tuple(map(item, values))) if item else tuple

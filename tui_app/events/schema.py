@@ -13,9 +13,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from tui_app.events.base import Payload
-from tui_app.events.context import GaugeChanged, UsageInfo
-from tui_app.events.record import BY_TYPE, PAYLOADS, SCHEMA_VERSION, Record
+from tui_app.events import BY_TYPE, PAYLOADS, GaugeChanged, Payload, Record, UsageInfo
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 # What the source says of a class: docstrings of fields are not kept at run time, so they are read there.
@@ -118,7 +116,7 @@ def _envelope(payload: type[Payload]) -> Schema:
         "session": {"type": "string", "description": "Id of the session."},
         "seq": {**number, "description": f"Number in the session's log, from 1; {place}"},
         "time": {"type": "number", **_described(said.get("time", ""))},
-        "version": {"const": SCHEMA_VERSION, "description": "Grows when a field changes its meaning."},
+        "version": {"const": payload.VERSION, "description": "Grows when a field changes its meaning."},
         "data": _data(payload),
     }
     return {"title": payload.TYPE, **_described(docstrings(payload).text), **_all_required(properties)}

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tui_app.events import (
+    BY_TYPE,
     Error,
     Payload,
     SessionEnd,
@@ -18,7 +19,6 @@ from tui_app.events import (
     UsageInfo,
     payload_from_json,
 )
-from tui_app.events.record import BY_TYPE
 from tui_app.session.importers.event_builder import FIRST_SEQ, MessageRefusedError, canonical, count_messages
 from tui_app.session.importers.reader import count, one_line, record_text, seconds
 from tui_app.session.importers.source import Imported, ImportedEvent, Json, Line, SkippedLine, Source, shown

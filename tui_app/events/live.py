@@ -1,0 +1,122 @@
+"""Events that drive the screen while something is under way; the log keeps none of them."""
+
+from typing import Literal
+
+from tui_app.events.base import Payload, event
+from tui_app.usage import ContextUsage
+
+
+@event("turn.start", stored=False)
+class TurnStart(Payload):
+    """A turn began: the prompt left the queue."""
+
+    text: str
+
+
+@event("assistant.delta", stored=False)
+class AssistantDelta(Payload):
+    """Streamed text or thinking of the answer being written."""
+
+    text: str = ""
+    thinking: str = ""
+
+
+@event("turn.retry", stored=False)
+class TurnRetry(Payload):
+    """The provider failed for a reason that passes; the same request is sent once more after a pause."""
+
+    attempt: int
+    """Which try comes next, counted from 1; the first one is not announced."""
+    attempts: int
+    """How many there are at most."""
+    wait_s: float
+    """Seconds until then."""
+    reason: str
+    """One sentence: what the provider said."""
+
+
+@event("turn.end", stored=False)
+class TurnEnd(Payload):
+    """A turn is over; ``prompt`` is the text to give back to the editor when it was never sent."""
+
+    outcome: Literal["done", "cancelled", "failed"]
+    duration_s: float = 0.0
+    prompt: str = ""
+
+
+@event("queue.changed", stored=False)
+class QueueChanged(Payload):
+    """What waits to be sent, oldest first; ``paused`` after a cancelled turn."""
+
+    prompts: tuple[str, ...]
+    paused: bool = False
+
+
+@event("session.gauge", stored=False)
+class GaugeChanged(Payload):
+    """The estimate of the next request after any change of the view, model or tokenizer.
+
+    ``scale`` stands beside the figures, and ``believed_limit`` while a refusal makes the limit smaller than
+    announced.
+    """
+
+    usage: ContextUsage
+
+
+@event("memory.pressure", stored=False)
+class MemoryPressure(Payload):
+    """The process holds more memory than it may, and something is done about it."""
+
+    rss_mb: int
+    """Megabytes of its resident set."""
+    limit_mb: int
+    """Megabytes it may have."""
+    action: Literal["drop", "compact"]
+    """Whether caches are dropped, or the history is compacted."""
+
+
+@event("notice", stored=False)
+class Notice(Payload):
+    """Something worth knowing that is no error: shown quietly, never over the prompt."""
+
+    text: str
+    passing: bool = False
+    """Whether it only answers what was just asked for, so that nobody has to read it later."""
+
+
+@event("approval.requested", stored=False)
+class ApprovalRequested(Payload):
+    """A call of a tool waits for a person to allow it; nothing has been done."""
+
+    id: str
+    """Names this question: the same call asked about again has another one."""
+    tool_call_id: str
+    tool: str
+    kind: Literal["file", "command", "address", "other"]
+    subject: str
+    """Path, command line, address, or arguments as JSON."""
+    detail: str = ""
+    """What would change, for a file as a unified diff."""
+    note: str = ""
+    pattern: str = ""
+    """The rule that "always" would add; empty where none may allow it."""
+    because: str = ""
+    """Why it is asked."""
+    waiting: int = 0
+    """Further calls that wait to be asked about."""
+
+
+@event("approval.ahead", stored=False)
+class ApprovalsAhead(Payload):
+    """Which calls of the answer have to be allowed before they run, and have not been yet."""
+
+    call_ids: tuple[str, ...]
+    """Ids of the calls, all there are; a call is named until it may run or has a result."""
+
+
+@event("tool.output", stored=False)
+class ToolOutput(Payload):
+    """What a running command prints, as it comes; its result has all that is kept of it."""
+
+    tool_call_id: str
+    text: str

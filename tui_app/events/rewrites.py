@@ -1,0 +1,87 @@
+"""Events that give messages of the agent view another form.
+
+The originals stay in the log and in the user view; each event can be undone by its number.
+"""
+
+from dataclasses import dataclass, field
+
+from tui_app.events.base import BY_TYPE, Payload, event
+from tui_app.events.context import CompactionRedone, CompactionUndone
+from tui_app.events.session import SessionRestored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """One message that has another form now."""
+
+    seq: int
+    """Log number of the message; its handle stays the same."""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens of the new form, by category."""
+    note: str = ""
+    """What was done, for example the path of the file that holds the full text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewRewrite(Payload):
+    """Base of the stages' events."""
+
+    changes: tuple[Rewritten, ...] = ()
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens of the digest that stands for archived results, by category; empty without one."""
+    policy: str = ""
+    """Name of the policy that wanted it; empty where a person did."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    tokens_removed: int = 0
+    messages_before: int = 0
+    messages_after: int = 0
+
+
+@event("tool.normalised")
+class ToolNormalised(ViewRewrite):
+    """Long results were cut to head and tail when they arrived; the full text is kept."""
+
+
+@event("tool.offloaded")
+class ToolOffloaded(ViewRewrite):
+    """Large results went to files; a preview and the path stay."""
+
+
+@event("tool.archived")
+class ToolArchived(ViewRewrite):
+    """Old results became one digest, which only the model sees."""
+
+    performed_by: str = "heuristic"
+    """Who wrote the digest: ``model`` or ``heuristic``."""
+    model: str = ""
+    """Name of the model that was asked, also where it failed; empty when none was."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    """What asking it has cost; null where that is not known."""
+
+
+@event("tool.trimmed")
+class ToolTrimmed(ViewRewrite):
+    """Old results kept their beginning."""
+
+
+@event("tool.pointers")
+class ToolPointers(ViewRewrite):
+    """Bodies of written files became pointers to these files."""
+
+
+@event("tool.restored")
+class RewriteUndone(Payload):
+    """The messages of one rewrite are back in their old form, and that stage leaves them alone."""
+
+    rewrite: int
+    """Log number of the event that is undone."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
+REWRITES = tuple(kind for kind in BY_TYPE.values() if issubclass(kind, ViewRewrite))
+Restated = CompactionUndone | CompactionRedone | RewriteUndone | SessionRestored
+"""Events by which the view goes back to what it was, or forth again."""

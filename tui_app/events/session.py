@@ -1,0 +1,246 @@
+"""Events of the session as a whole: changes of course, context board, hooks, subagents, errors, its end."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tui_app.events.base import ErrorKind, Payload, event
+
+
+@event("session.model_change")
+class ModelChange(Payload):
+    """The conversation goes on with another model."""
+
+    old: str
+    new: str
+    limit: int = 0
+    cut: bool = False
+    """Whether the person chose to have each request cut to fit, instead of compacting."""
+
+
+@event("session.policy_change")
+class PolicyChange(Payload):
+    """The conversation goes on under another policy, also when it is resumed."""
+
+    old: str
+    new: str
+
+
+@event("session.clear")
+class SessionClear(Payload):
+    """The agent view was emptied; the log keeps everything."""
+
+
+@event("session.restored")
+class SessionRestored(Payload):
+    """A rewind or a clear was taken back: the agent view is again what it was before."""
+
+    cut: int
+    """Log number of the event that is undone."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
+@event("session.rewind")
+class SessionRewind(Payload):
+    """The agent view ends before message ``to`` again; the log keeps what came after."""
+
+    to: int
+    """Log number of the first message that leaves the view."""
+    failed: bool = False
+    """The prompt was never answered and went back to the editor."""
+    again: bool = False
+    """The prompt is sent once more and does not go back to the editor."""
+
+
+@event("checkpoint.created")
+class CheckpointCreated(Payload):
+    """A checkpoint file was written."""
+
+    number: int
+    title: str
+    path: str
+
+
+@event("memory.inbox")
+class MemoryInbox(Payload):
+    """A session was given the context board of its repository and branch; the message is for the model."""
+
+    text: str
+    entries: int
+    """How many entries it holds."""
+    left_out: int = 0
+    """How many more had no room."""
+    repository: str = ""
+    branch: str = ""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens by category."""
+
+
+@event("memory.added")
+class MemoryAdded(Payload):
+    """An entry was put on the context board."""
+
+    entry: int
+    """Its id."""
+    text: str
+    kind: str
+    """``rule``, ``decision``, ``command``, ``file`` or ``note``."""
+    made_by: str
+    """``person``, ``extraction``, or the name of a model."""
+    source: int = 0
+    """Log number of the message it comes from; 0 for none."""
+    source_session: str = ""
+    """Id of the session that message is in."""
+    repository: str = ""
+    branch: str = ""
+    """Empty where it holds for every branch."""
+
+
+@event("memory.pruned")
+class MemoryPruned(Payload):
+    """An entry was taken off the context board; it is kept, marked."""
+
+    entry: int
+    text: str
+    by: str
+    """``person``, ``extraction``, or the name of a model."""
+    reason: str = ""
+    replaced_by: int = 0
+    """Id of the entry that stands in its place; 0 for none."""
+
+
+@event("memory.consolidated")
+class MemoryConsolidated(Payload):
+    """The session was read for what is worth remembering."""
+
+    outcome: Literal["success", "failed"]
+    performed_by: Literal["model", "extraction"]
+    model: str = ""
+    interaction: str = "memory-consolidation"
+    """The marker that its requests carry."""
+    read_until: int = 0
+    """Log number of the last message that was read."""
+    parts: int = 0
+    """In how many parts it was read."""
+    added: int = 0
+    pruned: int = 0
+    refused: int = 0
+    """Entries that were offered and not taken."""
+    reason: str = ""
+    """Why it failed, or why a model did not do it, in one sentence."""
+    duration_s: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+
+HookName = Literal["preCompact", "postCompact", "preTool", "postTool", "sessionStart", "sessionEnd"]
+"""When a hook runs."""
+
+
+HookOutcome = Literal["ok", "vetoed", "overruled", "failed", "timeout", "missing", "cancelled"]
+
+
+@event("hook.ran")
+class HookRan(Payload):
+    """A hook's command ended, was ended, or could not be started."""
+
+    hook: HookName
+    command: str
+    """Name of the program, without its arguments."""
+    trigger: str = ""
+    """What `match` is compared with: why a compaction runs, the tool's name, `new` or `resume`."""
+    outcome: HookOutcome = "ok"
+    """`overruled` is a veto where nothing can be vetoed; all but `ok` and `vetoed` changed nothing."""
+    exit: int | None = None
+    """Exit code, negative for a signal; null when the command never started or had to be ended."""
+    duration_s: float = 0.0
+    reason: str = ""
+    """What came of it, as a sentence that begins with the command; empty when there is nothing to say."""
+    output: str = ""
+    """What it printed, without control characters and cut to size."""
+
+
+SubAgentOutcome = Literal["done", "stopped", "failed", "cancelled"]
+
+
+@event("subagent.start")
+class SubAgentStart(Payload):
+    """A sub-agent began to look for something, in a context of its own."""
+
+    tool_call_id: str
+    """The call that sent it, whose result is its answer."""
+    task: str
+    model: str
+    max_steps: int
+    """Model requests it may make."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubAgentCall:
+    """One tool call of a sub-agent, with what came of it."""
+
+    name: str
+    args: str
+    """Arguments as JSON text."""
+    outcome: Literal["success", "error", "denied", "interrupted"] = "interrupted"
+    text: str = ""
+    """Beginning of the result."""
+    chars: int = 0
+    """Characters of the whole result."""
+
+
+@event("subagent.step")
+class SubAgentStep(Payload):
+    """One answer of a sub-agent's model, and the calls it made."""
+
+    tool_call_id: str
+    """The call that sent it."""
+    text: str = ""
+    calls: tuple[SubAgentCall, ...] = ()
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost_usd: float | None = None
+
+
+@event("subagent.end")
+class SubAgentEnd(Payload):
+    """A sub-agent is at its end; what it found is the result of the call that sent it."""
+
+    tool_call_id: str
+    """The call that sent it."""
+    outcome: SubAgentOutcome
+    """``stopped`` where it had no steps or tokens left."""
+    reason: str = ""
+    """Why it failed or was stopped, in one sentence."""
+    steps: int = 0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    compactions: int = 0
+    """How often its own context was compacted."""
+    duration_s: float = 0.0
+
+
+@event("error")
+class Error(Payload):
+    """Something went wrong, said for a person."""
+
+    kind: ErrorKind
+    message: str
+    """One sentence: what happened and why."""
+    hint: str = ""
+    """What to do next."""
+    retryable: bool = False
+    limit: int | None = None
+    requested: int | None = None
+    detail: str = ""
+    """Raw text of the provider or the exception; shown on demand."""
+
+
+@event("session.end")
+class SessionEnd(Payload):
+    """The session was closed."""
